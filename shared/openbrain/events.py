@@ -1,0 +1,242 @@
+"""The events: CloudEvents 1.0 JSON in the one field `__data__` of a stream entry.
+
+An event says that something changed; who reads it takes the change itself from the truth. Readers ignore fields that
+they don't know; what old readers can't take is a new version of the type.
+"""
+
+from typing import Annotated, Generic, Literal, TypeVar
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from openbrain import limits
+from openbrain.errors import Invalid
+from openbrain.memory import Change, Reason
+from openbrain.times import to_iso
+
+FIELD = "__data__"
+PREFIX = "openbrain."
+SOURCE = "/openbrain"
+
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+MemoryId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
+WorkspaceId = Annotated[str, StringConstraints(min_length=1, max_length=limits.WORKSPACE_CHARS)]
+Revision = Annotated[int, Field(ge=1)]
+
+
+class EventData(BaseModel):
+    """Base of every event's `data`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class MemoryStored(EventData):
+    """A memory was created or changed: read the row."""
+
+    memory_id: MemoryId
+    workspace_id: WorkspaceId
+    version: Annotated[int, Field(ge=1)]
+    revision: Revision
+    change: Change
+
+
+class MemoryReindex(MemoryStored):
+    """As memory.stored, at low priority, for one generation or all."""
+
+    generation: str | None = None
+
+
+class MemoryEmbedded(EventData):
+    """The vectors of this revision are in the truth."""
+
+    memory_id: MemoryId
+    workspace_id: WorkspaceId
+    revision: Revision
+    model: Identifier
+    generation: str | None = None
+
+
+class MemorySuperseded(EventData):
+    """A memory left recall: remove it from the indexes."""
+
+    memory_id: MemoryId
+    workspace_id: WorkspaceId
+    revision: Revision
+    superseded_by: MemoryId | None = None
+    reason: Reason
+
+
+class RecalledHit(EventData):
+    """One result of a recall."""
+
+    memory_id: MemoryId
+    score: float
+
+
+class MemoryRecalled(EventData):
+    """A recall was answered. The query's text only where settings allow it."""
+
+    recall_id: Identifier
+    workspace_id: WorkspaceId
+    agent_id: str
+    took_ms: Annotated[float, Field(ge=0)]
+    results: tuple[RecalledHit, ...]
+    query: str | None = None
+
+
+class TickRequested(EventData):
+    """Run the vault's phases for one slot."""
+
+    workspace_id: WorkspaceId
+    slot: Identifier
+    extract: bool = False
+    reason: bool = True
+    dry_run: bool = False
+    ai: bool = True
+
+
+class TickCompleted(EventData):
+    """A tick's report."""
+
+    workspace_id: WorkspaceId
+    slot: Identifier
+    report: dict[str, object]
+
+
+class SignalRaised(EventData):
+    """Something burns."""
+
+    workspace_id: WorkspaceId
+    source: Identifier
+    severity: Literal["info", "warning", "critical"]
+    title: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    content: Annotated[str, StringConstraints(max_length=limits.CONTENT_CHARS)] = ""
+    dedup_key: str | None = None
+    ttl_s: Annotated[int, Field(gt=0)] | None = None
+    halt: bool = False
+    halt_scope: str | None = None
+    org: str | None = None
+    project: str | None = None
+
+
+class SignalAcknowledged(EventData):
+    """An agent without HTTP saw a signal."""
+
+    agent_id: Identifier
+    action: Literal["ack", "resolve"]
+    signal_id: str | None = None
+    seq: int | None = None
+
+
+class Broadcast(EventData):
+    """A signal's state as every agent of a workspace hears it; `seq` has no gaps."""
+
+    seq: Annotated[int, Field(ge=1)]
+    signal_id: Identifier
+    state: Identifier
+    severity: Identifier
+    halt: bool
+    title: str
+    content: str
+    source: str
+    raised_at: str
+    expires_at: str | None = None
+
+
+class ReindexCompleted(EventData):
+    """A reindex ended."""
+
+    workspace_id: WorkspaceId | None = None
+    total: int
+    successes: int
+    failures: int
+    seconds: float
+
+
+class AgentSessionStarted(EventData):
+    """An agent opened a session."""
+
+    workspace_id: WorkspaceId
+    agent_id: Identifier
+    session_id: Identifier
+    org: str | None = None
+    project: str | None = None
+
+
+Data = TypeVar("Data", bound=EventData)
+
+
+class CloudEvent(BaseModel, Generic[Data]):
+    """CloudEvents 1.0 with our two extensions: the trace and the submission that caused it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    specversion: Literal["1.0"] = "1.0"
+    id: Identifier
+    source: Identifier
+    type: Identifier
+    subject: str | None = None
+    time: str | None = None
+    datacontenttype: Literal["application/json"] = "application/json"
+    dataschema: str | None = None
+    traceparent: str | None = None
+    causationid: str | None = None
+    data: Data
+
+
+def event_type(stream: str, version: int = 1) -> str:
+    """`memory.stored` -> `openbrain.memory.stored.v1`."""
+    return f"{PREFIX}{stream}.v{version}"
+
+
+def encode(
+    stream: str,
+    data: EventData,
+    *,
+    event_id: str,
+    at: int,
+    subject: str | None = None,
+    causation_id: str | None = None,
+    traceparent: str | None = None,
+    source: str = SOURCE,
+) -> bytes:
+    """The finished bytes of an event of `stream` (its name without prefix), as they stand in `__data__`."""
+    event: dict[str, object] = {
+        "specversion": "1.0",
+        "id": event_id,
+        "source": source,
+        "type": event_type(stream),
+        "time": to_iso(at),
+        "datacontenttype": "application/json",
+        "data": {name: value for name, value in data.__dict__.items() if value is not None},
+    }
+    if subject:
+        event["subject"] = subject
+    if causation_id:
+        event["causationid"] = causation_id
+    if traceparent:
+        event["traceparent"] = traceparent
+    return orjson.dumps(event, default=_plain)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    raise TypeError(type(value).__name__)
+
+
+def decode(model: type[CloudEvent[Data]], raw: bytes, expected_type: str) -> CloudEvent[Data]:
+    """Parse once. `Invalid` names the first bad field and why, never its content."""
+    try:
+        event = model.model_validate_json(raw)
+    except ValidationError as error:
+        raise Invalid(*first_problem(error)) from None
+    if event.type != expected_type:
+        raise Invalid("type", f"must be {expected_type} on this stream")
+    return event
+
+
+def first_problem(error: ValidationError) -> tuple[str, str]:
+    """(field, message) of a validation error, without the input that caused it."""
+    problem = error.errors(include_input=False, include_url=False)[0]
+    return ".".join(str(part) for part in problem["loc"]), problem["msg"].removeprefix("Value error, ")

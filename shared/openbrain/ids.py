@@ -1,0 +1,52 @@
+"""Identifiers and hashes: UUIDv7, point ids, buckets, digests. Every one can be computed again from the truth."""
+
+import hashlib
+import os
+import re
+import uuid
+import zlib
+
+BUCKETS = 1024
+"""Into how many parts reconciliation divides an index."""
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+def is_uuid(text: str) -> bool:
+    """Whether `text` is a UUID in canonical lower-case form."""
+    return _UUID.fullmatch(text) is not None
+
+
+def uuid7(now: int, entropy: bytes | None = None) -> str:
+    """A version 7 UUID (RFC 9562): 48 bits of milliseconds from `now` (microseconds), 74 random bits."""
+    raw = bytearray((now // 1000).to_bytes(6, "big") + (entropy or os.urandom(10)))
+    raw[6] = raw[6] & 0x0F | 0x70
+    raw[8] = raw[8] & 0x3F | 0x80
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def point_id(memory_id: str, passage: int) -> str:
+    """The index id of a passage: the memory's own id for passage 0, uuid5(memory, number) for the others."""
+    return memory_id if passage == 0 else str(uuid.uuid5(uuid.UUID(memory_id), str(passage)))
+
+
+def bucket(memory_id: str) -> int:
+    """0..1023, the same for every passage of a memory."""
+    return zlib.crc32(memory_id.encode()) % BUCKETS
+
+
+def digest(entry_id: str, passage: int, revision: int, content: str, builder: str) -> int:
+    """32 bits of a hash over what an index entry was made from, so that sums of digests show a difference."""
+    text = f"{entry_id}\0{passage}\0{revision}\0{builder}\0{content}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")
+
+
+def content_hash(content: str) -> str:
+    """SHA-256 of the content, hex."""
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def joined_hash(*parts: str) -> str:
+    """SHA-256 over the parts, each with its length before it, hex: no two lists of parts collide by joining."""
+    return hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()

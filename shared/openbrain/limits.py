@@ -1,0 +1,33 @@
+"""The limits of every input, once. Each refusal names the field and the number that stands here."""
+
+CONTENT_CHARS = 50_000
+QUERY_CHARS = 2_000
+ORG_CHARS = 128
+PROJECT_CHARS = 255
+AGENT_CHARS = 100
+SESSION_CHARS = 255
+SPEAKER_CHARS = 100
+SOURCE_CHARS = 255
+TAG_CHARS = 100
+TAGS = 50
+KEYWORD_CHARS = 255
+KEYWORDS = 50
+METADATA_BYTES = 16 * 1024
+REASON_CHARS = 500
+IDEMPOTENCY_KEY_CHARS = 255
+WORKSPACE_CHARS = 64
+NAME_CHARS = 100
+BODY_BYTES = 32 * 1024 * 1024
+BATCH_ITEMS = 500
+TOP_K = 100
+TOP_K_DEFAULT = 10
+LIST_LIMIT = 100
+LIST_LIMIT_DEFAULT = 20
+EXPIRES_HOURS = 24 * 365 * 100
+WAIT_SECONDS = 30
+TURN = 2**31 - 1
+"""The highest place in a session."""
+
+TABLE: dict[str, int] = {
+    name.lower(): value for name, value in list(globals().items()) if name.isupper() and isinstance(value, int)
+}

@@ -1,0 +1,188 @@
+"""What a memory is: frozen values and the rules that need nothing but the values.
+
+Times are whole microseconds since 1970 in UTC everywhere inside; they become ISO-8601 at the surfaces.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+MICROSECONDS = 1_000_000
+DAY = 86_400 * MICROSECONDS
+
+
+class Scope(StrEnum):
+    """Who a memory is for. Declared in the order in which ties of a recall are broken."""
+
+    AGENT = "agent"
+    PROJECT = "project"
+    SHARED = "shared"
+    SESSION = "session"
+
+
+class MemoryType(StrEnum):
+    """What kind of knowledge it is; decides how fast it fades."""
+
+    FACT = "fact"
+    DECISION = "decision"
+    OBSERVATION = "observation"
+    CONVENTION = "convention"
+    RESEARCH = "research"
+    PLAN = "plan"
+    BUG = "bug"
+    ARCHITECTURE = "architecture"
+    DOCUMENTATION = "documentation"
+    SERVICE = "service"
+    PATTERN = "pattern"
+    CONTEXT = "context"
+    PROCEDURE = "procedure"
+
+
+class Reason(StrEnum):
+    """Why a memory left recall."""
+
+    SUPERSEDED = "superseded"
+    FORGOTTEN = "forgotten"
+    ARCHIVED = "archived"
+    EXPIRED = "expired"
+    ERASED = "erased"
+
+
+class Change(StrEnum):
+    """What a `memory.stored` event is about."""
+
+    CREATED = "created"
+    CONTENT = "content"
+    METADATA = "metadata"
+    RESTORED = "restored"
+    DUPLICATE = "duplicate"
+    REINDEX = "reindex"
+
+
+class State(StrEnum):
+    """Derived from a row, never stored."""
+
+    CREATED = "created"
+    PENDING_EMBED = "pending_embed"
+    INDEXED = "indexed"
+    STALE = "stale"
+    FAILED = "failed"
+    EXPIRED = "expired"
+    ARCHIVED = "archived"
+    DELETED = "deleted"
+
+
+HALF_LIFE_DAYS: Mapping[MemoryType, float | None] = {
+    MemoryType.OBSERVATION: 30.0,
+    MemoryType.CONTEXT: 60.0,
+    MemoryType.PLAN: 60.0,
+    MemoryType.BUG: 90.0,
+    MemoryType.DECISION: 180.0,
+    MemoryType.RESEARCH: 180.0,
+    MemoryType.FACT: 365.0,
+    MemoryType.DOCUMENTATION: 365.0,
+    MemoryType.SERVICE: 365.0,
+    MemoryType.PATTERN: 365.0,
+    MemoryType.PROCEDURE: 365.0,
+    MemoryType.CONVENTION: None,
+    MemoryType.ARCHITECTURE: None,
+}
+"""Days after which confidence counts half; None never fades. Settings may change each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """One row of the truth. Absent strings are '' (so that they compare and index plainly), absent times None."""
+
+    id: str
+    workspace_id: str
+    content: str
+    type: MemoryType
+    memory_scope: Scope = Scope.PROJECT
+    org: str = ""
+    project: str = ""
+    agent_id: str = ""
+    session_id: str = ""
+    turn: int | None = None
+    speaker: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    source: str = "manual"
+    confidence: float = 1.0
+    supersedes_id: str | None = None
+    version: int = 1
+    revision: int = 1
+    content_hash: str = ""
+    occurred_at: int = 0
+    confirmed_at: int = 0
+    created_at: int = 0
+    updated_at: int = 0
+    expires_at: int | None = None
+    archived_at: int | None = None
+    deleted_at: int | None = None
+    reason: Reason | None = None
+    indexed_at: int | None = None
+    text_revision: int = 0
+    vector_revision: int = 0
+    passages_high: int = 0
+    text_error: str = ""
+    text_error_revision: int = 0
+    vector_error: str = ""
+    vector_error_revision: int = 0
+    wants_vector: bool = True
+
+    def alive(self, now: int) -> bool:
+        """Whether recall may show it at `now` (microseconds)."""
+        return (
+            self.deleted_at is None
+            and self.archived_at is None
+            and self.reason is None
+            and (self.expires_at is None or self.expires_at > now)
+        )
+
+    @property
+    def indexed(self) -> bool:
+        """Both indexes hold this revision (the text index alone where no vector was asked for)."""
+        return self.text_revision == self.revision and (not self.wants_vector or self.vector_revision == self.revision)
+
+    def state(self, now: int) -> State:
+        """The one derived state, the first that holds in this order."""
+        if self.deleted_at is not None:
+            return State.DELETED
+        if self.archived_at is not None:
+            return State.ARCHIVED
+        if self.reason is Reason.EXPIRED or (self.expires_at is not None and self.expires_at <= now):
+            return State.EXPIRED
+        if self.revision in (self.text_error_revision, self.vector_error_revision):
+            return State.FAILED
+        if self.indexed:
+            return State.INDEXED
+        if self.indexed_at is not None:
+            return State.STALE
+        if self.text_revision == self.revision:
+            return State.PENDING_EMBED
+        return State.CREATED
+
+    @property
+    def audience(self) -> str:
+        """Who may find it, as one keyword that every index filter compares (see `visibility`)."""
+        return audience(self.memory_scope, self.agent_id, self.session_id)
+
+
+def audience(scope: Scope, agent_id: str, session_id: str) -> str:
+    """The keyword for a scope: everyone of the org, one agent, or one agent within one session."""
+    if scope is Scope.AGENT:
+        return f"agent:{agent_id}"
+    if scope is Scope.SESSION:
+        return f"session:{len(agent_id)}:{agent_id}:{session_id}"
+    return "*"
+
+
+def effective_confidence(memory: Memory, now: int, half_life_days: Mapping[MemoryType, float | None]) -> float:
+    """confidence x 0.5^(age since confirmed / half-life of the type), in 0..1."""
+    half_life = half_life_days[memory.type]
+    if half_life is None:
+        return memory.confidence
+    age = max(0, now - memory.confirmed_at)
+    return float(memory.confidence * 0.5 ** (age / (half_life * DAY)))

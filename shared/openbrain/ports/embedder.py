@@ -1,0 +1,48 @@
+"""Text to vector."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from openbrain.ports.index import Checked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelIdentity:
+    """What makes two vectors comparable. A tag may change its weights, so the digest is part of it."""
+
+    name: str
+    digest: str
+    dimensions: int
+    prompt_version: int
+    splitter_version: int
+
+    @property
+    def key(self) -> str:
+        """At most 64 characters of [a-z0-9.-], unique per identity: fit for a column and for an index name."""
+        slug = "".join(c if c.isalnum() else "-" for c in self.name.lower())[:24].strip("-")
+        return f"{slug}-{self.digest[:12]}-{self.dimensions}-p{self.prompt_version}s{self.splitter_version}"
+
+
+class Embedder(Protocol):
+    """All methods raise `TryLater` while the model can't be reached."""
+
+    async def identity(self) -> ModelIdentity:
+        """Which model answers; asked of the server once and then remembered. `SetupError` when it is missing."""
+
+    def passages(self, text: str, header: str) -> Sequence[str]:
+        """The exact model inputs of a document: prompt, header (date and speaker) and overlapping pieces of text,
+        each within the model's token limit. At least one; nothing of the text is left out."""
+
+    async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
+        """Unit vectors of exact model inputs, in order."""
+
+    async def embed_query(self, query: str) -> "array[float]":
+        """The unit vector of a question, with the model's query prompt before it."""
+
+    async def check(self) -> Checked:
+        """Whether it answers, and what it is."""
+
+    async def close(self) -> None:
+        """Release the model or the connection."""

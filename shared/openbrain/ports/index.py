@@ -1,0 +1,149 @@
+"""The two indexes, seen from outside: what they hold, how they are written and asked.
+
+The fence: a write is taken when its revision is not lower than what stands under the id, also when that is a
+tombstone. A tombstone is written also where nothing stands. Writers need no order and may repeat themselves.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from openbrain.visibility import AllOf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fields:
+    """What a filter can ask of an entry (names as in `visibility`). Strings absent are ''."""
+
+    workspace_id: str
+    org: str
+    project: str
+    agent_id: str
+    session_id: str
+    memory_scope: str
+    audience: str
+    type: str
+    tags: tuple[str, ...]
+    source: str
+    confidence: float
+    occurred_at: int
+    expires_at: int
+    """Microseconds; `visibility.NEVER` where it does not expire."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextEntry:
+    """One memory in the full-text index."""
+
+    id: str
+    memory_id: str
+    revision: int
+    bucket: int
+    digest: int
+    fields: Fields
+    text: str
+    metadata: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorEntry:
+    """One passage of a memory in the vector index: no content, a unit vector of 32-bit floats."""
+
+    id: str
+    memory_id: str
+    revision: int
+    bucket: int
+    digest: int
+    fields: Fields
+    vector: "array[float]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tombstone:
+    """Stands for a removed entry and refuses late writes of lower revisions. Carries no workspace, text or vector."""
+
+    id: str
+    memory_id: str
+    revision: int
+    bucket: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A memory found (the best of its passages) and the index's own score, higher is better."""
+
+    memory_id: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What stands under an id: for reconciliation, doctor and tests."""
+
+    id: str
+    memory_id: str
+    revision: int
+    bucket: int
+    digest: int
+    """0 for a tombstone."""
+    tombstone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A dependency's answer: product and version, and what is wrong with it, if anything."""
+
+    product: str
+    version: str
+    problems: tuple[str, ...] = ()
+
+
+class TextIndex(Protocol):
+    """Full text. All methods raise `TryLater` when the engine can't be reached."""
+
+    builder: str
+    """Version of mapping and analysis; part of every digest."""
+
+    async def prepare(self, name: str) -> None:
+        """Make the generation `name` if it is missing. Idempotent; safe for several processes at once."""
+
+    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone]) -> Mapping[str, Exception]:
+        """Write fenced; on return a search finds what was written. An id may come several times: the highest
+        revision counts. A write refused by the fence is a success. Returns the entries that failed, by id."""
+
+    async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Best first, at most `limit` memories, scores > 0. Any text is a valid query; what has no word finds nothing."""
+
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What stands under the ids; ids that never were are absent."""
+
+    async def check(self) -> Checked:
+        """Whether it answers, and what it is."""
+
+    async def close(self) -> None:
+        """Release everything; what was written stays."""
+
+
+class VectorIndex(Protocol):
+    """Nearest neighbours by cosine. All methods raise `TryLater` when the engine can't be reached."""
+
+    builder: str
+
+    async def prepare(self, name: str, dimensions: int) -> None:
+        """Make the generation `name` if it is missing; `SetupError` with both numbers where dimensions differ."""
+
+    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone]) -> Mapping[str, Exception]:
+        """As in `TextIndex.write`. A vector of wrong length, or with NaN or infinity, fails by itself."""
+
+    async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Best first, at most `limit` memories, each once with its best passage; score is the cosine, -1..1."""
+
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """As in `TextIndex.read`."""
+
+    async def check(self) -> Checked:
+        """Whether it answers, and what it is."""
+
+    async def close(self) -> None:
+        """Release everything; what was written stays."""

@@ -1,0 +1,313 @@
+"""The database, seen from outside: small ports, one need each. The SQL adapter offers them all.
+
+Every method is one transaction and may be repeated after `TryLater` (the database is down or a lock was not had in
+time) without doubling its effect. Announcements (events) are committed in the same transaction, into the outbox.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from openbrain.memory import Memory
+from openbrain.ports.index import Hit
+from openbrain.visibility import Condition, Viewer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who does it and what it answers: for the audit and for the events it causes."""
+
+    actor: str
+    """The agent, or the key's name where it has none."""
+    causation_id: str | None = None
+    """The CloudEvents id of the submission; with it, a duplicate is announced too."""
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One memory to remember, checked and normalised; `memory.supersedes_id` names what it replaces."""
+
+    memory: Memory
+    viewer: Viewer
+    origin: Origin
+    allow_duplicate: bool = False
+    idempotency_key: str = ""
+    """Unique within the workspace; '' for none. The same key with other content is a `Conflict`."""
+    idempotency_expires_at: int = 0
+
+
+class Status(StrEnum):
+    """What became of a write."""
+
+    CREATED = "created"
+    DUPLICATE = "duplicate"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A write's result: the memory that now stands for it, or the error."""
+
+    status: Status
+    memory: Memory | None = None
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """A change of a memory by its users; None leaves a part as it is."""
+
+    memory_id: str
+    viewer: Viewer
+    origin: Origin
+    content: str | None = None
+    tags: tuple[str, ...] | None = None
+    metadata: Mapping[str, Any] | None = None
+    type: str | None = None
+    confidence: float | None = None
+    source: str | None = None
+    expires_at: int | None = None
+    """Microseconds; 0 takes an expiry away."""
+    confirm: bool = False
+    """Still true: decay counts from now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """One line of the audit."""
+
+    memory_id: str
+    version: int
+    revision: int
+    action: str
+    actor: str
+    at: int
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestry:
+    """The chain around a memory, nearest first."""
+
+    parents: tuple[str, ...]
+    children: tuple[str, ...]
+
+
+class Writing(Protocol):
+    """What users do to memories."""
+
+    async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+        """Store each once, in one transaction, in order; one bad item never fails its neighbours."""
+
+    async def update(self, edit: Edit) -> Memory:
+        """Change one memory; `NotFound` where the viewer sees none alive, `Conflict` where the new content is taken."""
+
+    async def forget(self, memory_id: str, viewer: Viewer, origin: Origin, note: str) -> Memory:
+        """End one memory (reason forgotten); `NotFound` where the viewer does not see it. Again: the same answer."""
+
+
+class Reading(Protocol):
+    """Rows as they stand."""
+
+    async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """By id, dead or alive, of any workspace: for projectors, and for callers that apply `visibility.matches`."""
+
+    async def listing(self, condition: Condition, limit: int) -> Sequence[Memory]:
+        """Living memories, newest first."""
+
+    async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
+        """Living memories holding any of the words (lower case), scored by the share of words present: the slow way
+        for when both indexes are down."""
+
+    async def history(self, memory_id: str) -> Sequence[HistoryEntry]:
+        """Oldest first."""
+
+    async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
+        """Up to `limit` memories on either side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An index holds this revision of this memory."""
+
+    memory_id: str
+    revision: int
+
+
+class IndexKind(StrEnum):
+    """The two projections."""
+
+    TEXT = "text"
+    VECTOR = "vector"
+
+
+class Projecting(Protocol):
+    """What indexers write back."""
+
+    async def mark(self, kind: IndexKind, marks: Sequence[Mark]) -> frozenset[str]:
+        """Note that the index holds (or has removed) these revisions, clear its error, and set indexed_at where this
+        was the second mark. Returns the ids whose row has moved on: read and project these again."""
+
+    async def record_failure(self, kind: IndexKind, memory_id: str, error: str) -> None:
+        """Note on the row why its current revision can't be indexed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embedded:
+    """All passages of one revision, by the hash of their model inputs, in order."""
+
+    memory_id: str
+    workspace_id: str
+    revision: int
+    input_hashes: tuple[str, ...]
+    causation_id: str | None = None
+    traceparent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSet:
+    """The vectors of a memory's passages, and the revision they were made for."""
+
+    revision: int
+    vectors: tuple["array[float]", ...]
+
+
+class Vectors(Protocol):
+    """The cache of embeddings and the passages that use them."""
+
+    async def known(self, hashes: Sequence[str], model: str) -> frozenset[str]:
+        """Which model inputs already have a vector."""
+
+    async def save(self, vectors: Mapping[str, "array[float]"], embedded: Sequence[Embedded], model: str) -> None:
+        """Add vectors by input hash (those already there stay), replace the passages of each memory whose row is still
+        at that revision and alive, raise passages_high, announce `memory.embedded` for those."""
+
+    async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
+        """The vectors of these memories; absent where none were made."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    """A finished event, waiting to be published."""
+
+    id: int
+    stream: str
+    body: bytes
+
+
+class Outbox(Protocol):
+    """Events committed with their cause."""
+
+    async def take(self, limit: int) -> Sequence[OutboxEntry]:
+        """The oldest, in order; they stay until deleted."""
+
+    async def delete(self, ids: Sequence[int]) -> None:
+        """They are published."""
+
+
+class Leases(Protocol):
+    """One leader at a time, by the database's word."""
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> bool:
+        """Take or prolong; False while another's has not run out."""
+
+    async def release(self, name: str, holder: str) -> None:
+        """Give back at once, if it is ours."""
+
+
+class Upkeep(Protocol):
+    """Duties that belong to nobody's request."""
+
+    async def expire_due(self, limit: int) -> int:
+        """End memories whose time has come (reason expired), announced; returns how many."""
+
+    async def purge_idempotency_keys(self, limit: int) -> int:
+        """Remove keys past their expiry; returns how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """One index generation: rooms and API read the serving one from here, name and model together."""
+
+    kind: IndexKind
+    name: str
+    model: str
+    """`ModelIdentity.key`; '' for text."""
+    dimensions: int
+    """0 for text."""
+    builder: str
+    status: str
+
+
+class Generations(Protocol):
+    """Which index serves."""
+
+    async def serving(self, kind: IndexKind) -> Generation | None:
+        """The one that answers."""
+
+    async def ensure(self, generation: Generation) -> Generation:
+        """Make it the serving one if none is; returns the serving one. Safe for several processes at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """A tenant."""
+
+    id: str
+    name: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """A credential; the secret itself is shown once and only its SHA-256 is kept."""
+
+    id: str
+    workspace_id: str
+    name: str
+    agent_id: str
+    permissions: frozenset[str]
+    orgs: tuple[str, ...] | None = None
+    without_org: bool = True
+    act_as: tuple[str, ...] = ()
+    """Agents it may speak for; '*' for any."""
+    created_at: int = 0
+    expires_at: int | None = None
+    revoked_at: int | None = None
+
+
+class Access(Protocol):
+    """Tenants and credentials."""
+
+    async def create_workspace(self, workspace: Workspace) -> Workspace:
+        """`Conflict` where the id is taken."""
+
+    async def workspaces(self) -> Sequence[Workspace]:
+        """All, by id."""
+
+    async def create_key(self, key: ApiKey, secret_hash: str) -> None:
+        """`NotFound` where the workspace is unknown."""
+
+    async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
+        """Also a revoked or expired one: the caller decides by the clock."""
+
+    async def keys(self, workspace_id: str) -> Sequence[ApiKey]:
+        """All of a workspace, newest first."""
+
+    async def revoke_key(self, workspace_id: str, key_id: str) -> bool:
+        """False where unknown in that workspace."""
+
+
+class Truth(Writing, Reading, Projecting, Vectors, Outbox, Leases, Upkeep, Generations, Access, Protocol):
+    """Everything at once, for wiring; a function asks for the small port that it needs."""
+
+    async def check(self) -> tuple[str, str, tuple[str, ...]]:
+        """Product, version, problems."""
+
+    async def close(self) -> None:
+        """Release connections."""

@@ -1,0 +1,173 @@
+"""Every setting, once: the only reader of the environment.
+
+`OPENBRAIN_` plus group and name, as in OPENBRAIN_STREAMS__URL; the original names are understood beside them.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from openbrain.memory import HALF_LIFE_DAYS, MemoryType
+
+G = TypeVar("G", bound="Group")
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class Group(BaseModel):
+    """Base of a group of settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Streams(Group):
+    """Redis and the reading of streams."""
+
+    url: str = Field("embedded", description="redis://, rediss://, unix:// or `embedded`.")
+    prefix: str = Field("", description="Stands before every stream name, so that a server can be shared.")
+    batch: int = Field(64, ge=1, le=1000, description="Entries a consumer takes at once.")
+    lease_s: Seconds = Field(60, description="After this long without renewal an entry counts as abandoned.")
+    backoff_s: tuple[Seconds, ...] = Field((10, 60, 300), description="Waits before the attempts after a failed one.")
+    abandoned_limit: int = Field(10, ge=1, description="Crashes an entry may survive before it is a dead letter.")
+    poll_s: Seconds = Field(2, description="How long one read blocks.")
+    reap_s: Seconds = Field(1, description="How often due retries and abandoned entries are looked for.")
+    breaker_s: Seconds = Field(1, description="First pause when a dependency is down; doubles up to breaker_max_s.")
+    breaker_max_s: Seconds = 30
+    reconnect_max_s: Seconds = Field(5, description="Longest pause before Redis is tried again.")
+    shutdown_s: Seconds = Field(15, description="How long a handler may take to end at shutdown.")
+    bound_workspaces: tuple[str, ...] = Field((), description="Workspaces with a submission stream of their own.")
+    retention_s: Seconds = Field(7 * 86_400, description="How long entries stay after everyone has read them.")
+    maxmemory_mb: int = Field(512, ge=16, description="Of the embedded server.")
+
+
+class Truth(Group):
+    """The database."""
+
+    url: str = Field("embedded", description="mysql+aiomysql://, sqlite+aiosqlite:/// or `embedded`.")
+    pool: int = Field(8, ge=1, le=200)
+    lock_wait_s: Seconds = Field(10, description="How long a write waits for a lock.")
+
+
+class Text(Group):
+    """The full-text index."""
+
+    url: str = Field("embedded", description="http(s):// of Elasticsearch, or `embedded` (tantivy).")
+    index: str = Field("openbrain", description="First part of index and alias names.")
+    refresh_ms: int = Field(200, ge=10, description="Elasticsearch's refresh interval of our indexes.")
+    commit_ms: int = Field(200, ge=1, description="tantivy's longest wait before a commit.")
+    verify_tls: bool = True
+    timeout_s: Seconds = 10
+
+
+class Vectors(Group):
+    """The vector index."""
+
+    url: str = Field(
+        "embedded", description="qdrant+http(s)://, elasticsearch+http(s)://, http(s):// (Qdrant) or `embedded`."
+    )
+    api_key: str = Field("", repr=False)
+    collection: str = "openbrain"
+    verify_tls: bool = True
+    timeout_s: Seconds = 10
+
+
+class Embedding(Group):
+    """The embedder."""
+
+    url: str = Field("embedded", description="http(s):// of Ollama, or `embedded` (MiniLM on onnxruntime).")
+    model: str = Field("", description="'' takes the default of the embedder.")
+    threads: int = Field(1, ge=1, le=64, description="Of the embedded model.")
+    batch: int = Field(32, ge=1, le=512, description="Texts a model is asked for at once.")
+    timeout_s: Seconds = 60
+    keep_alive: str = "30m"
+    query_cache: int = Field(1024, ge=0, description="Vectors of recent queries kept in memory.")
+
+
+class Recall(Group):
+    """How answers are put together."""
+
+    text_weight: float = Field(0.5, ge=0, le=1, description="Of the keyword score in the fusion; the rest is vectors.")
+    candidates: int = Field(100, ge=10, le=1000, description="Asked of each index for one answer.")
+    bucket_width: float = Field(0.02, gt=0, le=1, description="Relevance differences below this are ties.")
+    half_life_days: dict[MemoryType, float | None] = Field(default_factory=lambda: dict(HALF_LIFE_DAYS))
+    index_timeout_s: Seconds = Field(3, description="An index that takes longer counts as down for this answer.")
+    degraded_scan: int = Field(20_000, ge=1, description="Newest memories that the truth searches when it must.")
+
+
+class Housekeeping(Group):
+    """The housekeeper's pace."""
+
+    relay_batch: int = Field(500, ge=1, le=5000)
+    relay_poll_ms: int = Field(50, ge=1, le=50)
+    lease_s: Seconds = Field(5, description="A dead leader is replaced after this long.")
+    expiry_every_s: Seconds = 1
+    trim_every_s: Seconds = 60
+    purge_every_s: Seconds = 600
+    stream_key_days: int = Field(30, ge=1, description="How long the idempotency key of a stream submission is kept.")
+    request_key_hours: int = Field(24, ge=1)
+
+
+class Server(Group):
+    """HTTP."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(8788, ge=0, le=65535, description="0 takes a free one.")
+    group_commit: int = Field(128, ge=1, le=500, description="Writes that may share a transaction.")
+
+
+class Logs(Group):
+    """What is said."""
+
+    level: str = "INFO"
+    json_lines: bool = True
+
+
+class Settings(BaseSettings):
+    """All groups."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="OPENBRAIN_", env_nested_delimiter="__", frozen=True, extra="ignore", populate_by_name=True
+    )
+
+    data_dir: Path = Field(Path.home() / ".openbrain", description="Everything embedded lives here.")
+    streams: Streams = Streams()
+    truth: Truth = Truth()
+    text: Text = Text()
+    vectors: Vectors = Vectors()
+    embedding: Embedding = Embedding()
+    recall: Recall = Recall()
+    housekeeping: Housekeeping = Housekeeping()
+    server: Server = Server()
+    logs: Logs = Logs()
+
+    ollama_url: str = Field("", validation_alias=AliasChoices("BRAIN_OLLAMA_URL", "OLLAMA_URL"))
+    qdrant_url: str = Field("", validation_alias=AliasChoices("BRAIN_QDRANT_URL", "QDRANT_URL"))
+    elasticsearch_url: str = Field("", validation_alias=AliasChoices("ELASTICSEARCH_URL"))
+    collection: str = Field("", validation_alias=AliasChoices("BRAIN_COLLECTION"))
+    elastic_index: str = Field("", validation_alias=AliasChoices("BRAIN_ELASTIC_INDEX"))
+    embedding_model: str = Field("", validation_alias=AliasChoices("BRAIN_EMBEDDING_MODEL"))
+    verify_ssl: bool = Field(True, validation_alias=AliasChoices("BRAIN_VERIFY_SSL"))
+
+    def with_aliases(self) -> "Settings":
+        """The original names folded into their groups; a group's own setting wins."""
+        text, vectors, embedding = self.text, self.vectors, self.embedding
+        return self.model_copy(
+            update={
+                "text": _fold(text, url=self.elasticsearch_url, index=self.elastic_index, verify_tls=self.verify_ssl),
+                "vectors": _fold(vectors, url=self.qdrant_url, collection=self.collection, verify_tls=self.verify_ssl),
+                "embedding": _fold(embedding, url=self.ollama_url, model=self.embedding_model),
+            }
+        )
+
+
+def _fold(group: G, **aliases: object) -> G:
+    given = {name: value for name, value in aliases.items() if value != "" and name not in group.model_fields_set}
+    return group.model_copy(update=given)
+
+
+@cache
+def load() -> Settings:
+    """The process's settings, read once."""
+    return Settings().with_aliases()

@@ -1,0 +1,40 @@
+"""Every server by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.servers import elasticsearch_server, mariadb_server, ollama_server, redis_server
+from tests.servers.availability import NAMES, Missing, State
+from tests.servers.process import Recipe, ServerError, ServerProcess
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How to ask for one kind of server, and how to run it."""
+
+    state: Callable[[], State]
+    recipe: Callable[[], Recipe]
+
+
+KINDS = {
+    "redis": Kind(redis_server.redis_state, redis_server.redis_recipe),
+    "valkey": Kind(redis_server.valkey_state, redis_server.valkey_recipe),
+    "mariadb": Kind(mariadb_server.state, mariadb_server.recipe),
+    "elasticsearch": Kind(elasticsearch_server.state, elasticsearch_server.recipe),
+    "ollama": Kind(ollama_server.state, ollama_server.recipe),
+}
+
+
+def available(name: str) -> State:
+    """Say whether a server can be started here; if not, why, and what to do."""
+    if name not in KINDS:
+        raise ValueError(f"no server is called {name}: use {', '.join(NAMES)}")
+    return KINDS[name].state()
+
+
+def server(name: str) -> ServerProcess:
+    """Make one server with a port and a data folder of its own, not yet started."""
+    state = available(name)
+    if isinstance(state, Missing):
+        raise ServerError(f"{name}: {state.reason}")
+    return ServerProcess(KINDS[name].recipe())
