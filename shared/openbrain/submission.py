@@ -74,20 +74,20 @@ def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
 
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_line)]
 Content = Annotated[str, StringConstraints(min_length=1, max_length=limits.CONTENT_CHARS), AfterValidator(_text)]
-Org = Annotated[Line, Field(max_length=limits.ORG_CHARS)]
-Project = Annotated[Line, Field(max_length=limits.PROJECT_CHARS)]
-Agent = Annotated[Line, Field(max_length=limits.AGENT_CHARS)]
-Session = Annotated[Line, Field(max_length=limits.SESSION_CHARS)]
-Speaker = Annotated[Line, Field(max_length=limits.SPEAKER_CHARS)]
-Source = Annotated[Line, Field(max_length=limits.SOURCE_CHARS)]
-Tag = Annotated[Line, Field(max_length=limits.TAG_CHARS)]
+Org = Annotated[Line, StringConstraints(max_length=limits.ORG_CHARS)]
+Project = Annotated[Line, StringConstraints(max_length=limits.PROJECT_CHARS)]
+Agent = Annotated[Line, StringConstraints(max_length=limits.AGENT_CHARS)]
+Session = Annotated[Line, StringConstraints(max_length=limits.SESSION_CHARS)]
+Speaker = Annotated[Line, StringConstraints(max_length=limits.SPEAKER_CHARS)]
+Source = Annotated[Line, StringConstraints(max_length=limits.SOURCE_CHARS)]
+Tag = Annotated[Line, StringConstraints(max_length=limits.TAG_CHARS)]
 Tags = Annotated[tuple[Tag, ...], Field(max_length=limits.TAGS), AfterValidator(_unique)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_small_json)]
 Confidence = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1)]
 Moment = Annotated[datetime, BeforeValidator(_written_time), AfterValidator(_zoned)]
 Turn = Annotated[int, Field(strict=True, ge=0, le=limits.TURN)]
 Hours = Annotated[int, Field(strict=True, ge=1, le=limits.EXPIRES_HOURS)]
-IdempotencyKey = Annotated[Line, Field(max_length=limits.IDEMPOTENCY_KEY_CHARS)]
+IdempotencyKey = Annotated[Line, StringConstraints(max_length=limits.IDEMPOTENCY_KEY_CHARS)]
 
 
 class Submission(BaseModel):

@@ -1,0 +1,108 @@
+"""Installs what the test servers need and isn't there yet: `python -m tests.servers.install [--only NAME] [--json]`."""
+
+import argparse
+import contextlib
+import fcntl
+import json
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.servers import install_debian, install_elasticsearch, install_ollama
+from tests.servers.availability import NAMES, Available, Missing, State
+from tests.servers.catalogue import available
+from tests.servers.places import HOME
+from tests.servers.steps import CantInstall, Step
+
+_DEBIAN = ("redis", "mariadb")
+
+
+def install(names: list[str]) -> dict[str, State]:
+    """Install the missing ones of these servers side by side, and say how each stands."""
+    missing = [name for name in names if isinstance(available(name), Missing)]
+    reasons: dict[str, str] = {}
+    if missing:
+        with _alone(), ThreadPoolExecutor() as pool:
+            for outcome in pool.map(lambda job: job(), _jobs(missing)):
+                reasons.update(outcome)
+    return {name: _state(name, reasons) for name in names}
+
+
+def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
+    if set(missing) & set(_DEBIAN):
+        yield lambda: _debian(missing)
+    if "elasticsearch" in missing:
+        yield lambda: _attempt("elasticsearch", install_elasticsearch.install)
+    if "ollama" in missing:
+        yield lambda: _attempt("ollama", install_ollama.install)
+
+
+def _debian(missing: list[str]) -> dict[str, str]:
+    wanted = [name for name in _DEBIAN if name in missing]
+    reasons: dict[str, str] = {}
+    # One after the other: apt allows no second apt beside it.
+    for name in wanted:
+        reasons |= _attempt(name, lambda step: install_debian.install_packages(wanted, step))
+    if "mariadb" in wanted and "mariadb" not in reasons:
+        reasons |= _attempt("mariadb", install_debian.make_template)
+    return reasons
+
+
+def _attempt(name: str, job: Callable[[Step], None]) -> dict[str, str]:
+    """Why this server couldn't be installed; nothing when it could. The others go on either way."""
+    step = Step(name)
+    try:
+        job(step)
+    except (CantInstall, OSError) as error:
+        step.say(f"left out: {error}")
+        return {name: str(error)}
+    return {}
+
+
+def _state(name: str, reasons: dict[str, str]) -> State:
+    state = available(name)
+    return Missing(reasons.get(name, state.reason)) if isinstance(state, Missing) else state
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    HOME.mkdir(exist_ok=True)
+    with (HOME / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            Step("install").say("waiting for another installation to end")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def table(states: dict[str, State]) -> str:
+    lines = [f"{'server':14} {'version':10} state"]
+    for name, state in states.items():
+        version, text = (state.version, "ready") if isinstance(state, Available) else ("-", state.reason)
+        lines.append(f"{name:14} {version:10} {text}")
+    return "\n".join(lines)
+
+
+def as_json(states: dict[str, State]) -> str:
+    rows = {
+        name: {"ready": True, "version": state.version}
+        if isinstance(state, Available)
+        else {"ready": False, "reason": state.reason}
+        for name, state in states.items()
+    }
+    return json.dumps(rows, indent=2)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.servers.install", description=__doc__)
+    parser.add_argument("--only", action="append", choices=NAMES, metavar="NAME", help=f"one of {', '.join(NAMES)}")
+    parser.add_argument("--json", action="store_true", help="print the final states as JSON")
+    asked = parser.parse_args()
+    states = install(asked.only or list(NAMES))
+    sys.stdout.write((as_json(states) if asked.json else table(states)) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
