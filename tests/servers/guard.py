@@ -43,7 +43,12 @@ def main() -> int:
     folder, command = sys.argv[1], sys.argv[2:]
     # A group of its own: the server dies with its children, and Ctrl-C in the terminal doesn't reach it.
     server = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=2, stderr=2, start_new_session=True, preexec_fn=_die_with_guard
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=2,
+        stderr=2,
+        start_new_session=True,
+        preexec_fn=_die_with_guard,  # noqa: PLW1509 - this process has no other thread yet
     )
     os.write(1, b"%d\n" % server.pid)
     threading.Thread(target=_end_with_the_tests, args=(server, folder), daemon=True).start()

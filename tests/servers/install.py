@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.servers import install_debian, install_elasticsearch, install_ollama
-from tests.servers.availability import NAMES, Available, Missing, State
+from tests.servers.availability import NAMES, Available, Missing, State, required
 from tests.servers.catalogue import available
 from tests.servers.places import HOME
 from tests.servers.steps import CantInstall, Step
@@ -101,7 +101,7 @@ def main() -> int:
     asked = parser.parse_args()
     states = install(asked.only or list(NAMES))
     sys.stdout.write((as_json(states) if asked.json else table(states)) + "\n")
-    return 0
+    return int(any(isinstance(states.get(name), Missing) for name in required()))
 
 
 if __name__ == "__main__":

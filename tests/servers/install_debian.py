@@ -36,9 +36,7 @@ def install_packages(names: list[str], step: Step) -> None:
         # An unreachable extra source is no reason to stop: the install itself decides.
         step.run(["apt-get", "update"], env)
     with _services_left_off():
-        step.run(
-            ["apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", *wanted], env
-        )
+        step.run(["apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", *wanted], env)
 
 
 def make_template(step: Step) -> None:

@@ -163,15 +163,16 @@ class ServerProcess:
                 (os.killpg if group else os.kill)(self._pid, number)
 
     def _wait_for_answer(self) -> None:
-        name, limit = self.recipe.name, time.monotonic() + self.recipe.patience
+        limit = time.monotonic() + self.recipe.patience
         while not self.recipe.answers(self.port):
             if not self.alive:
-                raise ServerError(f"{name} ended while it started on port {self.port}; its log ends:\n{self.tail()}")
+                raise self._failure("ended while it started")
             if time.monotonic() > limit:
-                raise ServerError(
-                    f"{name} didn't answer on port {self.port} in {self.recipe.patience:.0f} s; its log ends:\n{self.tail()}"
-                )
+                raise self._failure(f"didn't answer in {self.recipe.patience:.0f} s")
             time.sleep(0.02)
+
+    def _failure(self, what: str) -> ServerError:
+        return ServerError(f"{self.recipe.name} on port {self.port} {what}; its log ends:\n{self.tail()}")
 
     def _wait_for_end(self, patience: float) -> None:
         if self._guard is not None:

@@ -1,0 +1,138 @@
+"""The pytest plugin of the real servers: fixtures, and a summary of what was left out for want of one."""
+
+import contextlib
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.servers import mariadb_server as mariadb
+from tests.servers.availability import NAMES, Missing, required
+from tests.servers.catalogue import available, server
+from tests.servers.keeper import Address, Keeper, ask
+from tests.servers.process import Server, ServerProcess
+
+_KEEPER = pytest.StashKey[Keeper]()
+_LEFT_OUT = "no server for this test: "
+
+Starter = Callable[[str], ServerProcess]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        required()
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from error
+    if not hasattr(config, "workerinput"):
+        config.stash[_KEEPER] = Keeper()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """xdist is about to start a worker: tell it where the keeper is."""
+    address = node.config.stash[_KEEPER].listen()
+    node.workerinput["servers_path"], node.workerinput["servers_key"] = address.path, address.key
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    keeper = config.stash.get(_KEEPER, None)
+    if keeper is not None:
+        keeper.close()
+
+
+def need(name: str) -> None:
+    """Leave the test out where the server is missing, or fail it where the run insists on the server."""
+    state = available(name)
+    if not isinstance(state, Missing):
+        return
+    if name in required():
+        pytest.fail(f"{name} is required for this run: {state.reason}", pytrace=False)
+    pytest.skip(f"{_LEFT_OUT}{name}: {state.reason}")
+
+
+def shared(config: pytest.Config, name: str) -> Server:
+    """Give the run's one server of this kind."""
+    need(name)
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        return config.stash[_KEEPER].get(name)
+    return ask(Address(worker["servers_path"], worker["servers_key"]), name)
+
+
+@pytest.fixture(scope="session")
+def redis_server(pytestconfig: pytest.Config) -> Server:
+    """The run's Redis. Shared: name your keys and streams for your test."""
+    return shared(pytestconfig, "redis")
+
+
+@pytest.fixture(scope="session")
+def valkey_server(pytestconfig: pytest.Config) -> Server:
+    """The run's Valkey. Shared: name your keys and streams for your test."""
+    return shared(pytestconfig, "valkey")
+
+
+@pytest.fixture(scope="session")
+def mariadb_server(pytestconfig: pytest.Config) -> Server:
+    """The run's MariaDB. Shared: `mariadb_url` gives a database of your own."""
+    return shared(pytestconfig, "mariadb")
+
+
+@pytest.fixture(scope="session")
+def elasticsearch_server(pytestconfig: pytest.Config) -> Server:
+    """The run's Elasticsearch. Shared: name your indices for your test."""
+    return shared(pytestconfig, "elasticsearch")
+
+
+@pytest.fixture(scope="session")
+def ollama_server(pytestconfig: pytest.Config) -> Server:
+    """The run's Ollama with the model all-minilm."""
+    return shared(pytestconfig, "ollama")
+
+
+@pytest.fixture
+def mariadb_url(mariadb_server: Server) -> Iterator[str]:
+    """The URL of an empty database that is dropped after the test."""
+    name = f"{mariadb.DATABASE}_{uuid.uuid4().hex[:12]}"
+    yield mariadb.create_database(mariadb_server, name)
+    mariadb.drop_database(mariadb_server, name)
+
+
+@pytest.fixture
+def private_server() -> Iterator[Starter]:
+    """Start servers of your own to kill, pause and restart: `private_server("redis")`."""
+    with contextlib.ExitStack() as stack:
+
+        def start(name: str) -> ServerProcess:
+            need(name)
+            return stack.enter_context(server(name))
+
+        yield start
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    keeper = config.stash.get(_KEEPER, None)
+    left_out = _left_out(terminalreporter.stats.get("skipped", []))
+    if keeper is None or not (left_out or keeper.used):
+        return
+    terminalreporter.section("real servers")
+    if keeper.used:
+        terminalreporter.line(f"used: {', '.join(keeper.used)}")
+    for reason, files in sorted(left_out.items()):
+        places = ", ".join(f"{file} ({count})" for file, count in sorted(files.items()))
+        terminalreporter.line(f"LEFT OUT for want of {reason}", yellow=True)
+        terminalreporter.line(f"  {places}")
+    if not left_out:
+        idle = [name for name in NAMES if name not in keeper.used]
+        terminalreporter.line("nothing was left out" + (f"; nobody asked for {', '.join(idle)}" if idle else ""))
+
+
+def _left_out(skipped: list[Any]) -> dict[str, dict[str, int]]:
+    """Count the tests left out, by reason and file."""
+    found: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for report in skipped:
+        text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if _LEFT_OUT in text:
+            found[text.partition(_LEFT_OUT)[2]][report.nodeid.partition("::")[0]] += 1
+    return {reason: dict(files) for reason, files in found.items()}
