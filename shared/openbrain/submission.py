@@ -72,22 +72,39 @@ def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), AfterValidator(_line)]
 Content = Annotated[str, StringConstraints(min_length=1, max_length=limits.CONTENT_CHARS), AfterValidator(_text)]
-Org = Annotated[Line, StringConstraints(max_length=limits.ORG_CHARS)]
-Project = Annotated[Line, StringConstraints(max_length=limits.PROJECT_CHARS)]
-Agent = Annotated[Line, StringConstraints(max_length=limits.AGENT_CHARS)]
-Session = Annotated[Line, StringConstraints(max_length=limits.SESSION_CHARS)]
-Speaker = Annotated[Line, StringConstraints(max_length=limits.SPEAKER_CHARS)]
-Source = Annotated[Line, StringConstraints(max_length=limits.SOURCE_CHARS)]
-Tag = Annotated[Line, StringConstraints(max_length=limits.TAG_CHARS)]
+Org = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.ORG_CHARS), AfterValidator(_line)
+]
+Project = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.PROJECT_CHARS), AfterValidator(_line)
+]
+Agent = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.AGENT_CHARS), AfterValidator(_line)
+]
+Session = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SESSION_CHARS), AfterValidator(_line)
+]
+Speaker = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SPEAKER_CHARS), AfterValidator(_line)
+]
+Source = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SOURCE_CHARS), AfterValidator(_line)
+]
+Tag = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.TAG_CHARS), AfterValidator(_line)
+]
 Tags = Annotated[tuple[Tag, ...], Field(max_length=limits.TAGS), AfterValidator(_unique)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_small_json)]
 Confidence = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1)]
 Moment = Annotated[datetime, BeforeValidator(_written_time), AfterValidator(_zoned)]
 Turn = Annotated[int, Field(strict=True, ge=0, le=limits.TURN)]
 Hours = Annotated[int, Field(strict=True, ge=1, le=limits.EXPIRES_HOURS)]
-IdempotencyKey = Annotated[Line, StringConstraints(max_length=limits.IDEMPOTENCY_KEY_CHARS)]
+IdempotencyKey = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.IDEMPOTENCY_KEY_CHARS),
+    AfterValidator(_line),
+]
 
 
 class Submission(BaseModel):

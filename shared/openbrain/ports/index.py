@@ -113,7 +113,7 @@ class TextIndex(Protocol):
         revision counts. A write refused by the fence is a success. Returns the entries that failed, by id."""
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
-        """Best first, at most `limit` memories, scores > 0. Any text is a valid query; one without words finds nothing."""
+        """Best first, at most `limit` memories, scores > 0. Any text is a query; one without words finds nothing."""
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids; ids that never were are absent."""
