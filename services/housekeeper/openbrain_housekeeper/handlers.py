@@ -1,0 +1,49 @@
+"""The housekeeper's duties as plain functions: each does one round and says how much it did."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from openbrain.errors import TryLater
+from openbrain.ports.truth import Outbox, Upkeep
+
+
+class Publisher(Protocol):
+    """Publishes finished events."""
+
+    async def publish(self, entries: Sequence[tuple[str, bytes]]) -> Sequence[Exception | None]:
+        """(stream without prefix, body) in order; a result for each."""
+
+
+async def relay(outbox: Outbox, publisher: Publisher, limit: int) -> int:
+    """Publish the oldest events of the outbox and delete those that were taken.
+
+    A crash in between publishes some of them twice; every reader takes that. From the first one refused on, the
+    rest waits, so that the order of one memory's events is kept. Returns how many were published.
+    """
+    entries = await outbox.take(limit)
+    if not entries:
+        return 0
+    results = await publisher.publish([(entry.stream, entry.body) for entry in entries])
+    done: list[int] = []
+    refused: Exception | None = None
+    for entry, refused in zip(entries, results, strict=True):
+        if refused is not None:
+            break
+        done.append(entry.id)
+    if done:
+        await outbox.delete(done)
+    if refused is not None:
+        raise TryLater(f"the stream server refused an event ({type(refused).__name__}); the outbox keeps it")
+    return len(done)
+
+
+async def expire(truth: Upkeep, limit: int) -> int:
+    """End memories whose time has come."""
+    return await truth.expire_due(limit)
+
+
+async def purge(truth: Upkeep, limit: int) -> int:
+    """Forget idempotency keys past their time."""
+    return await truth.purge_idempotency_keys(limit)
+
+

@@ -1,0 +1,76 @@
+"""From a row of the truth to what an index holds. Pure: the same row always gives the same entries."""
+
+from openbrain.ids import bucket, digest, point_id
+from openbrain.memory import Memory
+from openbrain.passage_header import header
+from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
+from openbrain.ports.truth import PassageSet
+from openbrain.visibility import NEVER
+
+
+def fields(memory: Memory) -> Fields:
+    """What filters ask of an entry."""
+    return Fields(
+        workspace_id=memory.workspace_id,
+        org=memory.org,
+        project=memory.project,
+        agent_id=memory.agent_id,
+        session_id=memory.session_id,
+        memory_scope=memory.memory_scope,
+        audience=memory.audience,
+        type=memory.type,
+        tags=memory.tags,
+        source=memory.source,
+        confidence=memory.confidence,
+        occurred_at=memory.occurred_at,
+        expires_at=NEVER if memory.expires_at is None else memory.expires_at,
+    )
+
+
+def text_entry(memory: Memory, builder: str) -> TextEntry:
+    """Date, speaker, content and tags as one searchable text."""
+    text = "\n".join(part for part in (header(memory), memory.content, " ".join(memory.tags)) if part)
+    return TextEntry(
+        id=memory.id,
+        memory_id=memory.id,
+        revision=memory.revision,
+        bucket=bucket(memory.id),
+        digest=digest(memory.id, 0, memory.revision, text, builder),
+        fields=fields(memory),
+        text=text,
+        metadata=memory.metadata,
+    )
+
+
+def vector_entries(memory: Memory, passages: PassageSet, builder: str) -> list[VectorEntry | Tombstone]:
+    """One point a passage, and a tombstone for each passage that an earlier revision had and this one lacks."""
+    shared = fields(memory)
+    entries: list[VectorEntry | Tombstone] = []
+    for number, vector in enumerate(passages.vectors):
+        entry_id = point_id(memory.id, number)
+        entries.append(
+            VectorEntry(
+                id=entry_id,
+                memory_id=memory.id,
+                revision=memory.revision,
+                bucket=bucket(memory.id),
+                digest=digest(entry_id, number, memory.revision, memory.content_hash, builder),
+                fields=shared,
+                vector=vector,
+            )
+        )
+    entries.extend(tombstones(memory, first=len(passages.vectors), end=memory.passages_high))
+    return entries
+
+
+def tombstones(memory: Memory, *, first: int, end: int) -> list[Tombstone]:
+    """Removals of the passages first..end-1. Ids are computed, never searched for."""
+    return [
+        Tombstone(
+            id=point_id(memory.id, number),
+            memory_id=memory.id,
+            revision=memory.revision,
+            bucket=bucket(memory.id),
+        )
+        for number in range(first, end)
+    ]
