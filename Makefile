@@ -1,0 +1,58 @@
+# Everything a person types. All targets work with plain python3 -m venv and pip, and use uv where it is installed.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+UV     := $(shell command -v uv 2>/dev/null)
+ONLY   ?=
+JSON   ?=
+ARGS   ?=
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help up test check servers bench doctor lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+up: $(VENV)/.installed ## install into .venv and start the whole pipeline on embedded parts (ARGS="--port 9000")
+	@$(BIN)/openbrain up $(ARGS)
+
+test: $(VENV)/.installed-dev ## run every test that this machine can run (ARGS="-k recall")
+	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+check: $(VENV)/.installed-dev ## lint, format, types, import directions
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+servers: $(VENV)/.installed-dev ## install the real servers that the tests use, once, into .servers (ONLY=mariadb)
+	@$(BIN)/python -m tests.servers.install $(if $(ONLY),--only $(ONLY))
+
+bench: $(VENV)/.installed-dev ## run the benchmarks (ONLY=streams, JSON=out.json, ARGS="--locomo FILE")
+	@$(BIN)/python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) $(if $(JSON),--json $(JSON)) $(ARGS)
+
+doctor: $(VENV)/.installed ## prove the running system end to end
+	@$(BIN)/openbrain doctor $(ARGS)
+
+lock: ## renew requirements.lock and requirements-dev.lock (needs uv)
+	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o requirements-dev.lock
+
+clean: ## remove .venv and caches; leaves .servers and your data alone
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "OpenBrain needs Python 3.11 or newer; say which: make PYTHON=python3.12 ...")'
+	@$(if $(UV),uv venv -q --seed --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
+
+$(VENV)/.installed: $(BIN)/python requirements.lock pyproject.toml
+	@echo "installing OpenBrain into $(VENV) ..."
+	@$(if $(UV),uv pip install -q --python $(BIN)/python --require-hashes -r requirements.lock,$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock)
+	@$(if $(UV),uv pip install -q --python $(BIN)/python --no-deps -e .,$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .)
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
+	@echo "installing what tests and checks need into $(VENV) ..."
+	@$(if $(UV),uv pip install -q --python $(BIN)/python --require-hashes -r requirements-dev.lock,$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-dev.lock)
+	@touch $@
