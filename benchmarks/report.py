@@ -1,0 +1,76 @@
+"""What every benchmark gives back: raw figures, ratios of sides measured in the same run, and the goal beside them."""
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: a figure over several repeats, and what it is measured against."""
+
+    what: str
+    unit: str
+    values: tuple[float, ...]
+    """One per repeat; the median is quoted."""
+    against: str = ""
+    """The side it is compared with, in words."""
+    ratios: tuple[float, ...] = ()
+    """This side by the other, repeat by repeat."""
+    goal: float | None = None
+    """What the median must reach (or stay below, with `at_most`): of the ratio where there is one, else of the value."""
+    at_most: bool = False
+
+    @property
+    def measured(self) -> float:
+        """The number that the goal is about."""
+        return statistics.median(self.ratios or self.values)
+
+    @property
+    def met(self) -> bool | None:
+        """None where there is no goal."""
+        if self.goal is None:
+            return None
+        return self.measured <= self.goal if self.at_most else self.measured >= self.goal
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A benchmark's result."""
+
+    name: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = field(default=())
+
+
+def show(report: Report) -> None:
+    """A table for people."""
+    table = Table(title=report.name, title_justify="left")
+    for heading in ("what", "median", "min to max", "against", "ratio", "goal", ""):
+        table.add_column(heading, justify="left" if heading in {"what", "against"} else "right")
+    for row in report.rows:
+        goal = "" if row.goal is None else f"{'<=' if row.at_most else '>='} {row.goal:g}"
+        table.add_row(
+            row.what,
+            f"{statistics.median(row.values):,.4g} {row.unit}" if row.values else "",
+            f"{min(row.values):,.4g} to {max(row.values):,.4g}" if row.values else "",
+            row.against,
+            f"{statistics.median(row.ratios):.3g}" if row.ratios else "",
+            goal,
+            {True: "met", False: "SHORT", None: ""}[row.met],
+        )
+    console = Console(width=140)
+    console.print(table)
+    for note in report.notes:
+        console.print(note)
+
+
+def save(reports: Sequence[Report], path: Path) -> None:
+    """The same for programs."""
+    plain = [asdict(report) | {"rows": [asdict(row) | {"met": row.met} for row in report.rows]} for report in reports]
+    path.write_text(json.dumps(plain, indent=2) + "\n", encoding="utf-8")

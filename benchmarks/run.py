@@ -1,0 +1,36 @@
+"""Run the benchmarks: python -m benchmarks.run [--only NAME] [--json FILE] [benchmark options].
+
+Each module of this folder that has `NAME`, `add_options(parser)` and `run(options) -> Report` is one.
+"""
+
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+from benchmarks.report import Report, save, show
+
+MODULES = ("streams", "remember", "pipeline", "embedding", "recall", "retrieval")
+
+
+def main() -> int:
+    """Exit code 1 when a goal was missed."""
+    benchmarks = {name: importlib.import_module(f"benchmarks.{name}") for name in MODULES}
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
+    parser.add_argument("--only", choices=sorted(benchmarks), help="one benchmark")
+    parser.add_argument("--json", type=Path, help="write the figures there")
+    for module in benchmarks.values():
+        module.add_options(parser)
+    options = parser.parse_args()
+    reports: list[Report] = []
+    for name, module in benchmarks.items():
+        if options.only in {None, name}:
+            reports.append(module.run(options))
+            show(reports[-1])
+    if options.json:
+        save(reports, options.json)
+    return int(any(row.met is False for report in reports for row in report.rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
