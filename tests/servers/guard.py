@@ -28,14 +28,12 @@ def _kill_group(group: int) -> None:
         return
 
 
-def _end_with_the_tests(server: "subprocess.Popen[bytes]", folder: str) -> None:
+def _kill_when_tests_are_gone(server: "subprocess.Popen[bytes]", gone: threading.Event) -> None:
     # Not sys.stdin: its lock, held by this thread, would make the interpreter abort when the server ends first.
     while os.read(0, 1):
         pass
+    gone.set()
     _kill_group(server.pid)
-    server.wait()
-    shutil.rmtree(folder, ignore_errors=True)
-    os._exit(0)
 
 
 def main() -> int:
@@ -51,9 +49,12 @@ def main() -> int:
         preexec_fn=_die_with_guard,  # noqa: PLW1509 - this process has no other thread yet
     )
     os.write(1, b"%d\n" % server.pid)
-    threading.Thread(target=_end_with_the_tests, args=(server, folder), daemon=True).start()
+    gone = threading.Event()
+    threading.Thread(target=_kill_when_tests_are_gone, args=(server, gone), daemon=True).start()
     status = server.wait()
     _kill_group(server.pid)
+    if gone.is_set():
+        shutil.rmtree(folder, ignore_errors=True)
     return status if status >= 0 else 128 - status
 
 

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from tests.servers import install_debian, install_elasticsearch, install_ollama
 from tests.servers.availability import NAMES, Available, Missing, State, required
@@ -42,7 +43,7 @@ def _debian(missing: list[str]) -> dict[str, str]:
     reasons: dict[str, str] = {}
     # One after the other: apt allows no second apt beside it.
     for name in wanted:
-        reasons |= _attempt(name, lambda step: install_debian.install_packages(wanted, step))
+        reasons |= _attempt(name, partial(install_debian.install_package, name))
     if "mariadb" in wanted and "mariadb" not in reasons:
         reasons |= _attempt("mariadb", install_debian.make_template)
     return reasons

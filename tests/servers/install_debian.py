@@ -12,7 +12,8 @@ from tests.servers import mariadb_server
 from tests.servers.places import program
 from tests.servers.steps import CantInstall, Step
 
-_PACKAGES = {"redis": ("redis-server", "redis-server"), "mariadb": ("mariadbd", "mariadb-server")}
+_PACKAGES = {"redis": "redis-server", "mariadb": "mariadb-server"}
+_PROGRAMS = {"redis": ("redis-server",), "mariadb": ("mariadbd", "mariadb", "mariadb-install-db")}
 _POLICY = Path("/usr/sbin/policy-rc.d")
 
 _ACCOUNT = f"""
@@ -23,20 +24,20 @@ GRANT ALL ON `{mariadb_server.DATABASE}%`.* TO {mariadb_server.USER}@'127.0.0.1'
 """
 
 
-def install_packages(names: list[str], step: Step) -> None:
-    """Install the packages of these servers that aren't there yet, in one go."""
-    wanted = [package for name, (binary, package) in _PACKAGES.items() if name in names and program(binary) is None]
-    if not wanted:
+def install_package(name: str, step: Step) -> None:
+    """Install the package of this server, unless its programs are there."""
+    if all(program(binary) for binary in _PROGRAMS[name]):
         return
+    package = _PACKAGES[name]
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise CantInstall(f"needs root and apt: run `sudo apt-get install {' '.join(wanted)}` or install it otherwise")
+        raise CantInstall(f"needs root and apt: run `sudo apt-get install {package}` or install it otherwise")
+    step.say(f"installing {package} with apt-get")
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    step.say(f"installing {' and '.join(wanted)} with apt-get")
     with contextlib.suppress(CantInstall):
         # An unreachable extra source is no reason to stop: the install itself decides.
         step.run(["apt-get", "update"], env)
     with _services_left_off():
-        step.run(["apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", *wanted], env)
+        step.run(["apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", package], env)
 
 
 def make_template(step: Step) -> None:
@@ -48,9 +49,8 @@ def make_template(step: Step) -> None:
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     options = [f"--user={getpass.getuser()}", f"--datadir={target}", *mariadb_server.ENGINE]
-    step.run(
-        ["mariadb-install-db", "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", *options]
-    )
+    maker = str(program("mariadb-install-db"))
+    step.run([maker, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", *options])
     _add_account(options)
     mariadb_server.STAMP.write_text(mariadb_server.stamp())
 

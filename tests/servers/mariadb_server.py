@@ -63,9 +63,13 @@ def recipe() -> Recipe:
         url=f"mysql+aiomysql://{USER}:{PASSWORD}@127.0.0.1:{{port}}/{DATABASE}",
         command=command,
         answers=mariadb_greeting,
-        prepare=lambda data: shutil.copytree(TEMPLATE, data, dirs_exist_ok=True) and None,
+        prepare=_copy_template,
         patience=30.0,
     )
+
+
+def _copy_template(data: Path) -> None:
+    shutil.copytree(TEMPLATE, data, dirs_exist_ok=True)
 
 
 def create_database(server: Server, name: str) -> str:

@@ -1,5 +1,6 @@
 """What the installers share: a line of progress, a command with its log, a failure in one line."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -40,8 +41,16 @@ class Step:
                 command, env=env, cwd=cwd or HOME, stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False
             )
         if done.returncode:
-            last = next((line for line in reversed(log.read_text(errors="replace").splitlines()) if line.strip()), "")
-            raise CantInstall(f"`{' '.join(command[:3])} ...` failed: {last.strip()[:200]} (all of it: {log})")
+            told = _most_telling_line(log.read_text(errors="replace"))
+            raise CantInstall(f"`{' '.join(command[:3])} ...` failed: {told[:200]} (all of it: {log})")
+
+
+def _most_telling_line(text: str) -> str:
+    """The first line that calls itself an error, else the last one with words in it."""
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
+    lines = [line.strip() for line in plain.splitlines() if re.search(r"\w", line)]
+    errors = [line for line in lines if re.match(r"\W*(error|fatal|E:)", line, re.IGNORECASE)]
+    return errors[0] if errors else lines[-1] if lines else "it said nothing"
 
 
 def tool(name: str, advice: str) -> str:
