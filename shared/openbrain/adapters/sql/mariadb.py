@@ -1,0 +1,97 @@
+"""MariaDB: an asynchronous engine for writes and one for reads; a transaction is repeated when the server ends it."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from sqlalchemy import URL, Connection
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from openbrain.adapters.sql.database import MARIADB, Database
+from openbrain.adapters.sql.mariadb_errors import BUSY, repeatable, translated
+from openbrain.errors import TryLater
+
+T = TypeVar("T")
+
+_ATTEMPTS = 6
+_CONNECT_S = 5.0
+_ANSWER_S = 30.0
+"""How much longer than a lock wait a transaction may take before its connection counts as dead."""
+_SQL_MODE = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+
+
+class MariaDatabase(Database):
+    """One database on a server."""
+
+    dialect = MARIADB
+
+    def __init__(self, address: URL, *, pool: int, lock_wait_s: float) -> None:
+        self._patience = lock_wait_s + _ANSWER_S
+        self._writing = _engine(address, pool, lock_wait_s, "READ COMMITTED")
+        # Without a transaction around it a read needs no round trip to end one, and never stands in the way of DDL.
+        self._reading = _engine(address, pool, lock_wait_s, "AUTOCOMMIT")
+
+    async def read(self, fn: Callable[[Connection], T]) -> T:
+        """As in `Database`."""
+        return await self._repeated(lambda: self._read(fn))
+
+    async def write(self, fn: Callable[[Connection], T]) -> T:
+        """As in `Database`."""
+        return await self._repeated(lambda: self._write(fn))
+
+    async def close(self) -> None:
+        """As in `Database`."""
+        await self._reading.dispose()
+        await self._writing.dispose()
+
+    async def _read(self, fn: Callable[[Connection], T]) -> T:
+        async with self._reading.connect() as connection:
+            return await connection.run_sync(fn)
+
+    async def _write(self, fn: Callable[[Connection], T]) -> T:
+        async with self._writing.connect() as connection:
+            return await connection.run_sync(_transaction, fn)
+
+    async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        for number in range(_ATTEMPTS):
+            try:
+                async with asyncio.timeout(self._patience):
+                    return await attempt()
+            except (DBAPIError, PoolTimeout, TimeoutError, OSError) as error:
+                if repeatable(error) and number + 1 < _ATTEMPTS:
+                    await asyncio.sleep(random.uniform(0.3, 1) * 0.01 * 2**number)  # noqa: S311 - no secret, a pause
+                    continue
+                known = translated(error)
+                if known is None:
+                    raise
+                raise known from error
+        raise TryLater(BUSY)
+
+
+def _transaction(connection: Connection, fn: Callable[[Connection], T]) -> T:
+    with connection.begin():
+        return fn(connection)
+
+
+def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> AsyncEngine:
+    session = f"SET SESSION sql_mode = '{_SQL_MODE}', innodb_lock_wait_timeout = {max(1, round(lock_wait_s))}"
+    return create_async_engine(
+        address,
+        isolation_level=isolation,
+        pool_size=pool,
+        max_overflow=0,
+        pool_timeout=lock_wait_s,
+        pool_pre_ping=True,
+        # Every transaction is ended before its connection goes back; a second end would be a round trip for nothing.
+        pool_reset_on_return=None,
+        # A statement's parameters hold memories: they must not get into error messages.
+        hide_parameters=True,
+        connect_args={
+            "charset": "utf8mb4",
+            "connect_timeout": _CONNECT_S,
+            "init_command": session,
+        },
+    )

@@ -1,0 +1,143 @@
+"""SQLite: one thread that writes, a few that read; a whole transaction is one hand-off to a thread.
+
+Why not a hand-off for each statement: see docs/decisions/truth-sqlite-threads.md.
+"""
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event
+from sqlalchemy.exc import DBAPIError
+
+from openbrain.adapters.sql.database import SQLITE, Database
+from openbrain.adapters.sql.sqlite_errors import translated
+
+T = TypeVar("T")
+
+_READERS = 4
+"""More gain nothing: Python runs one at a time, and SQLite leaves it only while it waits for the disk."""
+
+
+class SqliteDatabase(Database):
+    """One file. Other processes may use it too: they wait for each other's writes."""
+
+    dialect = SQLITE
+
+    def __init__(self, address: URL, *, pool: int, lock_wait_s: float) -> None:
+        self._writing = _Threads(_engine(address, lock_wait_s, "BEGIN IMMEDIATE"), 1, "truth-write")
+        self._reading = _Threads(_engine(address, lock_wait_s, "BEGIN"), min(pool, _READERS), "truth-read")
+
+    async def read(self, fn: Callable[[Connection], T]) -> T:
+        """As in `Database`; all statements of one call see one state."""
+        return await self._reading.run(fn)
+
+    async def write(self, fn: Callable[[Connection], T]) -> T:
+        """As in `Database`; one after the other."""
+        return await self._writing.run(fn)
+
+    async def close(self) -> None:
+        """As in `Database`."""
+        # Readers first: the last connection to close folds the write-ahead log back into the file.
+        await self._reading.close()
+        await self._writing.close()
+
+
+class _Threads:
+    """Threads with a connection each, and their queue."""
+
+    def __init__(self, engine: Engine, count: int, name: str) -> None:
+        self._engine = engine
+        self._own = threading.local()
+        self._open: set[Connection] = set()
+        self._executor = ThreadPoolExecutor(count, thread_name_prefix=name)
+
+    async def run(self, fn: Callable[[Connection], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._transaction, fn)
+
+    def _transaction(self, fn: Callable[[Connection], T]) -> T:
+        try:
+            connection = self._connection()
+            with connection.begin():
+                return fn(connection)
+        except DBAPIError as error:
+            known = translated(error)
+            if known is None:
+                raise
+            self._drop()
+            raise known from error
+
+    def _connection(self) -> Connection:
+        connection: Connection | None = getattr(self._own, "connection", None)
+        if connection is None:
+            connection = self._own.connection = self._engine.connect()
+            self._open.add(connection)
+        return connection
+
+    def _drop(self) -> None:
+        """After a failure that is not a statement's own, the next transaction starts on a fresh connection."""
+        connection: Connection | None = getattr(self._own, "connection", None)
+        if connection is not None:
+            self._own.connection = None
+            self._open.discard(connection)
+            connection.close()
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._executor.shutdown, wait=True)
+        while self._open:
+            self._open.pop().close()
+        self._engine.dispose()
+
+
+def _engine(address: URL, lock_wait_s: float, begin: str) -> Engine:
+    engine = create_engine(
+        address.set(drivername="sqlite+pysqlite"),
+        poolclass=NullPool,
+        # A statement's parameters hold memories: they must not get into error messages.
+        hide_parameters=True,
+        connect_args={
+            "timeout": lock_wait_s,
+            # No transactions but those that we begin.
+            "isolation_level": None,
+            # Closed by another thread than the one that used it.
+            "check_same_thread": False,
+            "cached_statements": 256,
+        },
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: Any) -> None:
+        _write_ahead(
+            connection.driver_connection if hasattr(connection, "driver_connection") else connection, lock_wait_s
+        )
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    @event.listens_for(engine, "do_connect")
+    def _folder(_dialect: Any, _record: Any, arguments: Any, _named: Any) -> None:
+        Path(arguments[0]).parent.mkdir(parents=True, exist_ok=True)
+
+    return engine
+
+
+def _write_ahead(connection: sqlite3.Connection, lock_wait_s: float) -> None:
+    """Set what a connection needs. Only the first change to WAL locks, and that lock waits for nobody by itself."""
+    deadline = time.monotonic() + lock_wait_s
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+    connection.execute("PRAGMA synchronous = FULL")
+    # Pages stay in memory, and readers take them from the mapped file.
+    connection.execute("PRAGMA cache_size = -16384")
+    connection.execute("PRAGMA temp_store = MEMORY")

@@ -1,0 +1,96 @@
+"""A fresh truth for each test, on SQLite and on MariaDB: import the fixtures that you need into your test module."""
+
+import dataclasses
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.tables import metadata
+from openbrain.ids import content_hash, uuid7
+from openbrain.memory import DAY, Memory, MemoryType
+from openbrain.ports.truth import Origin, Write
+from openbrain.visibility import Viewer
+
+START = 1_800_000_000_000_000
+"""Where a test's clock begins: January 2027, in microseconds."""
+
+
+class FakeClock:
+    """Time that moves when told to."""
+
+    def __init__(self, now: int = START) -> None:
+        self.time = now
+
+    def now(self) -> int:
+        return self.time
+
+    def advance(self, microseconds: int) -> None:
+        self.time += microseconds
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=["sqlite", "mariadb"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database."""
+    if request.param == "mariadb":
+        return str(request.getfixturevalue("mariadb_url"))
+    return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """A database with the tables of today."""
+    opened = Database.open(database_url, pool=8, lock_wait_s=10)
+    try:
+        await opened.write(metadata.create_all)
+        yield opened
+    finally:
+        await opened.close()
+
+
+def viewer(workspace: str = "w1", agent: str = "ada", **changes: Any) -> Viewer:
+    return Viewer(workspace_id=workspace, agent_id=agent, **changes)
+
+
+def origin(actor: str = "ada", **changes: Any) -> Origin:
+    return Origin(actor=actor, **changes)
+
+
+def memory(content: str = "the sky is blue", now: int = START, **changes: Any) -> Memory:
+    """A memory as a surface would hand it over: checked, with its hash, id and times."""
+    given: dict[str, Any] = {
+        "id": uuid7(now),
+        "workspace_id": "w1",
+        "agent_id": "ada",
+        "type": MemoryType.FACT,
+        "content_hash": content_hash(content),
+        "occurred_at": now,
+        "confirmed_at": now,
+        "created_at": now,
+        "updated_at": now,
+    }
+    return Memory(content=content, **(given | changes))
+
+
+def write(content: str = "the sky is blue", *, now: int = START, **changes: Any) -> Write:
+    """A write of `memory(content)`; what belongs to the write goes there, the rest to the memory."""
+    own = {field.name for field in dataclasses.fields(Write)} & changes.keys()
+    mine: dict[str, Any] = {"viewer": viewer(), "origin": origin(), "idempotency_expires_at": now + DAY}
+    mine |= {name: changes.pop(name) for name in own}
+    return Write(memory=memory(content, now, **changes), **mine)
+
+
+async def rows(database: Database, statement: str, **values: Any) -> list[dict[str, Any]]:
+    """What a statement finds, as dictionaries."""
+    read: Callable[[Any], list[dict[str, Any]]] = lambda connection: [  # noqa: E731
+        dict(row) for row in connection.execute(text(statement), values).mappings()
+    ]
+    return await database.read(read)
