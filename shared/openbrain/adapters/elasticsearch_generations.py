@@ -1,0 +1,203 @@
+"""The indexes of one kind in Elasticsearch, generation by generation: made, written behind the fence, read.
+
+No scripts, no by-query calls, no reindexing: the fence is the document's external version.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Generic
+
+import orjson
+from elasticsearch import ApiError, AsyncElasticsearch, BadRequestError
+
+from openbrain.adapters.elasticsearch_common import BUSY, COMMON_MAPPING, refusal, tombstone_document, translated
+from openbrain.adapters.fencing import Entry, highest_per_id
+from openbrain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.ports.index import Checked, Standing, Tombstone
+
+OLDEST = (8, 19)
+BULK_BYTES = 8 * 1024 * 1024
+"""Of one request: well below the server's 100 MB, and below what proxies let through more often than not."""
+
+
+class Generations(Generic[Entry]):
+    """The indexes `<alias>-…` of one kind. A generation `name` is the index of that name (the alias and a hyphen are
+    put before a name that doesn't begin with them); the alias stands for the first one made."""
+
+    def __init__(
+        self,
+        client: AsyncElasticsearch,
+        *,
+        alias: str,
+        builder: str,
+        refresh_ms: int,
+        properties: Mapping[str, Any],
+        document: Callable[[Entry], dict[str, Any]],
+    ) -> None:
+        """`document` makes the document of an entry that is no tombstone; what it raises fails that entry alone."""
+        self._client = client
+        self._alias = alias
+        self._builder = builder
+        self._refresh = f"{refresh_ms}ms"
+        self._properties = properties
+        self._document = document
+
+    def index(self, name: str) -> str:
+        """The index of a generation."""
+        return name if name.startswith(f"{self._alias}-") else f"{self._alias}-{name}"
+
+    async def prepare(self, name: str, properties: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """Make it if it is missing, with `properties` beside the common ones; returns the properties that stand.
+        `SetupError` where it was made by another builder."""
+        mappings = {
+            "dynamic": "strict",
+            "_meta": {"builder": self._builder},
+            "properties": {**COMMON_MAPPING, **self._properties, **(properties or {})},
+        }
+        settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": self._refresh}
+        index = self.index(name)
+        with translated():
+            await self._save_template()
+            if not await self._client.indices.exists(index=index):
+                await self._create(index, mappings, settings)
+            await self._client.cluster.health(index=index, wait_for_status="yellow", timeout="5s")
+            standing = (await self._client.indices.get(index=index)).body[index]
+            await self._keep_refresh(index, standing)
+            await self._keep_alias(index)
+        made_by = standing["mappings"].get("_meta", {}).get("builder")
+        if made_by != self._builder:
+            raise SetupError(
+                f"index {index} was made by builder {made_by}, this is {self._builder}: rebuild it under another name"
+            )
+        return dict(standing["mappings"]["properties"])
+
+    async def _save_template(self) -> None:
+        """So that nothing but `prepare` makes an index of ours: a write to one that was deleted fails."""
+        await self._client.indices.put_index_template(
+            name=self._alias,
+            index_patterns=[f"{self._alias}-*"],
+            priority=500,
+            allow_auto_create=False,
+            template={"settings": {"refresh_interval": self._refresh}, "mappings": {"dynamic": "strict"}},
+        )
+
+    async def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        try:
+            await self._client.indices.create(index=index, mappings=mappings, settings=settings)
+        except BadRequestError as error:
+            if error.error != "resource_already_exists_exception":
+                raise
+
+    async def _keep_refresh(self, index: str, standing: Mapping[str, Any]) -> None:
+        if standing["settings"]["index"].get("refresh_interval") != self._refresh:
+            await self._client.indices.put_settings(index=index, settings={"refresh_interval": self._refresh})
+
+    async def _keep_alias(self, index: str) -> None:
+        if not await self._client.indices.exists_alias(name=self._alias):
+            await self._client.indices.put_alias(index=index, name=self._alias)
+
+    async def write(self, name: str, entries: Sequence[Entry | Tombstone]) -> dict[str, Exception]:
+        """Write fenced and wait until a search finds it; returns the entries that failed, by id."""
+        failed: dict[str, Exception] = {}
+        lines: dict[str, bytes] = {}
+        for entry in highest_per_id(entries).values():
+            try:
+                lines[entry.id] = self._lines(entry)
+            except (OpenBrainError, orjson.JSONEncodeError, ValueError) as error:
+                failed[entry.id] = error if isinstance(error, OpenBrainError) else _unfit(error)
+        for part in _parts(lines):
+            with translated():
+                failed |= await self._bulk(self.index(name), part)
+        return failed
+
+    def _lines(self, entry: "Entry | Tombstone") -> bytes:
+        document = tombstone_document(entry) if isinstance(entry, Tombstone) else self._document(entry)
+        action = {"index": {"_id": entry.id, "version": entry.revision, "version_type": "external_gte"}}
+        return orjson.dumps(action) + b"\n" + orjson.dumps(document)
+
+    async def _bulk(self, index: str, lines: Mapping[str, bytes]) -> dict[str, Exception]:
+        """One request; where it is refused as a whole, its halves, so that one entry never hurts the others."""
+        operations: Sequence[Any] = list(lines.values())
+        try:
+            answer = await self._client.bulk(index=index, operations=operations, refresh="wait_for")
+        except ApiError as error:
+            if error.meta.status not in {400, 413}:
+                raise
+            reason = refusal(error)
+            if isinstance(reason, SetupError):
+                raise
+            if len(lines) == 1:
+                return dict.fromkeys(lines, reason)
+            items = list(lines.items())
+            half = len(items) // 2
+            left = await self._bulk(index, dict(items[:half]))
+            return left | await self._bulk(index, dict(items[half:]))
+        if not answer["errors"]:
+            return {}
+        results = [item["index"] for item in answer["items"]]
+        return {each["_id"]: _item_failure(each) for each in results if each["status"] not in {200, 201, 409}}
+
+    async def search(self, name: str, **request: Any) -> list[dict[str, Any]]:
+        """The hits of a search, each with the memory's id at `fields.memory_id`; no document is read for it."""
+        with translated():
+            answer = await self._client.search(
+                index=self.index(name),
+                source=False,
+                docvalue_fields=[{"field": "memory_id"}],
+                track_total_hits=False,
+                allow_partial_search_results=False,
+                **request,
+            )
+        return list(answer["hits"]["hits"])
+
+    async def read(self, name: str, ids: Sequence[str]) -> dict[str, Standing]:
+        """What stands under the ids, without waiting for a refresh."""
+        if not ids:
+            return {}
+        wanted: Any = ["memory_id", "revision", "bucket", "digest", "tombstone"]
+        with translated():
+            answer = await self._client.mget(index=self.index(name), ids=list(dict.fromkeys(ids)), source=wanted)
+        if any("error" in each for each in answer["docs"]):
+            raise TryLater("a generation is missing in Elasticsearch: restart the room to make it, then reindex")
+        return {each["_id"]: Standing(id=each["_id"], **each["_source"]) for each in answer["docs"] if each["found"]}
+
+    async def check(self) -> Checked:
+        """The server, its version, and what is wrong with it."""
+        with translated():
+            info = await self._client.info()
+            health = await self._client.cluster.health()
+        version = str(info["version"]["number"])
+        problems = []
+        if tuple(int(part) for part in version.partition("-")[0].split(".")[:2]) < OLDEST:
+            problems.append(f"version {version} is older than {'.'.join(map(str, OLDEST))}: upgrade it")
+        if health["status"] == "red":
+            problems.append("its status is red: some shards are lost or not started")
+        return Checked("Elasticsearch", version, tuple(problems))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
+def _parts(lines: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+    part: dict[str, bytes] = {}
+    size = 0
+    for entry_id, line in lines.items():
+        if part and size + len(line) > BULK_BYTES:
+            yield part
+            part, size = {}, 0
+        part[entry_id] = line
+        size += len(line)
+    if part:
+        yield part
+
+
+def _unfit(error: Exception) -> Invalid:
+    """Without the error's own words: they may quote the memory."""
+    return Invalid("", f"the entry can't be written as JSON ({type(error).__name__})")
+
+
+def _item_failure(result: Mapping[str, Any]) -> OpenBrainError:
+    status, kind = result["status"], result["error"]["type"]
+    if status in BUSY or status == 404:
+        return TryLater(f"Elasticsearch could not take the entry now ({status} {kind})")
+    return NeverRetry(f"Elasticsearch refuses the entry ({status} {kind})")

@@ -1,0 +1,64 @@
+"""Full text on Elasticsearch: English analysis, the filter inside the query, scores of the text alone."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from openbrain.adapters.elasticsearch_common import common_document, compiled, connect
+from openbrain.adapters.elasticsearch_generations import Generations
+from openbrain.adapters.flat_metadata import flat
+from openbrain.ports.index import Checked, Hit, Standing, TextEntry, Tombstone
+from openbrain.visibility import AllOf
+
+BUILDER = "elasticsearch-english-1"
+_PROPERTIES = {
+    "text": {"type": "text", "analyzer": "english"},
+    # Longer values are kept but not indexed: one can't be a search term of Lucene.
+    "metadata": {"type": "flattened", "ignore_above": 1024},
+}
+
+
+class ElasticsearchText:
+    """The text index behind the alias `<index>-text`."""
+
+    builder = BUILDER
+
+    def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
+        self._generations: Generations[TextEntry] = Generations(
+            connect(url, verify_tls=verify_tls, timeout_s=timeout_s),
+            alias=f"{index}-text",
+            builder=BUILDER,
+            refresh_ms=refresh_ms,
+            properties=_PROPERTIES,
+            document=_document,
+        )
+
+    async def prepare(self, name: str) -> None:
+        """Make the index of this generation; `SetupError` where another builder made it."""
+        await self._generations.prepare(name)
+
+    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone]) -> Mapping[str, Exception]:
+        """One bulk request for most batches; returns when a refresh has made it visible."""
+        return await self._generations.write(name, entries)
+
+    async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Entries that hold any of the words. A tombstone has no text, so that none is ever found."""
+        words = query.encode(errors="replace").decode()
+        asked = {"bool": {"must": {"match": {"text": {"query": words}}}, "filter": compiled(condition)}}
+        hits = await self._generations.search(name, query=asked, size=limit)
+        return [Hit(hit["fields"]["memory_id"][0], hit["_score"]) for hit in hits if hit["_score"] > 0]
+
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What stands under the ids."""
+        return await self._generations.read(name, ids)
+
+    async def check(self) -> Checked:
+        """The server's version and state."""
+        return await self._generations.check()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._generations.close()
+
+
+def _document(entry: TextEntry) -> dict[str, Any]:
+    return {**common_document(entry), "text": entry.text, "metadata": flat(entry.metadata)}

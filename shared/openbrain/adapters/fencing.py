@@ -1,0 +1,18 @@
+"""What every index does with a batch before it is written."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from openbrain.ports.index import TextEntry, Tombstone, VectorEntry
+
+Entry = TypeVar("Entry", bound=TextEntry | VectorEntry | Tombstone)
+
+
+def highest_per_id(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """Each id once, with its highest revision; of equal ones the later."""
+    highest: dict[str, Entry] = {}
+    for entry in entries:
+        standing = highest.get(entry.id)
+        if standing is None or entry.revision >= standing.revision:
+            highest[entry.id] = entry
+    return highest

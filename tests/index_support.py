@@ -1,0 +1,75 @@
+"""What the tests of both indexes write and ask: entries with sensible defaults, laws over random ones."""
+
+import uuid
+from collections.abc import Mapping
+
+from openbrain.ids import bucket, digest
+from openbrain.memory import Memory, MemoryType, Scope
+from openbrain.ports.index import Fields, TextEntry, Tombstone
+from openbrain.visibility import NEVER, AllOf, Equals
+
+WORKSPACE = "acme"
+BUILDER = "test-1"
+EVERYTHING = AllOf((Equals("workspace_id", WORKSPACE),))
+"""A condition as plain as conditions of a request get."""
+
+
+def new_id() -> str:
+    """An id for a memory that no other test has."""
+    return str(uuid.uuid4())
+
+
+def memory(memory_id: str = "", **changes: object) -> Memory:
+    """A memory of the workspace `acme` that everyone may see."""
+    values: dict[str, object] = {
+        "id": memory_id or new_id(),
+        "workspace_id": WORKSPACE,
+        "content": "",
+        "type": MemoryType.FACT,
+        "memory_scope": Scope.PROJECT,
+        "occurred_at": 1_700_000_000_000_000,
+        **changes,
+    }
+    return Memory(**values)  # type: ignore[arg-type]  # the values are named by the caller
+
+
+def fields_of(row: Memory) -> Fields:
+    """What the indexes hold of a row."""
+    return Fields(
+        workspace_id=row.workspace_id,
+        org=row.org,
+        project=row.project,
+        agent_id=row.agent_id,
+        session_id=row.session_id,
+        memory_scope=row.memory_scope,
+        audience=row.audience,
+        type=row.type,
+        tags=row.tags,
+        source=row.source,
+        confidence=row.confidence,
+        occurred_at=row.occurred_at,
+        expires_at=NEVER if row.expires_at is None else row.expires_at,
+    )
+
+
+def text_entry(
+    row: Memory, text: str, *, revision: int = 1, metadata: Mapping[str, object] | None = None, **changes: object
+) -> TextEntry:
+    """A row as an entry of the text index, found by `text`; `changes` replace fields of the entry itself."""
+    values: dict[str, object] = {
+        "id": row.id,
+        "memory_id": row.id,
+        "revision": revision,
+        "bucket": bucket(row.id),
+        "digest": digest(row.id, 0, revision, text, BUILDER),
+        "fields": fields_of(row),
+        "text": text,
+        "metadata": metadata or {},
+        **changes,
+    }
+    return TextEntry(**values)  # type: ignore[arg-type]  # the values are named by the caller
+
+
+def tombstone(memory_id: str, *, revision: int, entry_id: str = "") -> Tombstone:
+    """The removal of a memory, or of one passage of it."""
+    return Tombstone(id=entry_id or memory_id, memory_id=memory_id, revision=revision, bucket=bucket(memory_id))
