@@ -23,7 +23,7 @@ class Row:
     ratios: tuple[float, ...] = ()
     """This side by the other, repeat by repeat."""
     goal: float | None = None
-    """What the median must reach (or stay below, with `at_most`): of the ratio where there is one, else of the value."""
+    """What the median must reach (`at_most`: not exceed): of the ratio where there is one, else of the value."""
     at_most: bool = False
 
     @property

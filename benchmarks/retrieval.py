@@ -1,0 +1,127 @@
+"""How well recall finds the turns that answer a question: keywords alone, vectors alone, both fused at the default.
+
+Every turn is one memory, stored through remember:batch and asked for through recall within its own conversation.
+any@k: at least one turn of the evidence (or one of its sessions) is among the first k.
+"""
+
+import argparse
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import httpx
+
+from benchmarks.conversations import Conversation, Question, Turn, beam, locomo
+from benchmarks.report import Report, Row
+from benchmarks.system import running, wait_until_indexed
+
+NAME = "retrieval"
+SIDES: Mapping[str, dict[str, float]] = {"text": {"text_weight": 1.0}, "vectors": {"text_weight": 0.0}, "fused": {}}
+MEASURES = ("turn any@5", "turn any@10", "session any@5")
+ALLOWED_LOSS = -0.02
+BATCH = 100
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Where the data is; without any the benchmark is left out with a word."""
+    parser.add_argument("--locomo", type=Path, help="LoCoMo file")
+    parser.add_argument("--beam", type=Path, help="BEAM folder with a sub-folder a chat")
+
+
+def run(options: argparse.Namespace) -> Report:
+    """Start a system, store, wait, ask."""
+    sets: dict[str, list[Conversation]] = {}
+    if options.locomo:
+        sets["LoCoMo"] = list(locomo(options.locomo))
+    if options.beam:
+        sets["BEAM"] = list(beam(options.beam))
+    if not sets:
+        return Report(NAME, (), ("left out: give --locomo FILE and --beam FOLDER",))
+    with running() as system, system.client() as client:
+        found = {name: list(_ask_all(client, conversations)) for name, conversations in sets.items()}
+    if len(found) > 1:
+        found["pooled"] = [answers for part in found.values() for answers in part]
+    return Report(NAME, tuple(_rows(found)), (f"{len(found.get('pooled', [])) or ''} questions, top 100 candidates",))
+
+
+Answers = dict[tuple[str, str], bool]
+"""(side, measure) -> whether this question was answered."""
+
+
+def _ask_all(client: httpx.Client, conversations: Sequence[Conversation]) -> Iterator[Answers]:
+    for conversation in conversations:
+        turns = _store(client, conversation)
+        for question in conversation.questions:
+            yield {
+                (side, measure): hit
+                for side, weights in SIDES.items()
+                for measure, hit in _ask(client, conversation.name, question, turns, weights).items()
+            }
+
+
+def _store(client: httpx.Client, conversation: Conversation) -> dict[str, Turn]:
+    turns: dict[str, Turn] = {}
+    for start in range(0, len(conversation.turns), BATCH):
+        part = conversation.turns[start : start + BATCH]
+        body = {"memories": [_memory(conversation.name, turn) for turn in part]}
+        results = client.post("/v1/brain/remember:batch", json=body).raise_for_status().json()["results"]
+        turns.update({result["id"]: turn for result, turn in zip(results, part, strict=True)})
+    wait_until_indexed(client, list(turns))
+    return turns
+
+
+def _memory(project: str, turn: Turn) -> dict[str, object]:
+    return {
+        "content": turn.text,
+        "type": "context",
+        "project": project,
+        "session_id": f"{project}/{turn.session}",
+        "turn": turn.number,
+        "speaker": turn.speaker,
+        "occurred_at": turn.at,
+    }
+
+
+def _ask(
+    client: httpx.Client, project: str, question: Question, turns: Mapping[str, Turn], weights: dict[str, float]
+) -> dict[str, bool]:
+    body = {"query": question.text[:2000], "top_k": 100, "project": project, **weights}
+    memories = client.post("/v1/brain/recall", json=body).raise_for_status().json()["memories"]
+    found = [turns[memory["id"]] for memory in memories]
+    sessions = list(dict.fromkeys(turn.session for turn in found))
+    wanted = {turn.session for turn in turns.values() if turn.id in question.evidence}
+    return {
+        "turn any@5": any(turn.id in question.evidence for turn in found[:5]),
+        "turn any@10": any(turn.id in question.evidence for turn in found[:10]),
+        "session any@5": any(session in wanted for session in sessions[:5]),
+    }
+
+
+def _rows(found: Mapping[str, Sequence[Answers]]) -> Iterator[Row]:
+    for name, answers in found.items():
+        for measure in MEASURES:
+            shares = {side: _share(answer[side, measure] for answer in answers) for side in SIDES}
+            for side, (share, low, high) in shares.items():
+                yield Row(f"{name}: {measure}, {side}", f"[{low:.3f}, {high:.3f}]", (share,))
+            if name == "pooled" or len(found) == 1:
+                yield _difference(name, measure, answers, shares)
+
+
+def _difference(
+    name: str, measure: str, answers: Sequence[Answers], shares: Mapping[str, tuple[float, float, float]]
+) -> Row:
+    better = max(("text", "vectors"), key=lambda side: shares[side][0])
+    gains = [int(answer["fused", measure]) - int(answer[better, measure]) for answer in answers]
+    mean = sum(gains) / len(gains)
+    spread = 1.96 * math.sqrt(sum((gain - mean) ** 2 for gain in gains)) / len(gains)
+    unit = f"[{mean - spread:.3f}, {mean + spread:.3f}]"
+    return Row(f"{name}: {measure}, fused minus {better}", unit, (mean,), goal=ALLOWED_LOSS)
+
+
+def _share(hits: Iterable[bool]) -> tuple[float, float, float]:
+    """The share and its 95 % Wilson score interval."""
+    values = list(hits)
+    n, p, z = len(values), sum(values) / len(values), 1.96
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+    return p, middle - half, middle + half
