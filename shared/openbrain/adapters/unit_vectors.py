@@ -1,0 +1,21 @@
+"""From a model's numbers to the vectors that the ports speak of."""
+
+from array import array
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def unit_vectors(rows: "NDArray[Any]") -> "list[array[float]]":
+    """Each row as a vector of length 1. `ValueError` where a row is zero or holds NaN or infinity."""
+    numbers = rows.astype(np.float64)
+    lengths = np.linalg.norm(numbers, axis=1, keepdims=True)
+    if not (np.isfinite(lengths).all() and (lengths > 0).all()):
+        raise ValueError("no direction")
+    return [array("f", row.tobytes()) for row in (numbers / lengths).astype(np.float32)]
+
+
+def mean_direction(vectors: "list[array[float]]") -> "array[float]":
+    """The unit vector between several."""
+    return unit_vectors(np.asarray(vectors, dtype=np.float64).mean(axis=0, keepdims=True))[0]
