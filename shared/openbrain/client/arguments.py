@@ -1,0 +1,51 @@
+"""What the client's methods take, as typed keyword arguments."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NotRequired, TypedDict
+
+from openbrain.memory import MemoryType, Scope
+
+
+class Filters(TypedDict):
+    """What narrows a recall or a list; a key left out is no limit."""
+
+    org: NotRequired[str]
+    project: NotRequired[str]
+    type: NotRequired[MemoryType | str | Sequence[MemoryType | str]]
+    include_scopes: NotRequired[Sequence[Scope | str]]
+    tags: NotRequired[Sequence[str]]
+    source: NotRequired[str | Sequence[str]]
+    author: NotRequired[str | Sequence[str]]
+    """The agents that wrote it."""
+    session_id: NotRequired[str]
+    min_confidence: NotRequired[float]
+    since: NotRequired[datetime]
+    until: NotRequired[datetime]
+
+
+class Changes(TypedDict):
+    """What a memory can be changed in; a key left out stays. `expires_at` None takes an expiry away."""
+
+    content: NotRequired[str]
+    tags: NotRequired[Sequence[str]]
+    metadata: NotRequired[Mapping[str, Any]]
+    type: NotRequired[MemoryType | str]
+    confidence: NotRequired[float]
+    source: NotRequired[str]
+    expires_in: NotRequired[int]
+    expires_at: NotRequired[datetime | None]
+    confirm: NotRequired[bool]
+
+
+class NewKey(TypedDict):
+    """What a new key may do; `orgs` left out is every org."""
+
+    name: str
+    permissions: Sequence[str]
+    agent_id: NotRequired[str]
+    orgs: NotRequired[Sequence[str]]
+    without_org: NotRequired[bool]
+    act_as: NotRequired[Sequence[str]]
+    expires_in: NotRequired[int]
+    workspace_id: NotRequired[str]

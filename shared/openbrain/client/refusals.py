@@ -1,0 +1,53 @@
+"""A refused request as an error of ours."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import orjson
+
+from openbrain.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    OpenBrainError,
+    TryLater,
+    Unauthorised,
+)
+
+
+def refusal(status: int, raw: bytes) -> OpenBrainError:
+    """The error that a status and its body stand for."""
+    problem = _problem(raw)
+    message = str(problem.get("message") or f"the server answered {status}")
+    match status:
+        case 401:
+            return Unauthorised(message)
+        case 403:
+            return Forbidden(message)
+        case 404:
+            return NotFound(message)
+        case 409:
+            return Conflict(message, head=problem.get("head"))
+        case 408 | 429:
+            return TryLater(message)
+        case _ if status >= 500:
+            return TryLater(message)
+    field = str(problem.get("field") or "")
+    return Invalid(field, message.removeprefix(f"{field}: ") if field else message)
+
+
+def _problem(raw: bytes) -> Mapping[str, Any]:
+    try:
+        problem = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return {}
+    return problem if isinstance(problem, dict) else {}
+
+
+def unreachable(url: str, error: httpx.TransportError) -> TryLater:
+    """The server did not answer at all."""
+    if isinstance(error, httpx.TimeoutException):
+        return TryLater(f"{url} did not answer in time: try again, or look at its /v1/health")
+    return TryLater(f"can't reach {url}: start it with `openbrain up`, or check the URL")

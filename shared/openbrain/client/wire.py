@@ -1,0 +1,148 @@
+"""One question to the server: retries, caps, errors."""
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
+from urllib.parse import quote, urlsplit
+
+import httpx
+import orjson
+from pydantic import ValidationError
+
+from openbrain import answers
+from openbrain.client.refusals import refusal, unreachable
+from openbrain.errors import SetupError, TryLater
+
+A = TypeVar("A", bound=answers.Answer)
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+RETRY_AFTER_MAX_S = 30.0
+
+
+class Wire:
+    """The connections to one server, with its key on every request."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str = "",
+        *,
+        agent: str = "",
+        timeout_s: float = 60.0,
+        attempts: int = 3,
+        allow_http: bool = False,
+        verify_tls: bool = True,
+        response_bytes: int = 128 * 1024 * 1024,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        address = urlsplit(url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
+        loopback = address.hostname in LOOPBACK
+        if address.scheme == "http" and not (loopback or allow_http or transport is not None):
+            raise SetupError(
+                f"{url} would send the key in the clear: use https, or allow http where the network is safe"
+            )
+        self.url = url.rstrip("/")
+        self._attempts = max(1, attempts)
+        self._response_bytes = response_bytes
+        headers = {"accept": "application/json"}
+        if key:
+            headers["authorization"] = f"Bearer {key}"
+        if agent:
+            headers["x-openbrain-agent"] = quote(agent)
+        self._http = httpx.AsyncClient(
+            base_url=self.url,
+            headers=headers,
+            timeout=timeout_s,
+            verify=verify_tls,
+            transport=transport,
+            trust_env=not loopback,  # a proxy of the environment does not reach this machine's own ports
+        )
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._http.aclose()
+
+    async def ask(
+        self,
+        model: type[A],
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, object] | None = None,
+        query: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+        repeat: bool = True,
+        well: tuple[int, ...] = (200, 201),
+    ) -> A:
+        request = self._http.build_request(
+            method,
+            path,
+            content=None if body is None else orjson.dumps(body, default=_plain),
+            params=_params(query or {}),
+            headers={**(headers or {}), **({} if body is None else {"content-type": "application/json"})},
+        )
+        for attempt in range(1, self._attempts + 1):
+            try:
+                response, raw = await self._send(request)
+            except httpx.TransportError as error:
+                never_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                if attempt == self._attempts or not (repeat or never_sent):
+                    raise unreachable(self.url, error) from error
+                await asyncio.sleep(_pause(attempt, None))
+                continue
+            if response.status_code in well:
+                return _parsed(model, raw, self.url)
+            problem = refusal(response.status_code, raw)
+            if not isinstance(problem, TryLater) or attempt == self._attempts or not _worth_repeating(response, repeat):
+                raise problem
+            await asyncio.sleep(_pause(attempt, response.headers.get("retry-after")))
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _send(self, request: httpx.Request) -> tuple[httpx.Response, bytes]:
+        response = await self._http.send(request, stream=True)
+        try:
+            raw = bytearray()
+            async for chunk in response.aiter_bytes():
+                raw += chunk
+                if len(raw) > self._response_bytes:
+                    raise SetupError(f"the answer of {self.url} is above {self._response_bytes} bytes: ask for fewer")
+        finally:
+            await response.aclose()
+        return response, bytes(raw)
+
+
+def _worth_repeating(response: httpx.Response, repeat: bool) -> bool:
+    return response.status_code == 429 or (response.status_code == 503 and repeat)
+
+
+def _pause(attempt: int, retry_after: str | None) -> float:
+    asked = float(retry_after) if retry_after is not None and retry_after.isdecimal() else 0.1 * 2**attempt
+    return min(asked, RETRY_AFTER_MAX_S) + random.uniform(0, 0.1)  # noqa: S311 - spreads clients, hides nothing
+
+
+def _parsed(model: type[A], raw: bytes, url: str) -> A:
+    try:
+        return model.model_validate_json(raw)
+    except ValidationError:
+        raise SetupError(f"{url} did not answer as an OpenBrain API: check the URL and the server's version") from None
+
+
+def _params(query: Mapping[str, object]) -> list[tuple[str, str | int | float | bool | None]]:
+    pairs: list[tuple[str, str | int | float | bool | None]] = []
+    for name, value in query.items():
+        many = value if isinstance(value, list | tuple | set) else (value,)
+        pairs += [
+            (name, each.isoformat() if isinstance(each, datetime) else str(each)) for each in many if each is not None
+        ]
+    return pairs
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Sequence | set | frozenset):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} can't be sent as JSON")
