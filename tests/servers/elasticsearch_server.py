@@ -66,6 +66,8 @@ def recipe() -> Recipe:
     def command(port: int, data: Path) -> list[str]:
         return [
             *(f"{jdk()}/bin/java", "-Xms512m", "-Xmx512m", "-XX:MaxDirectMemorySize=256m"),
+            # A test server lives for seconds: the optimizing compiler would cost half of its CPU and repay nothing.
+            *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
             # Hooks and beans of the logger and netty's shortcuts: the node has its own, and refuses theirs.
             *("-Dlog4j.shutdownHookEnabled=false", "-Dlog4j2.disable.jmx=true"),
             *("-Dio.netty.noUnsafe=true", "-Dio.netty.noKeySetOptimization=true"),
@@ -73,6 +75,7 @@ def recipe() -> Recipe:
             f"-Des.nativelibs.path={NODE}/lib/platform",
             "--enable-native-access=org.apache.lucene.core,org.elasticsearch.nativeaccess,ALL-UNNAMED",
             *("--add-modules", "ALL-MODULE-PATH,jdk.incubator.vector", "--module-path", f"{NODE}/lib"),
+            *os.environ.get("ES_JAVA_OPTS", "").split(),
             *("--class-path", str(LAUNCHER), "openbrain.testnode.Launcher", str(NODE), str(data), str(port)),
         ]
 
