@@ -1,0 +1,59 @@
+"""Submissions by stream, as offers: who makes them is what the event, or the stream it came by, says."""
+
+from openbrain.auth import Actor, Permission
+from openbrain.errors import Invalid, NeverRetry
+from openbrain.events import CloudEvent
+from openbrain.ids import joined_hash
+from openbrain.memory import DAY
+from openbrain.ports.truth import Access, Origin
+from openbrain.remembering import Offer
+from openbrain.submission import MemorySubmitted
+
+KEY_LIFETIME = 30 * DAY
+
+
+def from_event(
+    event: CloudEvent[MemorySubmitted], *, bound_workspace: str = "", key_lifetime: int = KEY_LIFETIME
+) -> Offer:
+    """The offer in an event. On a stream bound to a workspace the event's own is not read.
+
+    Without an idempotency key of its own the event's source and id are the key: the same event counts once.
+    """
+    data = event.data
+    workspace_id = bound_workspace or data.workspace_id or ""
+    if not workspace_id:
+        raise Invalid("data.workspace_id", "is required on this stream")
+    key = (
+        joined_hash("key", data.idempotency_key)
+        if data.idempotency_key
+        else joined_hash("event", event.source, event.id)
+    )
+    actor = Actor(
+        key_id="stream",
+        name=event.source,
+        workspace_id=workspace_id,
+        agent_id=data.agent_id or "",
+        permissions=frozenset({Permission.BRAIN_WRITE}),
+    )
+    return Offer(
+        submission=data,
+        actor=actor,
+        origin=Origin(actor=actor.label, causation_id=event.id, traceparent=event.traceparent),
+        idempotency_key=key,
+        key_lifetime=key_lifetime,
+    )
+
+
+class Tenants:
+    """Which workspaces there are. None ever goes, so what was seen once is not looked up again."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._known: frozenset[str] = frozenset()
+
+    async def require(self, workspace_id: str) -> None:
+        """`NeverRetry` for a workspace that isn't there."""
+        if workspace_id not in self._known:
+            self._known = frozenset(workspace.id for workspace in await self._access.workspaces())
+        if workspace_id not in self._known:
+            raise NeverRetry("data.workspace_id names no workspace: make it first, then replay this entry")
