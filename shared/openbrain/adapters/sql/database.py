@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sqlalchemy import URL, Connection, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from openbrain.errors import SetupError
+from openbrain.errors import OpenBrainError, SetupError
 
 T = TypeVar("T")
 
@@ -57,6 +57,10 @@ class Database(ABC):
 
         A caller that is cancelled leaves either the whole transaction behind or nothing of it.
         """
+
+    @abstractmethod
+    def explain(self, error: DBAPIError) -> OpenBrainError | None:
+        """The error to give instead; None where the database is well and refused the statement or a value in it."""
 
     @abstractmethod
     async def close(self) -> None:

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from openbrain.adapters.sql.database import MARIADB, Database
 from openbrain.adapters.sql.mariadb_errors import BUSY, repeatable, translated
-from openbrain.errors import TryLater
+from openbrain.errors import OpenBrainError, TryLater
 
 T = TypeVar("T")
 
@@ -41,6 +41,10 @@ class MariaDatabase(Database):
     async def write(self, fn: Callable[[Connection], T]) -> T:
         """As in `Database`."""
         return await self._repeated(lambda: self._write(fn))
+
+    def explain(self, error: DBAPIError) -> OpenBrainError | None:
+        """As in `Database`."""
+        return translated(error)
 
     async def close(self) -> None:
         """As in `Database`."""

@@ -1,18 +1,20 @@
 """A memory as a row, and back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 import orjson
 
+from openbrain.adapters.sql.tables import memories
 from openbrain.memory import Memory, MemoryType, Reason, Scope
 
 MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
 """The columns that make up a `Memory`, in the order that `memory_from_row` takes them."""
 
-INSERT_COLUMNS: tuple[str, ...] = (*MEMORY_COLUMNS, "audience", "dedupe_key")
-"""What an insert gives; the last two are derived and never read back into a memory."""
+INSERT_COLUMNS: tuple[str, ...] = tuple(memories.columns.keys())
+"""All columns, in the table's order; audience and dedupe_key are derived, and never read back into a memory."""
 
 _TYPES = {each.value: each for each in MemoryType}
 _SCOPES = {each.value: each for each in Scope}
@@ -20,6 +22,21 @@ _REASONS: dict[str | None, Reason | None] = {None: None} | {each.value: each for
 _TYPE, _SCOPE, _TAGS, _METADATA, _REASON, _WANTS_VECTOR = (
     MEMORY_COLUMNS.index(name) for name in ("type", "memory_scope", "tags", "metadata", "reason", "wants_vector")
 )
+_GIVEN = attrgetter(*(name for name in INSERT_COLUMNS if name != "dedupe_key"))
+_DEDUPE_KEY = INSERT_COLUMNS.index("dedupe_key")
+
+
+def _value(each: Any) -> Any:
+    # The drivers don't know our enumerations.
+    return None if each is None else each.value
+
+
+_PLAIN: dict[int, Callable[[Any], Any]] = {
+    **{INSERT_COLUMNS.index(name): _value for name in ("type", "memory_scope", "reason")},
+    INSERT_COLUMNS.index("tags"): lambda value: json_text(value) if value else "[]",
+    INSERT_COLUMNS.index("metadata"): lambda value: json_text(value) if value else "{}",
+    INSERT_COLUMNS.index("wants_vector"): int,
+}
 
 
 def memory_from_row(row: Sequence[Any]) -> Memory:
@@ -36,15 +53,11 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
 
 def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:
     """The values for `INSERT_COLUMNS`."""
-    values = [getattr(memory, name) for name in MEMORY_COLUMNS]
-    # Plain strings: the drivers don't know our enumerations.
-    values[_TYPE] = memory.type.value
-    values[_SCOPE] = memory.memory_scope.value
-    values[_TAGS] = json_text(memory.tags) if memory.tags else "[]"
-    values[_METADATA] = json_text(memory.metadata) if memory.metadata else "{}"
-    values[_REASON] = None if memory.reason is None else memory.reason.value
-    values[_WANTS_VECTOR] = int(memory.wants_vector)
-    return (*values, memory.audience, dedupe_key)
+    values = list(_GIVEN(memory))
+    values.insert(_DEDUPE_KEY, dedupe_key)
+    for place, plain in _PLAIN.items():
+        values[place] = plain(values[place])
+    return tuple(values)
 
 
 def json_text(value: object) -> str:

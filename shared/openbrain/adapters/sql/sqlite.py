@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from openbrain.adapters.sql.database import SQLITE, Database
 from openbrain.adapters.sql.sqlite_errors import translated
+from openbrain.errors import OpenBrainError
 
 T = TypeVar("T")
 
@@ -40,6 +41,10 @@ class SqliteDatabase(Database):
     async def write(self, fn: Callable[[Connection], T]) -> T:
         """As in `Database`; one after the other."""
         return await self._writing.run(fn)
+
+    def explain(self, error: DBAPIError) -> OpenBrainError | None:
+        """As in `Database`."""
+        return translated(error)
 
     async def close(self) -> None:
         """As in `Database`."""

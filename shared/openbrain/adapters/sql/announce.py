@@ -1,0 +1,47 @@
+"""Events about memories, as the finished bytes that the outbox keeps and the relay publishes."""
+
+from openbrain.events import EventData, MemoryStored, MemorySuperseded, encode
+from openbrain.ids import uuid7
+from openbrain.memory import Change, Memory, Reason
+from openbrain.ports.truth import Origin
+from openbrain.streams.table import STORED, SUPERSEDED, StreamSpec
+
+Announcement = tuple[str, bytes]
+"""Stream (without the settings' prefix) and body: an outbox row."""
+
+
+def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcement:
+    """`memory.stored` about the row as it is now."""
+    data = MemoryStored.model_construct(
+        memory_id=memory.id,
+        workspace_id=memory.workspace_id,
+        version=memory.version,
+        revision=memory.revision,
+        change=change,
+    )
+    return _announcement(STORED, data, memory.id, origin, at)
+
+
+def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Origin, at: int) -> Announcement:
+    """`memory.superseded` about a row that has just left recall."""
+    data = MemorySuperseded.model_construct(
+        memory_id=memory.id,
+        workspace_id=memory.workspace_id,
+        revision=memory.revision,
+        superseded_by=superseded_by,
+        reason=reason,
+    )
+    return _announcement(SUPERSEDED, data, memory.id, origin, at)
+
+
+def _announcement(stream: StreamSpec, data: EventData, subject: str, origin: Origin, at: int) -> Announcement:
+    body = encode(
+        stream.name,
+        data,
+        event_id=uuid7(at),
+        at=at,
+        subject=subject,
+        causation_id=origin.causation_id,
+        traceparent=origin.traceparent,
+    )
+    return stream.name, body

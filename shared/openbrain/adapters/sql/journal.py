@@ -1,0 +1,94 @@
+"""What a transaction says about itself: audit lines and events, gathered while it runs and written at its end."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Connection
+
+from openbrain.adapters.sql import announce
+from openbrain.adapters.sql.inserts import insert_rows
+from openbrain.adapters.sql.rows import json_text
+from openbrain.adapters.sql.statements import is_sqlite
+from openbrain.adapters.sql.tables import memory_history, outbox
+from openbrain.memory import Change, Memory, Reason
+from openbrain.ports.truth import Origin
+
+_BOOKKEEPING = {
+    *("id", "workspace_id", "version", "revision", "content_hash", "created_at", "updated_at", "confirmed_at"),
+    *("archived_at", "deleted_at", "reason", "indexed_at", "text_revision", "vector_revision", "passages_high"),
+    *("text_error", "text_error_revision", "vector_error", "vector_error_revision"),
+}
+PUBLIC = tuple(field.name for field in fields(Memory) if field.name not in _BOOKKEEPING)
+"""The fields that a user gives, and that the audit keeps."""
+
+
+class Journal:
+    """One transaction's lines, all of one moment."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+        self._history: list[tuple[Any, ...]] = []
+        self._announcements: list[announce.Announcement] = []
+
+    def created(self, memory: Memory, origin: Origin) -> None:
+        """A new row."""
+        given = {name: value for name in PUBLIC if (value := getattr(memory, name)) not in ("", (), {}, None)}
+        self._line(memory, "created", origin, after=given)
+        self._announcements.append(announce.stored(memory, Change.CREATED, origin, self.now))
+
+    def duplicate(self, existing: Memory, origin: Origin) -> None:
+        """Something that is known already: told only to who submitted it by stream."""
+        if origin.causation_id:
+            self._announcements.append(announce.stored(existing, Change.DUPLICATE, origin, self.now))
+
+    def edited(self, before: Memory, after: Memory, change: Change, origin: Origin) -> None:
+        """A row changed by its users; the audit keeps the fields that differ."""
+        names = [name for name in PUBLIC if getattr(before, name) != getattr(after, name)]
+        self._line(after, "updated", origin, before=_picked(before, names), after=_picked(after, names))
+        self._announcements.append(announce.stored(after, change, origin, self.now))
+
+    def confirmed(self, before: Memory, after: Memory, origin: Origin) -> None:
+        """Still true; nothing that is indexed changed."""
+        names = ["confirmed_at"]
+        self._line(after, "confirmed", origin, before=_picked(before, names), after=_picked(after, names))
+
+    def ended(
+        self, memory: Memory, reason: Reason, origin: Origin, note: str = "", superseded_by: str | None = None
+    ) -> None:
+        """A row left recall; its content stays on it, so the audit needs no copy."""
+        after = {"reason": reason.value} | ({"superseded_by": superseded_by} if superseded_by else {})
+        self._line(memory, reason.value, origin, after=after, note=note)
+        self._announcements.append(announce.left(memory, reason, superseded_by, origin, self.now))
+
+    def write(self, connection: Connection) -> None:
+        """Put everything gathered into the transaction."""
+        insert_rows(connection, memory_history, self._history)
+        if is_sqlite(connection):
+            insert_rows(connection, outbox, self._announcements)
+        else:
+            # As text: the driver escapes bytes far more slowly, and the column takes the same bytes from either.
+            insert_rows(connection, outbox, [(stream, body.decode()) for stream, body in self._announcements])
+
+    def _line(
+        self,
+        memory: Memory,
+        action: str,
+        origin: Origin,
+        *,
+        before: Mapping[str, Any] | None = None,
+        after: Mapping[str, Any] | None = None,
+        note: str = "",
+    ) -> None:
+        self._history.append(
+            (
+                *(memory.id, memory.workspace_id, memory.version, memory.revision, action, origin.actor, self.now),
+                None if before is None else json_text(before),
+                None if after is None else json_text(after),
+                note,
+            )
+        )
+
+
+def _picked(memory: Memory, names: list[str]) -> dict[str, Any]:
+    return {name: getattr(memory, name) for name in names}
