@@ -1,0 +1,131 @@
+"""Rows as they stand, and what led to them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, Select, select
+
+from openbrain.adapters.sql.conditions import LIVING, compiled
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.keywords import keyword_hits
+from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.statements import chunks, slots
+from openbrain.adapters.sql.tables import memories, memory_history, memory_lineage
+from openbrain.ids import is_uuid
+from openbrain.memory import Memory
+from openbrain.ports.index import Hit
+from openbrain.ports.truth import Ancestry, HistoryEntry
+from openbrain.visibility import Condition
+
+# By primary key alone: beside another condition SQLite picks that one's index and reads a whole workspace.
+_BY_ID = f"SELECT {', '.join(MEMORY_COLUMNS)} FROM memories WHERE id IN "  # noqa: S608 - our own column names
+
+_NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
+
+
+DEGRADED_SCAN = 20_000
+"""How many of the newest visible memories a keyword search looks at."""
+
+
+class SqlReading:
+    """`ports.truth.Reading`."""
+
+    def __init__(self, database: Database, degraded_scan: int = DEGRADED_SCAN) -> None:
+        self._database = database
+        self._degraded_scan = degraded_scan
+
+    async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """By id. What is no id has no row."""
+        known = sorted({each for each in ids if is_uuid(each)})
+        if not known:
+            return {}
+        found = await self._database.read(lambda connection: _rows(connection, known))
+        return {memory.id: memory for memory in map(memory_from_row, found)}
+
+    async def listing(self, condition: Condition, limit: int) -> Sequence[Memory]:
+        """Newest first."""
+        statement = _listing(compiled(condition), limit)
+        return await self._database.read(
+            lambda connection: [memory_from_row(row) for row in connection.execute(statement).tuples()]
+        )
+
+    async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
+        """Best first, then newest."""
+        statement = keyword_hits(words, compiled(condition), self._degraded_scan, limit)
+        return await self._database.read(
+            lambda connection: [Hit(*row) for row in connection.execute(statement).tuples()]
+        )
+
+    async def history(self, memory_id: str) -> Sequence[HistoryEntry]:
+        """Oldest first."""
+        return await self._database.read(lambda connection: _history(connection, memory_id))
+
+    async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
+        """Nearest first; each memory once, also in a chain that bites its tail."""
+        return await self._database.read(
+            lambda connection: Ancestry(
+                parents=_related(connection, memory_id, limit, "child_id", "parent_id"),
+                children=_related(connection, memory_id, limit, "parent_id", "child_id"),
+            )
+        )
+
+
+def _rows(connection: Connection, ids: Sequence[str]) -> Sequence[Any]:
+    found: list[Any] = []
+    for some in chunks(ids):
+        found.extend(connection.exec_driver_sql(f"{_BY_ID}({slots(connection, len(some))})", tuple(some)).all())
+    return found
+
+
+def _listing(condition: ColumnElement[bool], limit: int) -> Select[Any]:
+    columns = (memories.c[name] for name in MEMORY_COLUMNS)
+    return select(*columns).where(LIVING, condition).order_by(*_NEWEST).limit(limit)
+
+
+def _history(connection: Connection, memory_id: str) -> Sequence[HistoryEntry]:
+    table = memory_history.c
+    columns = (table.memory_id, table.version, table.revision, table.action, table.actor, table.at, table.before)
+    statement = select(*columns, table.after, table.note).where(table.memory_id == memory_id).order_by(table.id)
+    return [_entry(*row) for row in connection.execute(statement).tuples()]
+
+
+def _entry(  # noqa: PLR0917 - the columns of a row, in order
+    memory_id: str,
+    version: int,
+    revision: int,
+    action: str,
+    actor: str,
+    at: int,
+    before: str | None,
+    after: str | None,
+    note: str,
+) -> HistoryEntry:
+    return HistoryEntry(
+        memory_id=memory_id,
+        version=version,
+        revision=revision,
+        action=action,
+        actor=actor,
+        at=at,
+        before=None if before is None else orjson.loads(before),
+        after=None if after is None else orjson.loads(after),
+        reason=note,
+    )
+
+
+def _related(connection: Connection, memory_id: str, limit: int, from_column: str, to_column: str) -> tuple[str, ...]:
+    """Generation after generation: lists stay short, and what was seen is not followed again."""
+    table = memory_lineage.c
+    seen = {memory_id: None}
+    ring: Sequence[str] = [memory_id]
+    while ring and len(seen) <= limit:
+        statement = (
+            select(table[to_column])
+            .where(table[from_column].in_(ring))
+            .order_by(table.created_at.desc(), table[to_column])
+            .limit(limit)
+        )
+        ring = [each for each in connection.execute(statement).scalars() if each not in seen]
+        seen.update(dict.fromkeys(ring))
+    return tuple(seen)[1 : limit + 1]

@@ -1,0 +1,42 @@
+"""What the two databases say differently, for the statements that run too often to be compiled each time."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Dialect, Table
+from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.sql.dml import Insert
+
+from openbrain.adapters.sql.database import SQLITE
+
+T = TypeVar("T")
+
+CHUNK = 500
+"""Ids in one statement."""
+
+
+def is_sqlite(connection: Connection) -> bool:
+    return connection.dialect.name == SQLITE
+
+
+def slot(connection: Connection) -> str:
+    """The driver's placeholder of one parameter."""
+    return "?" if is_sqlite(connection) else "%s"
+
+
+def slots(connection: Connection, count: int) -> str:
+    """Placeholders of an IN list."""
+    return ", ".join([slot(connection)] * count)
+
+
+def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def insert_missing(dialect: Dialect, table: Table) -> Insert:
+    """An INSERT that leaves what already stands. Never IGNORE: that would swallow every other error too."""
+    if dialect.name == SQLITE:
+        return sqlite.insert(table).on_conflict_do_nothing()
+    key: Any = next(iter(table.primary_key))
+    return mysql.insert(table).on_duplicate_key_update({key.name: key})

@@ -1,0 +1,137 @@
+"""The cache of embeddings, and which passages of which memory use them."""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Connection
+
+from openbrain.adapters.sql import outbox
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.statements import chunks, is_sqlite, slot, slots
+from openbrain.adapters.sql.vector_rows import add_embeddings, put_passages, to_vector
+from openbrain.events import MemoryEmbedded, encode
+from openbrain.ids import uuid7
+from openbrain.ports.clock import Clock
+from openbrain.ports.truth import Embedded, PassageSet
+from openbrain.streams.table import EMBEDDED
+
+_KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
+
+_PASSAGES = """SELECT p.memory_id, p.revision, p.passage, e.vector FROM memory_passages AS p
+ LEFT JOIN embeddings AS e ON e.input_hash = p.input_hash AND e.model = p.model
+ WHERE p.model = {slot} AND p.memory_id IN ({these}) ORDER BY p.memory_id, p.passage"""
+
+_ALIVE = """SELECT id, revision, passages_high FROM memories WHERE id IN ({these})
+ AND deleted_at IS NULL AND archived_at IS NULL AND reason IS NULL AND (expires_at IS NULL OR expires_at > {slot})
+ ORDER BY id"""
+
+
+class SqlVectors:
+    """`ports.truth.Vectors`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def known(self, hashes: Sequence[str], model: str) -> frozenset[str]:
+        """Which of them need no model any more."""
+        wanted = sorted(set(hashes))
+        if not wanted:
+            return frozenset()
+        found = await self._database.read(lambda connection: _for_each_chunk(connection, _KNOWN, wanted, model))
+        return frozenset(row[0] for row in found)
+
+    async def save(self, vectors: Mapping[str, "array[float]"], embedded: Sequence[Embedded], model: str) -> None:
+        """One transaction. Of several revisions of a memory the highest counts."""
+        latest: dict[str, Embedded] = {}
+        for each in embedded:
+            if each.memory_id not in latest or each.revision > latest[each.memory_id].revision:
+                latest[each.memory_id] = each
+        now = self._clock.now()
+        if vectors or latest:
+            await self._database.write(lambda connection: _save(connection, vectors, latest, model, now))
+
+    async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
+        """Absent also where a passage or its vector is missing."""
+        wanted = sorted(set(ids))
+        if not wanted:
+            return {}
+        found = await self._database.read(lambda connection: _for_each_chunk(connection, _PASSAGES, wanted, model))
+        sets = {memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(found, key=lambda row: row[0])}
+        return {memory_id: each for memory_id, each in sets.items() if each is not None}
+
+
+def _for_each_chunk(connection: Connection, statement: str, these: Sequence[str], model: str) -> Sequence[Any]:
+    found: list[Any] = []
+    for some in chunks(these):
+        told = statement.format(slot=slot(connection), these=slots(connection, len(some)))
+        found.extend(connection.exec_driver_sql(told, (model, *some)).all())
+    return found
+
+
+def _passage_set(rows: Sequence[Any]) -> PassageSet | None:
+    revisions = {revision for _, revision, _, _ in rows}
+    whole = all(passage == number and vector is not None for number, (_, _, passage, vector) in enumerate(rows))
+    if not whole or len(revisions) != 1:
+        return None
+    return PassageSet(revisions.pop(), tuple(to_vector(vector) for _, _, _, vector in rows))
+
+
+def _save(
+    connection: Connection,
+    vectors: Mapping[str, "array[float]"],
+    latest: Mapping[str, Embedded],
+    model: str,
+    now: int,
+) -> None:
+    # Everyone locks in this order: embeddings by hash, memories by id.
+    add_embeddings(connection, vectors, model, now)
+    for some in chunks(sorted(latest)):
+        high = _lock_current(connection, [latest[memory_id] for memory_id in some], now)
+        current = [latest[memory_id] for memory_id in high]
+        put_passages(connection, current, high, model)
+        _raise_high(connection, current, high)
+        outbox.append(connection, [_event(each, model, now) for each in current])
+
+
+def _lock_current(connection: Connection, embedded: Sequence[Embedded], now: int) -> Mapping[str, int]:
+    """The highest number of passages so far of each memory that is alive and still at that revision, locked."""
+    one, these = slot(connection), slots(connection, len(embedded))
+    lock = "" if is_sqlite(connection) else " FOR UPDATE"
+    revisions = {each.memory_id: each.revision for each in embedded}
+    rows = connection.exec_driver_sql(_ALIVE.format(slot=one, these=these) + lock, (*revisions, now)).all()
+    return {memory_id: high for memory_id, revision, high in rows if revision == revisions[memory_id]}
+
+
+def _raise_high(connection: Connection, current: Sequence[Embedded], high: Mapping[str, int]) -> None:
+    raised: defaultdict[int, list[str]] = defaultdict(list)
+    for each in current:
+        if len(each.input_hashes) > high[each.memory_id]:
+            raised[len(each.input_hashes)].append(each.memory_id)
+    for count, ids in raised.items():
+        one, these = slot(connection), slots(connection, len(ids))
+        statement = f"UPDATE memories SET passages_high = {one} WHERE id IN ({these})"  # noqa: S608 - placeholders only
+        connection.exec_driver_sql(statement, (count, *ids))
+
+
+def _event(embedded: Embedded, model: str, now: int) -> tuple[str, bytes]:
+    data = MemoryEmbedded.model_construct(
+        memory_id=embedded.memory_id,
+        workspace_id=embedded.workspace_id,
+        revision=embedded.revision,
+        model=model,
+        generation=None,
+    )
+    body = encode(
+        EMBEDDED.name,
+        data,
+        event_id=uuid7(now),
+        at=now,
+        subject=embedded.memory_id,
+        causation_id=embedded.causation_id,
+        traceparent=embedded.traceparent,
+    )
+    return EMBEDDED.name, body
