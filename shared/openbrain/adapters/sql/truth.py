@@ -1,0 +1,62 @@
+"""The truth whole: every port on one database."""
+
+from pathlib import Path
+
+from sqlalchemy import URL
+
+from openbrain.adapters.sql.access import SqlAccess
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.generations import SqlGenerations
+from openbrain.adapters.sql.health import examine
+from openbrain.adapters.sql.leases import SqlLeases
+from openbrain.adapters.sql.outbox import SqlOutbox
+from openbrain.adapters.sql.projecting import SqlProjecting
+from openbrain.adapters.sql.reading import DEGRADED_SCAN, SqlReading
+from openbrain.adapters.sql.upkeep import SqlUpkeep
+from openbrain.adapters.sql.vectors import SqlVectors
+from openbrain.adapters.sql.writing import SqlWriting
+from openbrain.ports.clock import Clock
+from openbrain.settings import Truth
+
+EMBEDDED = "embedded"
+FILE = "truth.sqlite3"
+
+
+class SqlTruth(
+    SqlWriting,
+    SqlReading,
+    SqlProjecting,
+    SqlVectors,
+    SqlOutbox,
+    SqlLeases,
+    SqlUpkeep,
+    SqlGenerations,
+    SqlAccess,
+):
+    """`ports.truth.Truth`: the ports together, because they need the same database and clock and nothing of each
+    other."""
+
+    def __init__(self, database: Database, clock: Clock, degraded_scan: int = DEGRADED_SCAN) -> None:
+        super().__init__(database, clock)
+        self._degraded_scan = degraded_scan
+
+    async def check(self) -> tuple[str, str, tuple[str, ...]]:
+        """Product, version, and what is wrong with it. `TryLater` while it can't be reached."""
+        return await self._database.read(examine)
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._database.close()
+
+
+def open_truth(settings: Truth, data_dir: Path, clock: Clock, *, degraded_scan: int = DEGRADED_SCAN) -> SqlTruth:
+    """Connects to nothing yet. `SetupError` where the URL is of no database that we know."""
+    database = Database.open(truth_url(settings.url, data_dir), pool=settings.pool, lock_wait_s=settings.lock_wait_s)
+    return SqlTruth(database, clock, degraded_scan)
+
+
+def truth_url(url: str, data_dir: Path) -> str:
+    """The database's own URL: `embedded` is a file in the data folder."""
+    if url != EMBEDDED:
+        return url
+    return URL.create("sqlite+aiosqlite", database=str(data_dir / FILE)).render_as_string()

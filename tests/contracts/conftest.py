@@ -1,0 +1,15 @@
+"""Fixtures of the contracts: a truth of its own for each test, on each database."""
+
+import pytest
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.truth import SqlTruth
+from tests.truth_support import FakeClock, clock, database, database_url
+
+__all__ = ["clock", "database", "database_url", "truth"]
+
+
+@pytest.fixture
+def truth(database: Database, clock: FakeClock) -> SqlTruth:  # noqa: F811 - pytest finds fixtures by their names
+    """All ports on the test's database and clock."""
+    return SqlTruth(database, clock)
