@@ -35,7 +35,7 @@ class System:
 def running(environment: dict[str, str] | None = None, cpus: set[int] | None = None) -> Iterator[System]:
     """`openbrain up` on embedded parts in a temporary folder and on a free port, ended afterwards."""
     with tempfile.TemporaryDirectory(prefix="openbrain-bench-") as folder:
-        command = [Path(sys.executable).parent / "openbrain", "up", "--data", folder, "--port", "0"]
+        command = [str(Path(sys.executable).parent / "openbrain"), "up", "--data", folder, "--port", "0"]
         process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

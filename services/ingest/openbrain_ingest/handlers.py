@@ -1,0 +1,48 @@
+"""Turn submissions into memories, each once, however often it is submitted."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from openbrain.errors import OpenBrainError
+from openbrain.events import CloudEvent
+from openbrain.ports.clock import Clock
+from openbrain.ports.gate import WriteGate
+from openbrain.ports.truth import Writing
+from openbrain.remembering import Offer, remember
+from openbrain.submission import MemorySubmitted
+from openbrain.submitting import Tenants, from_event
+
+
+class Submitted(Protocol):
+    """A submission and, where its stream is bound to one, the workspace."""
+
+    @property
+    def event(self) -> CloudEvent[MemorySubmitted]: ...
+
+    @property
+    def workspace(self) -> str | None: ...
+
+
+async def accept(
+    submissions: Sequence[Submitted],
+    *,
+    truth: Writing,
+    tenants: Tenants,
+    clock: Clock,
+    gate: WriteGate,
+    key_lifetime: int,
+) -> list[Exception | None]:
+    """Store a batch in one transaction. A result for each: None, or why it was refused for good."""
+    results: list[Exception | None] = []
+    offers: list[Offer] = []
+    for submitted in submissions:
+        try:
+            offer = from_event(submitted.event, bound_workspace=submitted.workspace or "", key_lifetime=key_lifetime)
+            await tenants.require(offer.actor.workspace_id)
+        except OpenBrainError as error:
+            results.append(error)
+        else:
+            offers.append(offer)
+            results.append(None)
+    outcomes = iter(await remember(offers, truth=truth, clock=clock, gate=gate))
+    return [next(outcomes).error if result is None else result for result in results]

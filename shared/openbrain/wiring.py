@@ -1,0 +1,102 @@
+"""Settings to adapters: the one place that knows them all. Nothing connects before it is used."""
+
+from openbrain.errors import SetupError
+from openbrain.ports.clock import Clock
+from openbrain.ports.embedder import Embedder
+from openbrain.ports.gate import WriteGate
+from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.truth import Truth
+from openbrain.settings import Settings
+
+EMBEDDED = "embedded"
+
+
+def system_clock() -> Clock:
+    """The host's clock."""
+    from openbrain.adapters.clock import SystemClock
+
+    return SystemClock()
+
+
+def write_gate() -> WriteGate:
+    """What stands before every write: it lets everything pass."""
+    from openbrain.adapters.open_gate import OpenGate
+
+    return OpenGate()
+
+
+def truth(settings: Settings, clock: Clock) -> Truth:
+    """The database."""
+    from openbrain.adapters.sql.truth import open_truth
+
+    return open_truth(settings.truth, settings.data_dir, clock, degraded_scan=settings.recall.degraded_scan)
+
+
+def text_index(settings: Settings) -> TextIndex:
+    """The full-text index."""
+    chosen = settings.text
+    if chosen.url == EMBEDDED:
+        from openbrain.adapters.tantivy_text import TantivyText
+
+        return TantivyText(settings.data_dir / "text", chosen.commit_ms)
+    if chosen.url.startswith(("http://", "https://")):
+        from openbrain.adapters.elasticsearch_text import ElasticsearchText
+
+        return ElasticsearchText(
+            chosen.url,
+            f"{settings.streams.prefix}{chosen.index}",
+            chosen.refresh_ms,
+            chosen.verify_tls,
+            chosen.timeout_s,
+        )
+    raise SetupError("OPENBRAIN_TEXT__URL must be http(s)://… of Elasticsearch, or `embedded`")
+
+
+def vector_index(settings: Settings) -> VectorIndex:
+    """The vector index: the URL's scheme says whose."""
+    chosen = settings.vectors
+    if chosen.url == EMBEDDED:
+        from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
+
+        return QdrantEdgeVectors(settings.data_dir / "vectors")
+    name = f"{settings.streams.prefix}{chosen.collection}"
+    product, _, rest = chosen.url.partition("+")
+    if product == "elasticsearch" and rest.startswith(("http://", "https://")):
+        from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
+
+        return ElasticsearchVectors(rest, name, settings.text.refresh_ms, chosen.verify_tls, chosen.timeout_s)
+    url = rest if product == "qdrant" else chosen.url
+    if url.startswith(("http://", "https://")):
+        from openbrain.adapters.qdrant_vectors import QdrantVectors
+
+        return QdrantVectors(
+            url, name, api_key=chosen.api_key, verify_tls=chosen.verify_tls, timeout_s=chosen.timeout_s
+        )
+    raise SetupError(
+        "OPENBRAIN_VECTORS__URL must be http(s)://… or qdrant+http(s)://… of Qdrant, elasticsearch+http(s)://…, "
+        "or `embedded`"
+    )
+
+
+def embedder(settings: Settings) -> Embedder:
+    """The embedding model."""
+    chosen = settings.embedding
+    if chosen.url == EMBEDDED:
+        from openbrain.adapters.minilm import MiniLM
+
+        return MiniLM(threads=chosen.threads)
+    if chosen.url.startswith(("http://", "https://")):
+        from openbrain.adapters.ollama import Ollama
+
+        return Ollama(chosen.url, chosen.model, timeout_s=chosen.timeout_s, keep_alive=chosen.keep_alive)
+    raise SetupError("OPENBRAIN_EMBEDDING__URL must be http(s)://… of Ollama, or `embedded`")
+
+
+def text_name(settings: Settings) -> str:
+    """The first full-text generation."""
+    return f"{settings.streams.prefix}{settings.text.index}-text-1"
+
+
+def vector_name(settings: Settings) -> str:
+    """The first part of a vector generation's name; the model's key follows."""
+    return f"{settings.streams.prefix}{settings.vectors.collection}-vectors"
