@@ -1,0 +1,151 @@
+"""Turn memories into vectors: read the row, cut it into model inputs, embed those that no vector is known of.
+
+The event only says which row to read, so duplicates, reordering and replay change nothing.
+"""
+
+import asyncio
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+import structlog
+
+from openbrain.errors import SetupError, TryLater
+from openbrain.events import CloudEvent, MemoryStored
+from openbrain.ids import content_hash
+from openbrain.memory import Change, Memory
+from openbrain.passage_header import header
+from openbrain.ports.clock import Clock
+from openbrain.ports.embedder import Embedder
+from openbrain.ports.truth import Embedded, Reading, Vectors
+
+Stored = TypeVar("Stored", bound=MemoryStored)
+Inputs = Mapping[str, str]
+"""Model inputs by their hash."""
+Failures = Mapping[str, Exception]
+"""Why something could not be embedded, by memory id or by input hash. `TryLater`: the model was not to be had."""
+
+log = structlog.get_logger()
+
+
+class Truth(Reading, Vectors, Protocol):
+    """What the embedder needs of the truth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A memory as the model will read it."""
+
+    memory: Memory
+    event: CloudEvent[Any]
+    inputs: Inputs
+    """In order. A passage that repeats itself word for word is there once: its vector would be the same."""
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        return tuple(self.inputs)
+
+    def embedded(self) -> Embedded:
+        return Embedded(
+            memory_id=self.memory.id,
+            workspace_id=self.memory.workspace_id,
+            revision=self.memory.revision,
+            input_hashes=self.hashes,
+            causation_id=self.event.causationid,
+            traceparent=self.event.traceparent,
+        )
+
+
+async def embed_stored(
+    events: Sequence[CloudEvent[Stored]], *, truth: Truth, embedder: Embedder, clock: Clock, batch: int
+) -> Failures:
+    """Save the vectors of these memories as the truth has them now; `batch` inputs are embedded between two saves.
+
+    Each input is embedded once, however many memories share it; a memory whose inputs are all known needs no model.
+    """
+    documents = await _documents(events, truth, embedder, clock)
+    if not documents:
+        return {}
+    model = await _model_key(embedder)
+    known = await truth.known([each for document in documents for each in document.hashes], model)
+    ready = [document for document in documents if known.issuperset(document.hashes)]
+    if ready:
+        await truth.save({}, [document.embedded() for document in ready], model)
+    waiting = [document for document in documents if not known.issuperset(document.hashes)]
+    return await _embed_missing(waiting, set(known), truth=truth, embedder=embedder, model=model, batch=batch)
+
+
+async def _documents(
+    events: Sequence[CloudEvent[Stored]], truth: Truth, embedder: Embedder, clock: Clock
+) -> list[Document]:
+    """Of each memory that is alive and wants a vector, once. A duplicate's event says nothing new about its row."""
+    latest = {event.data.memory_id: event for event in events if event.data.change is not Change.DUPLICATE}
+    rows = await truth.rows(list(latest))
+    if len(rows) < len(latest):
+        log.info("embedder.unknown_memories", count=len(latest) - len(rows))
+    now = clock.now()
+    documents = []
+    for row in rows.values():
+        if row.alive(now) and row.wants_vector:
+            inputs = {content_hash(text): text for text in embedder.passages(row.content, header(row))}
+            documents.append(Document(row, latest[row.id], inputs))
+            # A text at the limit takes tens of milliseconds to cut: others may run in between.
+            await asyncio.sleep(0)
+    return documents
+
+
+async def _model_key(embedder: Embedder) -> str:
+    try:
+        return (await embedder.identity()).key
+    except SetupError as error:
+        # It is told at start; what vanishes later is no fault of the memories that meet it.
+        raise TryLater(str(error)) from error
+
+
+async def _embed_missing(
+    waiting: Sequence[Document], done: set[str], *, truth: Truth, embedder: Embedder, model: str, batch: int
+) -> Failures:
+    """Embed and save slice by slice, so that what is done stays done when the model goes away in the middle."""
+    missing = {name: text for each in waiting for name, text in each.inputs.items() if name not in done}
+    refused: dict[str, Exception] = {}
+    for some in _slices(missing, batch):
+        try:
+            vectors, failures = await _embed(some, embedder)
+        except TryLater as error:
+            return {**{each.memory.id: error for each in waiting}, **_by_memory(waiting, refused)}
+        refused |= failures
+        done |= vectors.keys()
+        finished = [each for each in waiting if done.issuperset(each.hashes)]
+        waiting = [each for each in waiting if not done.issuperset(each.hashes)]
+        await truth.save(vectors, [each.embedded() for each in finished], model)
+    return _by_memory(waiting, refused)
+
+
+async def _embed(inputs: Inputs, embedder: Embedder) -> tuple[dict[str, "array[float]"], dict[str, Exception]]:
+    """Vectors and errors by hash. One input that the model refuses does not fail its neighbours."""
+    try:
+        return dict(zip(inputs, await embedder.embed(list(inputs.values())), strict=True)), {}
+    except TryLater:
+        raise
+    except Exception as error:  # noqa: BLE001 - each input gets the error that is its own
+        if len(inputs) == 1:
+            return {}, dict.fromkeys(inputs, error)
+    vectors: dict[str, array[float]] = {}
+    failures: dict[str, Exception] = {}
+    for half in _slices(inputs, (len(inputs) + 1) // 2):
+        found, failed = await _embed(half, embedder)
+        vectors |= found
+        failures |= failed
+    return vectors, failures
+
+
+def _slices(inputs: Inputs, size: int) -> Iterator[Inputs]:
+    items = iter(inputs.items())
+    while some := dict(islice(items, size)):
+        yield some
+
+
+def _by_memory(documents: Sequence[Document], refused: Failures) -> Failures:
+    return {each.memory.id: refused[name] for each in documents for name in each.hashes if name in refused}
