@@ -10,6 +10,6 @@ __all__ = ["clock", "database", "database_url", "truth"]
 
 
 @pytest.fixture
-def truth(database: Database, clock: FakeClock) -> SqlTruth:  # noqa: F811 - pytest finds fixtures by their names
+def truth(database: Database, clock: FakeClock) -> SqlTruth:
     """All ports on the test's database and clock."""
     return SqlTruth(database, clock)

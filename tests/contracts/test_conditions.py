@@ -1,6 +1,7 @@
 """The law that keeps tenants apart: a condition in SQL selects exactly the rows that it selects in Python."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -172,7 +173,8 @@ async def test_no_odd_string_is_taken_for_another(database: Database) -> None:
     for field in KEYWORD_FIELDS:
         if field in {"type", "memory_scope", "audience"}:
             continue
-        stored = [memory(**{field: (value,) if field == "tags" else value}) for value in ODD]
+        given: list[dict[str, Any]] = [{field: (value,) if field == "tags" else value} for value in ODD]
+        stored = [memory(**each) for each in given]
         asked = [Equals(field, value) for value in ODD] + [OneOf(field, (value, value + " ")) for value in ODD]
         assert await selected(database, stored, asked) == expected(stored, asked), field
 

@@ -58,7 +58,7 @@ def _collation_problems(connection: Connection) -> Sequence[str]:
     given = {"tables": sorted(metadata.tables), "exact": [BYTEWISE, "ascii_bin"]}
     return [
         f"{table}.{column} compares by {collation}, which takes different names for equal: run `openbrain db upgrade`"
-        for table, column, collation in connection.execute(compared, given).tuples()
+        for table, column, collation in connection.execute(compared, given)
     ]
 
 

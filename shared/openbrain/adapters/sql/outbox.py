@@ -39,7 +39,7 @@ def append(connection: Connection, announcements: Sequence[tuple[str, bytes]]) -
 
 
 def _take(connection: Connection, limit: int) -> Sequence[OutboxEntry]:
-    return [OutboxEntry(*row) for row in connection.execute(_OLDEST, {"count": limit}).tuples()]
+    return [OutboxEntry(*row) for row in connection.execute(_OLDEST, {"count": limit})]
 
 
 def _delete(connection: Connection, ids: Sequence[int]) -> None:

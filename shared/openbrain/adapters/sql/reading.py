@@ -47,14 +47,14 @@ class SqlReading:
         """Newest first."""
         statement = _listing(compiled(condition), limit)
         return await self._database.read(
-            lambda connection: [memory_from_row(row) for row in connection.execute(statement).tuples()]
+            lambda connection: [memory_from_row(row) for row in connection.execute(statement)]
         )
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Best first, then newest."""
         statement = keyword_hits(words, compiled(condition), self._degraded_scan, limit)
         return await self._database.read(
-            lambda connection: [Hit(*row) for row in connection.execute(statement).tuples()]
+            lambda connection: [Hit(*row) for row in connection.execute(statement)]
         )
 
     async def history(self, memory_id: str) -> Sequence[HistoryEntry]:
@@ -87,7 +87,7 @@ def _history(connection: Connection, memory_id: str) -> Sequence[HistoryEntry]:
     table = memory_history.c
     columns = (table.memory_id, table.version, table.revision, table.action, table.actor, table.at, table.before)
     statement = select(*columns, table.after, table.note).where(table.memory_id == memory_id).order_by(table.id)
-    return [_entry(*row) for row in connection.execute(statement).tuples()]
+    return [_entry(*row) for row in connection.execute(statement)]
 
 
 def _entry(  # noqa: PLR0917 - the columns of a row, in order
