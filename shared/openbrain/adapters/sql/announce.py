@@ -12,7 +12,7 @@ Announcement = tuple[str, bytes]
 
 def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcement:
     """`memory.stored` about the row as it is now."""
-    data = MemoryStored.model_construct(
+    data = MemoryStored(
         memory_id=memory.id,
         workspace_id=memory.workspace_id,
         version=memory.version,
@@ -24,7 +24,7 @@ def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcem
 
 def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Origin, at: int) -> Announcement:
     """`memory.superseded` about a row that has just left recall."""
-    data = MemorySuperseded.model_construct(
+    data = MemorySuperseded(
         memory_id=memory.id,
         workspace_id=memory.workspace_id,
         revision=memory.revision,

@@ -1,16 +1,24 @@
 """INSERT statements as finished text for the driver: made once from the tables, used with plain tuples."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Table, exists, select
 
-from openbrain.adapters.sql.statements import insert_missing
+from openbrain.adapters.sql.rows import INSERT_COLUMNS
+from openbrain.adapters.sql.statements import insert_missing, is_sqlite
+from openbrain.adapters.sql.tables import memories, memory_history
+
+Row = tuple[Any, ...]
 
 _TEXTS: dict[tuple[str, str, bool], str] = {}
+_ID, _CONTENT = INSERT_COLUMNS.index("id"), INSERT_COLUMNS.index("content")
+_TOLD = exists().where(memory_history.c.memory_id == memories.c.id)
+_TOLD_TEXT = "EXISTS (SELECT 1 FROM memory_history WHERE memory_history.memory_id = memories.id)"
+_STATEMENT_CHARS = 2_000_000
 
 
-def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]], *, missing: bool = False) -> int:
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Row], *, missing: bool = False) -> int:
     """Insert rows of all columns, in the table's order, but for one that the database numbers itself.
 
     With `missing`, a row whose id or unique key is taken is left out. Returns the driver's count of rows inserted,
@@ -18,10 +26,49 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[tuple[Any, 
     """
     if not rows:
         return 0
-    key = connection.dialect.name, table.name, missing
-    text = _TEXTS.get(key) or _TEXTS.setdefault(key, _compiled(connection, table, missing=missing))
     # One row as it is: the drivers take a slower way for a list.
-    return connection.exec_driver_sql(text, rows[0] if len(rows) == 1 else list(rows)).rowcount
+    values = rows[0] if len(rows) == 1 else list(rows)
+    return connection.exec_driver_sql(_text(connection, table, missing=missing), values).rowcount
+
+
+def insert_memories(connection: Connection, rows: Sequence[Row]) -> set[str]:
+    """Insert rows of `INSERT_COLUMNS` where neither id nor duplicate key is taken; returns the ids that are new.
+
+    A row of ours that has history is not new: an earlier attempt wrote it, and only its answer was lost.
+    """
+    if is_sqlite(connection):
+        ids = [row[_ID] for row in rows]
+        if insert_rows(connection, memories, rows, missing=True) == len(rows):
+            return set(ids)
+        return set(connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), ~_TOLD)))
+    # MariaDB's counts tell nothing, but it returns what now stands for each row: one round trip less than asking.
+    before, values, after = _text(connection, memories, missing=True).partition(_one_row(rows))
+    found: set[str] = set()
+    for some in _slices(rows):
+        statement = f"{before}{', '.join([values] * len(some))}{after} RETURNING {memories.c.id.name}, {_TOLD_TEXT}"
+        flat = tuple(value for row in some for value in row)
+        found.update(row[0] for row in connection.exec_driver_sql(statement, flat) if not row[1])
+    return found & {row[_ID] for row in rows}
+
+
+def _slices(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Parts whose statement stays far below what a server takes at once (16 MiB unless set otherwise)."""
+    start = size = 0
+    for place, row in enumerate(rows):
+        size += len(row[_CONTENT]) + 2000
+        if size > _STATEMENT_CHARS:
+            yield rows[start:place]
+            start, size = place, len(row[_CONTENT]) + 2000
+    yield rows[start:]
+
+
+def _one_row(rows: Sequence[Row]) -> str:
+    return f"({', '.join(['%s'] * len(rows[0]))})"
+
+
+def _text(connection: Connection, table: Table, *, missing: bool) -> str:
+    key = connection.dialect.name, table.name, missing
+    return _TEXTS.get(key) or _TEXTS.setdefault(key, _compiled(connection, table, missing=missing))
 
 
 def _compiled(connection: Connection, table: Table, *, missing: bool) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection
@@ -21,6 +22,7 @@ _BOOKKEEPING = {
 }
 PUBLIC = tuple(field.name for field in fields(Memory) if field.name not in _BOOKKEEPING)
 """The fields that a user gives, and that the audit keeps."""
+_public = attrgetter(*PUBLIC)
 
 
 class Journal:
@@ -33,7 +35,7 @@ class Journal:
 
     def created(self, memory: Memory, origin: Origin) -> None:
         """A new row."""
-        given = {name: value for name in PUBLIC if (value := getattr(memory, name)) not in ("", (), {}, None)}
+        given = {name: value for name, value in zip(PUBLIC, _public(memory), strict=True) if value or value == 0}
         self._line(memory, "created", origin, after=given)
         self._announcements.append(announce.stored(memory, Change.CREATED, origin, self.now))
 

@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 _ATTEMPTS = 6
 _CONNECT_S = 5.0
+_RECYCLE_S = 1800
 _ANSWER_S = 30.0
 """How much longer than a lock wait a transaction may take before its connection counts as dead."""
 _SQL_MODE = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
@@ -88,7 +89,8 @@ def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> Asyn
         pool_size=pool,
         max_overflow=0,
         pool_timeout=lock_wait_s,
-        pool_pre_ping=True,
+        # No ping before each use: a lost connection shows at the first statement, and the transaction is repeated.
+        pool_recycle=_RECYCLE_S,
         # Every transaction is ended before its connection goes back; a second end would be a round trip for nothing.
         pool_reset_on_return=None,
         # A statement's parameters hold memories: they must not get into error messages.

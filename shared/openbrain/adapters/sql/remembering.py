@@ -3,18 +3,16 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import Connection
 
 from openbrain.adapters.sql import loading
 from openbrain.adapters.sql.ending import TIME, end
 from openbrain.adapters.sql.idempotency import Claims
 from openbrain.adapters.sql.identity import dedupe_key
-from openbrain.adapters.sql.inserts import insert_rows
+from openbrain.adapters.sql.inserts import insert_memories
 from openbrain.adapters.sql.journal import Journal
 from openbrain.adapters.sql.rows import row_from_memory
-from openbrain.adapters.sql.statements import is_sqlite
 from openbrain.adapters.sql.superseding import supersede
-from openbrain.adapters.sql.tables import memories, memory_history
 from openbrain.errors import Conflict, Invalid, TryLater
 from openbrain.memory import Memory, Reason
 from openbrain.ports.truth import Outcome, Status, Write
@@ -81,13 +79,7 @@ class Additions:
         # In the order of the key: two writers of the same contents wait for each other instead of deadlocking.
         ordered = sorted(places, key=lambda place: (self._keys[place] or "", self._writes[place].memory.id))
         rows = [row_from_memory(self._writes[place].memory, self._keys[place]) for place in ordered]
-        count = insert_rows(self._connection, memories, rows, missing=True)
-        if is_sqlite(self._connection) and count == len(rows):
-            return []
-        # A row of ours without history is new; with history, it was written by an earlier attempt that succeeded.
-        ids = [self._writes[place].memory.id for place in places]
-        told = exists().where(memory_history.c.memory_id == memories.c.id)
-        new = set(self._connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), ~told)))
+        new = insert_memories(self._connection, rows)
         return [place for place in places if self._writes[place].memory.id not in new]
 
     def _created(self, place: int) -> Outcome:

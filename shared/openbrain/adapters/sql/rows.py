@@ -1,6 +1,6 @@
 """A memory as a row, and back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
@@ -23,20 +23,7 @@ _TYPE, _SCOPE, _TAGS, _METADATA, _REASON, _WANTS_VECTOR = (
     MEMORY_COLUMNS.index(name) for name in ("type", "memory_scope", "tags", "metadata", "reason", "wants_vector")
 )
 _GIVEN = attrgetter(*(name for name in INSERT_COLUMNS if name != "dedupe_key"))
-_DEDUPE_KEY = INSERT_COLUMNS.index("dedupe_key")
-
-
-def _value(each: Any) -> Any:
-    # The drivers don't know our enumerations.
-    return None if each is None else each.value
-
-
-_PLAIN: dict[int, Callable[[Any], Any]] = {
-    **{INSERT_COLUMNS.index(name): _value for name in ("type", "memory_scope", "reason")},
-    INSERT_COLUMNS.index("tags"): lambda value: json_text(value) if value else "[]",
-    INSERT_COLUMNS.index("metadata"): lambda value: json_text(value) if value else "{}",
-    INSERT_COLUMNS.index("wants_vector"): int,
-}
+_DEDUPE_KEY, _TAGS_GIVEN, _METADATA_GIVEN = (INSERT_COLUMNS.index(name) for name in ("dedupe_key", "tags", "metadata"))
 
 
 def memory_from_row(row: Sequence[Any]) -> Memory:
@@ -52,11 +39,11 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
 
 
 def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:
-    """The values for `INSERT_COLUMNS`."""
+    """The values for `INSERT_COLUMNS`; the drivers take our enumerations for the strings that they are."""
     values = list(_GIVEN(memory))
     values.insert(_DEDUPE_KEY, dedupe_key)
-    for place, plain in _PLAIN.items():
-        values[place] = plain(values[place])
+    values[_TAGS_GIVEN] = json_text(memory.tags) if memory.tags else "[]"
+    values[_METADATA_GIVEN] = json_text(memory.metadata) if memory.metadata else "{}"
     return tuple(values)
 
 
