@@ -1,0 +1,24 @@
+"""A hint inside one process."""
+
+import asyncio
+
+
+class LocalWake:
+    """`openbrain.ports.wake.Wake` for rooms that share an event loop."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    async def notify(self) -> None:
+        """Wake whoever waits."""
+        self._event.set()
+
+    async def wait(self, timeout: float) -> bool:
+        """True once notified, also if that was since the last wait; False after `timeout` seconds."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._event.wait()
+        except TimeoutError:
+            return False
+        self._event.clear()
+        return True

@@ -1,0 +1,82 @@
+"""Connections to Redis or Valkey: by URL, every wait bounded, nothing retried behind our back."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote, urlsplit
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError, ResponseError
+
+from openbrain.errors import SetupError
+from openbrain.settings import Streams
+
+R = TypeVar("R", bound=Redis)
+
+AWAY = (RedisError, OSError)
+"""What redis-py raises when the server is down, busy or unwilling."""
+
+
+def connect(settings: Streams, kind: type[R] | None = None) -> R:
+    """A client of `settings.url` (nothing is connected yet): redis, rediss, unix or redis+sentinel.
+
+    Sentinel: redis+sentinel://[user:password@]host:port,host:port/service[/db].
+    """
+    made = cast("type[R]", kind or Redis)
+    options: dict[str, Any] = {
+        # One blocking read is 2/5 of it at most, so that a silent network is told from an empty stream.
+        "socket_timeout": settings.poll_s * 2.5,
+        "socket_connect_timeout": settings.poll_s * 2.5,
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+    }
+    scheme = urlsplit(settings.url).scheme
+    if scheme in {"redis", "rediss", "unix"}:
+        return cast("R", made.from_url(settings.url, **options))
+    if scheme == "redis+sentinel":
+        return _by_sentinel(settings.url, made, options)
+    raise SetupError(
+        "OPENBRAIN_STREAMS__URL must begin with redis://, rediss://, unix:// or redis+sentinel://; "
+        "`embedded` is for `openbrain up` alone"
+    )
+
+
+def _by_sentinel(url: str, kind: type[R], options: Mapping[str, Any]) -> R:
+    parts = urlsplit(url)
+    login, _, hosts = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    service, _, db = parts.path.strip("/").partition("/")
+    try:
+        places = [(host, int(port or 26379)) for host, _, port in (each.partition(":") for each in hosts.split(","))]
+        number = int(db or 0)
+    except ValueError:
+        places, number = [], 0
+    if not service or not all(host for host, _ in places) or not places:
+        raise SetupError("OPENBRAIN_STREAMS__URL must read redis+sentinel://host:port,host:port/service[/db]")
+    sentinel = Sentinel(  # type: ignore[no-untyped-call]
+        places,
+        sentinel_kwargs={"socket_timeout": 2, "socket_connect_timeout": 2},
+        username=unquote(user) or None,
+        password=unquote(password) or None,
+        db=number,
+        **options,
+    )
+    return cast("R", sentinel.master_for(service, redis_class=kind))
+
+
+def without_login(url: str) -> str:
+    """The URL as it may be shown."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+
+
+def is_gone(error: Exception) -> bool:
+    """Whether the stream or the group is missing: it was deleted, or the server lost its data."""
+    return isinstance(error, ResponseError) and ("NOGROUP" in str(error) or "no such key" in str(error))
+
+
+async def ask(client: Redis, *command: str | bytes | float) -> Any:
+    """Send a command as it is. Raises what redis-py raises."""
+    return await client.execute_command(*command)  # type: ignore[no-untyped-call]

@@ -1,0 +1,261 @@
+"""The way of a batch: parse each entry, handle, acknowledge what is done, park or bury what failed."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from time import perf_counter
+from typing import Any, TypeVar
+
+import structlog
+
+from openbrain import telemetry
+from openbrain.errors import Invalid, NeverRetry, TryLater
+from openbrain.events import CloudEvent, decode
+from openbrain.streams.connection import AWAY, is_gone
+from openbrain.streams.delivery import Delivery, Entry, OnDead, Results
+from openbrain.streams.group import ConsumerGroup, kind, message
+from openbrain.streams.pauses import Trouble
+from openbrain.streams.runtime import Closing, Runtime
+from openbrain.streams.subscription import Subscription
+
+T = TypeVar("T")
+_log = structlog.get_logger(__name__)
+
+
+class Abandoned(NeverRetry):
+    """Too many consumers ended while they held this entry: it may be what ends them."""
+
+
+class Consumer:
+    """What one process does with one stream for one group."""
+
+    def __init__(
+        self, runtime: Runtime, group: ConsumerGroup, subscription: Subscription, yields: Callable[[], bool]
+    ) -> None:
+        self.runtime, self.group, self.subscription = runtime, group, subscription
+        self.held: dict[str, None] = {}
+        """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
+        self._yields = yields
+        self._model: type[CloudEvent[Any]] = CloudEvent[subscription.spec.data]  # type: ignore[name-defined]
+        self._type = subscription.spec.type
+        self._attempts = len(runtime.settings.backoff_s) + 1
+        labels = (group.stream, runtime.group)
+        self._seconds = telemetry.STREAM_HANDLER_SECONDS.labels(*labels)
+        self._sizes = telemetry.STREAM_BATCH_ENTRIES.labels(*labels)
+        self._outcomes = {
+            outcome: telemetry.STREAM_ENTRIES.labels(*labels, outcome)
+            for outcome in ("handled", "failed", "parked", "dead", "abandoned", "taken", "released", "lost")
+        }
+
+    def count(self, outcome: str, number: int = 1) -> None:
+        """Count entries by what became of them."""
+        self._outcomes[outcome].inc(number)
+
+    async def process(self, entries: Sequence[Entry], loop: str) -> None:
+        """Bring these entries to their end: acknowledged, parked or buried. Raises `Closing` and cancellation only."""
+        with self._holding(entries):
+            await self._work(await self._parse(entries, loop), loop)
+
+    @contextmanager
+    def _holding(self, entries: Sequence[Entry]) -> Iterator[None]:
+        for entry in entries:
+            self.held[entry.id] = None
+        try:
+            yield
+        finally:
+            for entry in entries:
+                self.held.pop(entry.id, None)
+
+    async def _parse(self, entries: Sequence[Entry], loop: str) -> list[Delivery[Any]]:
+        stream, workspace = self.group.stream, self.subscription.workspace
+        model, expected = self._model, self._type
+        good: list[Delivery[Any]] = []
+        bad: list[tuple[Entry, Exception]] = []
+        for entry in entries:
+            raw = entry.raw
+            try:
+                if raw is None:
+                    raise Invalid("__data__", "the entry has no such field")  # noqa: TRY301 - told like the others
+                good.append(Delivery(entry.id, stream, workspace, decode(model, raw, expected), entry))
+            except Exception as error:  # noqa: BLE001 - whatever is in an entry, its neighbours go on
+                bad.append((entry, error))
+        for entry, reason in bad:
+            await self._bury(entry, None, reason, loop)
+        return good
+
+    async def _work(self, batch: Sequence[Delivery[Any]], loop: str) -> None:
+        while batch:
+            async with self._turn(loop):
+                batch = [delivery for delivery in batch if delivery.id in self.held]
+                results = await self._handle(batch, loop) if batch else ()
+            if results is None:
+                for delivery in batch:
+                    await self._work([delivery], loop)
+                return
+            batch = await self._settle(batch, results, loop)
+
+    @asynccontextmanager
+    async def _turn(self, loop: str) -> AsyncIterator[None]:
+        runtime = self.runtime
+        while True:
+            runtime.beat(loop, 2 * runtime.settings.breaker_max_s + 60)
+            await runtime.until_dependencies_answer()
+            if self._yields():
+                await runtime.sleep(0.05)
+                continue
+            runtime.beat(loop, float("inf"))  # whoever has the lock is watched
+            async with runtime.lock:
+                if runtime.closing.is_set():
+                    raise Closing
+                if runtime.breaker.wait_s() > 0 or self._yields():
+                    continue
+                runtime.beat(loop, runtime.handler_limit_s)
+                yield
+                runtime.beat(loop)
+                return
+
+    async def _handle(self, batch: Sequence[Delivery[Any]], loop: str) -> Sequence[Exception | None] | None:
+        """One result for each; None when it is not known which of them failed."""
+        started = perf_counter()
+        exhausted = [self._exhausted(delivery) for delivery in batch]
+        if any(exhausted):
+            return exhausted if len(batch) == 1 else None
+        try:
+            with telemetry.batch_span(f"{self.group.stream} process", [each.event.traceparent for each in batch]):
+                results = await self.subscription.handler(batch)
+                _check(results, len(batch))
+        except TryLater as error:
+            return [error] * len(batch)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
+            if len(batch) == 1:
+                return [error]
+            _log.warning(
+                "streams.batch_failed", loop=loop, entries=len(batch), error=kind(error), message=message(error)
+            )
+            return None
+        finally:
+            self._seconds.observe(perf_counter() - started)
+            self._sizes.observe(len(batch))
+        return results if results is not None else [None] * len(batch)
+
+    def _exhausted(self, delivery: Delivery[Any]) -> Exception | None:
+        limit = self.runtime.settings.abandoned_limit
+        if delivery.abandonments <= limit:
+            return None
+        return Abandoned(
+            f"abandoned {delivery.abandonments} times, {limit} are allowed: look for what ended its consumers"
+        )
+
+    async def _settle(
+        self, batch: Sequence[Delivery[Any]], results: Sequence[Exception | None], loop: str
+    ) -> list[Delivery[Any]]:
+        """Acknowledge, park and bury; what waits for a dependency is given back."""
+        done, waiting, failed = [], [], []
+        later: TryLater | None = None
+        for delivery, result in zip(batch, results, strict=True):
+            if result is None:
+                done.append(delivery.id)
+            elif isinstance(result, TryLater):
+                later = result
+                waiting.append(delivery)
+            else:
+                failed.append((delivery, result))
+        if later is not None:
+            self._breaker_failed(later)
+        else:
+            self._breaker_succeeded()
+        if done:
+            await self._insist(loop, lambda: self.group.ack(done))
+            self.count("handled", len(done))
+        if failed:
+            await self._give_up(failed, loop)
+        return waiting
+
+    async def _give_up(self, failed: Sequence[tuple[Delivery[Any], Exception]], loop: str) -> None:
+        again = []
+        for delivery, error in failed:
+            last = isinstance(error, NeverRetry) or delivery.failures + 1 >= self._attempts
+            if not isinstance(error, Abandoned):
+                self.count("failed")
+            if last:
+                await self._bury(delivery.entry, delivery, error, loop)
+            else:
+                again.append((delivery, error))
+                _log.warning(
+                    "streams.entry_parked",
+                    stream=self.group.stream,
+                    entry=delivery.id,
+                    attempt=delivery.failures + 1,
+                    error=kind(error),
+                    message=message(error),
+                )
+        if again:
+            await self._insist(loop, lambda: self.group.park(again))
+            self.count("parked", len(again))
+
+    async def _bury(self, entry: Entry, delivery: Delivery[Any] | None, error: Exception, loop: str) -> None:
+        if delivery is not None and (on_dead := self.subscription.on_dead) is not None:
+            await self._tell(on_dead, delivery, error, loop)
+        attempted = not isinstance(error, Abandoned)
+        if await self._insist(loop, lambda: self.group.bury(entry, error, attempted=attempted)):
+            self.count("dead")
+            _log.error(
+                "streams.entry_dead",
+                stream=self.group.stream,
+                entry=entry.id,
+                dead_letters=self.group.dead,
+                error=kind(error),
+                message=message(error),
+            )
+
+    async def _tell(self, on_dead: OnDead, delivery: Delivery[Any], error: Exception, loop: str) -> None:
+        while delivery.id in self.held:
+            try:
+                await on_dead(delivery, error)
+            except TryLater as later:
+                self._breaker_failed(later)
+                self.runtime.beat(loop, 2 * self.runtime.settings.breaker_max_s + 60)
+                await self.runtime.until_dependencies_answer()
+            except Exception as failure:  # noqa: BLE001 - the dead letter holds the reason in any case
+                _log.error("streams.on_dead_failed", entry=delivery.id, error=kind(failure), message=message(failure))
+                return
+            else:
+                return
+
+    async def _insist(self, loop: str, call: Callable[[], Awaitable[T]]) -> T | None:
+        """Ask Redis until it answers. None when stream or group are gone, and the entry with them."""
+        trouble = Trouble(loop, self.runtime.settings.reconnect_max_s, self.runtime.sleep)
+        while True:
+            try:
+                result = await call()
+            except AWAY as error:
+                if is_gone(error):
+                    return None
+                self.runtime.beat(loop)
+                await trouble.met(error)
+            else:
+                trouble.over()
+                return result
+
+    async def renew(self) -> None:
+        """Renew the lease of all that is in hand; forget what is no longer ours. Raises what redis-py raises."""
+        if not self.held:
+            return
+        for entry in await self.group.renew(list(self.held)):
+            if entry in self.held:
+                del self.held[entry]
+                self.count("lost")
+                _log.warning("streams.lease_lost", stream=self.group.stream, entry=entry)
+
+    def _breaker_failed(self, error: TryLater) -> None:
+        self.runtime.breaker.failed(error)
+        telemetry.STREAM_BREAKER_OPEN.labels(self.runtime.group).set(1)
+
+    def _breaker_succeeded(self) -> None:
+        if self.runtime.breaker.is_open:
+            self.runtime.breaker.succeeded()
+            telemetry.STREAM_BREAKER_OPEN.labels(self.runtime.group).set(0)
+
+
+def _check(results: Results, expected: int) -> None:
+    if results is not None and len(results) != expected:
+        raise TypeError(f"the handler answered {len(results)} results for {expected} deliveries")

@@ -1,0 +1,125 @@
+"""One stream as one consumer of one group: what this process may do to the entries it holds."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from redis.asyncio import Redis
+
+from openbrain.errors import OpenBrainError
+from openbrain.settings import Streams
+from openbrain.streams import scripts
+from openbrain.streams.delivery import Delivery, Entry
+from openbrain.streams.table import dead_letters
+
+PARKED = "__retry__"
+"""The consumer that holds what waits for its next attempt; nobody reads as it."""
+
+ALONE_AFTER = 2
+"""An entry that was abandoned this often is handled by itself: it may be what ends its consumers."""
+
+_DEAD_FIELDS = {
+    name.encode()
+    for name in ("stream", "group", "entry", "error", "message", "attempts", "abandonments", "first_at", "last_at")
+}
+_MOST_FIELDS = 1000
+
+
+def states(stream: str, group: str) -> str:
+    """The hash that counts failures and abandonments: entry id to `failures abandonments first-failure error`."""
+    return f"{stream}.{group}.retries"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An entry that was parked or abandoned before."""
+
+    entry: Entry
+    was_abandoned: bool
+
+
+class ConsumerGroup:
+    """Every method is one call to the server and raises what redis-py raises."""
+
+    def __init__(self, client: Redis, stream: str, group: str, consumer: str, settings: Streams) -> None:
+        self.client, self.stream, self.group, self.consumer = client, stream, group, consumer
+        self.dead = dead_letters(stream, group)
+        self._keys = (stream, states(stream, group))
+        self._backoff_ms = [round(pause * 1000) for pause in settings.backoff_s]
+        # Parked entries are due at one idle time, whatever their backoff: they begin with the rest of it.
+        self._ripe_ms = max(self._backoff_ms, default=0)
+        self._lease_ms = round(settings.lease_s * 1000)
+        self._batch = settings.batch
+
+    async def join(self) -> bool:
+        """Make the group at the stream's beginning; False if it stands already."""
+        return bool(await scripts.JOIN(self.client, self._keys, self.group))
+
+    async def take(self, *, alone: bool) -> list[Taken]:
+        """Parked entries that are due and abandoned ones, at most a batch; `alone`: the one that must be by itself."""
+        args = (PARKED, self._ripe_ms, self._lease_ms, self._batch, ALONE_AFTER, int(alone))
+        taken = await scripts.TAKE(self.client, self._keys, self.group, self.consumer, *args)
+        return [
+            Taken(Entry(entry.decode(), fields, failures, abandonments), bool(abandoned))
+            for entry, fields, failures, abandonments, abandoned in taken
+        ]
+
+    async def ack(self, ids: Sequence[str]) -> int:
+        """Acknowledge what is still ours of these; how many that was."""
+        return int(await scripts.ACK(self.client, self._keys, self.group, self.consumer, *ids))
+
+    async def park(self, failed: Iterable[tuple[Delivery[Any], Exception]]) -> int:
+        """Count a failed attempt of each and put it aside for its pause; how many were still ours."""
+        args: list[str | int] = []
+        for delivery, error in failed:
+            pause = self._backoff_ms[delivery.failures]
+            args += [delivery.id, self._ripe_ms - pause, f"{kind(error)} {message(error)}"]
+        return len(await scripts.PARK(self.client, self._keys, self.group, self.consumer, PARKED, *args))
+
+    async def bury(self, entry: Entry, error: Exception, *, attempted: bool) -> bool:
+        """Move the entry to the dead letters; False if it is no longer ours."""
+        keys = (*self._keys, self.dead)
+        about = (entry.id, int(attempted), kind(error), message(error))
+        return bool(await scripts.BURY(self.client, keys, self.group, self.consumer, *about, *_whole(entry.fields)))
+
+    async def renew(self, ids: Sequence[str]) -> list[str]:
+        """Renew the leases of these; the ids that are no longer ours."""
+        lost = await scripts.RENEW(self.client, self._keys, self.group, self.consumer, *ids)
+        return [each.decode() for each in lost]
+
+    async def release(self) -> int:
+        """Give back what we hold, due at once and uncounted, and leave the group; how many that was."""
+        args = (self.group, self.consumer, PARKED, self._ripe_ms)
+        return int(await scripts.RELEASE(self.client, self._keys, *args))
+
+    async def tidy(self, idle_s: float = 3600) -> int:
+        """Remove consumers that hold nothing and were not heard of for so long; how many."""
+        args = (self.group, self.consumer, PARKED, round(idle_s * 1000))
+        return int(await scripts.TIDY(self.client, self._keys, *args))
+
+
+def kind(error: Exception) -> str:
+    """The error's class."""
+    return type(error).__name__
+
+
+def message(error: Exception) -> str:
+    """What may be kept of an error: our own words, never a foreign message, which may hold content."""
+    if isinstance(error, OpenBrainError):
+        return str(error)[:500]
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    if at is None:
+        return "an unexpected error"
+    code = at.tb_frame.f_code
+    return f"an unexpected error in {code.co_qualname}, {code.co_filename.rpartition('/')[2]}:{at.tb_lineno}"
+
+
+def _whole(fields: Sequence[bytes]) -> list[bytes]:
+    """The entry's own fields; those named like ours are set apart, and very many are put into one."""
+    if len(fields) > _MOST_FIELDS:
+        return [b"entry.fields", orjson.dumps([each.decode(errors="backslashreplace") for each in fields])]
+    names = (b"entry." + name if name in _DEAD_FIELDS else name for name in fields[::2])
+    return [part for pair in zip(names, fields[1::2], strict=True) for part in pair]

@@ -1,0 +1,122 @@
+"""Reading new entries: FastStream asks, this answers, whatever Redis does."""
+
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+import structlog
+from redis.asyncio import Redis
+
+from openbrain.streams.connection import AWAY, ask, is_gone
+from openbrain.streams.consumer import Consumer
+from openbrain.streams.pauses import Trouble
+from openbrain.streams.runtime import Closing, Runtime
+
+_log = structlog.get_logger(__name__)
+_QUIET_S = 0.02
+"""A read that waits this long found nothing: with an entry there it answers at once."""
+
+Reply = list[list[Any]]
+
+
+class Reader:
+    """The one loop that reads a stream. Never raises but for cancellation: an error would end FastStream's task."""
+
+    def __init__(self, runtime: Runtime, consumer: Consumer, client: Redis, yields: Callable[[], bool]) -> None:
+        self.runtime, self.consumer, self.group = runtime, consumer, consumer.group
+        self.loop = f"read {self.group.stream}"
+        self.trouble = Trouble(self.loop, runtime.settings.reconnect_max_s, runtime.sleep)
+        self._client = client
+        self._yields = yields
+        self._since: float | None = None
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the stream has nothing for us: nothing in hand, and a read waits in vain."""
+        return not self.consumer.held and self._since is not None and time.monotonic() - self._since > _QUIET_S
+
+    async def join(self) -> None:
+        """Make the group if it can be made now; reading will do it otherwise."""
+        try:
+            await self.group.join()
+        except AWAY as error:
+            _log.info("streams.group_not_made", stream=self.group.stream, error=type(error).__name__)
+
+    async def read(self, count: int, block_ms: int) -> Reply:
+        """New entries of the stream, or none after `block_ms`, trouble, or a wait for a dependency."""
+        try:
+            await self._gate()
+            return await self._read(count, block_ms)
+        except Closing:
+            # FastStream is about to cancel this loop; until then it must not spin.
+            await self.runtime.until_closed()
+            return []
+
+    async def _gate(self) -> None:
+        runtime = self.runtime
+        while True:
+            runtime.beat(self.loop, 2 * runtime.settings.breaker_max_s + 60)
+            if runtime.closing.is_set():
+                raise Closing
+            await runtime.until_dependencies_answer()
+            if not self._yields():
+                return
+            await runtime.sleep(0.05)
+
+    async def _read(self, count: int, block_ms: int) -> Reply:
+        group = self.group
+        self.runtime.beat(self.loop)
+        self._since = time.monotonic()
+        try:
+            reply = await ask(
+                self._client,
+                *("XREADGROUP", "GROUP", group.group, group.consumer, "COUNT", count, "BLOCK", block_ms),
+                *("STREAMS", group.stream, ">"),
+            )
+        except AWAY as error:
+            self._since = None
+            await self._recover(error)
+            return []
+        self._since = None
+        self.trouble.over()
+        return reply or []
+
+    async def _recover(self, error: Exception) -> None:
+        if is_gone(error):
+            try:
+                made = await self.group.join()
+            except AWAY as another:
+                error = another
+            else:
+                if made:
+                    _log.warning("streams.group_remade", stream=self.group.stream, group=self.group.group)
+                    return
+        await self.trouble.met(error)
+
+
+class ReadingRedis(Redis):
+    """The client that FastStream reads with: its two calls of a subscriber are answered by our readers."""
+
+    readers: dict[str, Reader]
+
+    def listen(self, readers: dict[str, Reader]) -> None:
+        """Take the readers by stream, before FastStream starts."""
+        self.readers = readers
+        # As it comes from the wire: a dict for each entry would be made for nothing.
+        self.set_response_callback("XREADGROUP", cast("Any", lambda reply, **_: reply))
+
+    async def ping(self, **_: Any) -> bool:
+        """FastStream pings once before it reads; an error there would end its task. Health asks elsewhere."""
+        return True
+
+    async def xgroup_create(self, name: str, **_: Any) -> bool:  # type: ignore[override]
+        """FastStream would make the group at `$` and lose what came before."""
+        await self.readers[name].join()
+        return True
+
+    async def xreadgroup(  # type: ignore[override]
+        self, *, streams: dict[str, str], count: int, block: int, **_: Any
+    ) -> Reply:
+        """FastStream would end its task on most errors, and the application on some."""
+        (stream,) = streams
+        return await self.readers[stream].read(count, block)

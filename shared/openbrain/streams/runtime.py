@@ -1,0 +1,72 @@
+"""What the loops of one room share."""
+
+import asyncio
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from openbrain.settings import Streams
+from openbrain.streams.breaker import Breaker
+from openbrain.streams.pauses import Backoff
+
+
+class Closing(Exception):
+    """The room is closing: what is not begun is left for another."""
+
+
+def consumer_name() -> str:
+    """A name that no process had before."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+@dataclass
+class Runtime:
+    """One running room."""
+
+    group: str
+    settings: Streams
+    lock: asyncio.Lock
+    """One handler of the room at a time."""
+    handler_limit_s: float
+    """A handler that runs longer counts as stuck."""
+    consumer: str = field(default_factory=consumer_name)
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+    clock: Callable[[], float] = time.monotonic
+    breaker: Breaker = field(init=False)
+    deadlines: dict[str, float] = field(default_factory=dict)
+    """When each loop must have been heard of again."""
+
+    def __post_init__(self) -> None:
+        pauses = Backoff(self.settings.breaker_s, self.settings.breaker_max_s)
+        self.breaker = Breaker(self.group, pauses, self.clock)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; raise `Closing` as soon as the room closes."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.closing.wait()
+        except TimeoutError:
+            return
+        raise Closing
+
+    async def until_closed(self) -> None:
+        """Wait for the end; for loops that are about to be cancelled."""
+        await self.closed.wait()
+
+    async def until_dependencies_answer(self) -> None:
+        """Wait while the breaker is open."""
+        while (pause := self.breaker.wait_s()) > 0:
+            await self.sleep(pause)
+
+    def beat(self, loop: str, allowed_s: float = 60) -> None:
+        """A loop is alive, and will be heard of again within this time."""
+        self.deadlines[loop] = self.clock() + allowed_s
+
+    def stuck(self) -> list[str]:
+        """The loops that were not heard of in time."""
+        now = self.clock()
+        return [loop for loop, deadline in self.deadlines.items() if deadline < now]

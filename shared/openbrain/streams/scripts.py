@@ -1,0 +1,39 @@
+"""The Lua scripts: what must be looked at and changed in one step, so that two consumers never both act on an entry."""
+
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import NoScriptError
+
+from openbrain.streams.connection import ask
+
+_FOLDER = files(__package__) / "lua"
+_COMMON = (_FOLDER / "owned.lua").read_text()
+
+
+class Script:
+    """A script of the folder `lua`, sent once per server and called by its hash."""
+
+    def __init__(self, name: str) -> None:
+        self.source = _COMMON + (_FOLDER / f"{name}.lua").read_text()
+        self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
+
+    async def __call__(self, client: Redis, keys: Sequence[str], *args: str | bytes | int) -> Any:
+        """Run it. Raises what redis-py raises."""
+        try:
+            return await ask(client, "EVALSHA", self.sha, len(keys), *keys, *args)
+        except NoScriptError:
+            return await ask(client, "EVAL", self.source, len(keys), *keys, *args)
+
+
+JOIN = Script("join")
+TAKE = Script("take")
+ACK = Script("ack")
+PARK = Script("park")
+BURY = Script("bury")
+RENEW = Script("renew")
+RELEASE = Script("release")
+TIDY = Script("tidy")

@@ -1,0 +1,130 @@
+"""One run of a room: its connection, its consumer name and its loops, from start to stop."""
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+
+import structlog
+
+from openbrain.settings import Streams
+from openbrain.streams.connection import AWAY, ask, connect
+from openbrain.streams.consumer import Consumer
+from openbrain.streams.delivery import Entry
+from openbrain.streams.group import ConsumerGroup, kind, message
+from openbrain.streams.pauses import Trouble
+from openbrain.streams.reader import Reader, ReadingRedis
+from openbrain.streams.reaper import Keeper, Reaper
+from openbrain.streams.runtime import Closing, Runtime
+from openbrain.streams.subscription import Subscription
+
+_log = structlog.get_logger(__name__)
+
+
+class Session:
+    """Made at start; never used again after `finish`."""
+
+    def __init__(
+        self,
+        group: str,
+        subscriptions: Sequence[Subscription],
+        settings: Streams,
+        lock: asyncio.Lock,
+        handler_limit_s: float,
+    ) -> None:
+        self.settings = settings
+        self.client = connect(settings, ReadingRedis)
+        self.runtime = Runtime(group, settings, lock, handler_limit_s)
+        self.consumers: dict[str, Consumer] = {}
+        self.readers: dict[str, Reader] = {}
+        self._live: list[Reader] = []
+        for subscription in subscriptions:
+            self._add(subscription)
+        self.client.listen(self.readers)
+        self._keeper = Keeper(self.runtime, list(self.consumers.values()))
+        self._keeping: asyncio.Task[None] | None = None
+        self._reaping: list[asyncio.Task[None]] = []
+
+    def _add(self, subscription: Subscription) -> None:
+        stream = self.settings.prefix + subscription.name
+        yields = self._live_streams_busy if subscription.low_priority else _never
+        group = ConsumerGroup(self.client, stream, self.runtime.group, self.runtime.consumer, self.settings)
+        self.consumers[stream] = consumer = Consumer(self.runtime, group, subscription, yields)
+        self.readers[stream] = reader = Reader(self.runtime, consumer, self.client, yields)
+        if not subscription.low_priority:
+            self._live.append(reader)
+
+    def _live_streams_busy(self) -> bool:
+        return not all(reader.quiet for reader in self._live)
+
+    async def begin(self) -> None:
+        """Wait for Redis, then start the loops beside reading. Raises `Closing` if the room is stopped first."""
+        await self._wait_for_redis()
+        group = self.runtime.group
+        self._keeping = asyncio.create_task(self._keeper.run(), name=f"{group} renew leases")
+        self._reaping = [
+            asyncio.create_task(reaper.run(), name=f"{group} {reaper.loop}")
+            for reaper in (Reaper(self.runtime, consumer, self._keeper) for consumer in self.consumers.values())
+        ]
+
+    async def _wait_for_redis(self) -> None:
+        runtime = self.runtime
+        trouble = Trouble(f"start {runtime.group}", self.settings.reconnect_max_s, runtime.sleep)
+        while True:
+            runtime.beat("start")
+            try:
+                await ask(self.client, "PING")
+            except AWAY as error:
+                await trouble.met(error)
+            else:
+                trouble.over()
+                runtime.deadlines.pop("start")
+                return
+
+    async def take(self, stream: str, entries: Sequence[Entry]) -> None:
+        """Handle a batch that FastStream read. Raises cancellation only."""
+        try:
+            await self.consumers[stream].process(entries, self.readers[stream].loop)
+        except Closing:
+            return
+        except Exception as error:  # noqa: BLE001 - FastStream would swallow it untold; the lease brings it back
+            _log.error("streams.consumer_failed", stream=stream, error=kind(error), message=message(error))
+
+    async def close(self) -> None:
+        """Before FastStream stops: nothing new is begun; what runs has its time."""
+        self.runtime.closing.set()
+        if self._reaping:
+            _, late = await asyncio.wait(self._reaping, timeout=self.settings.shutdown_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def finish(self) -> None:
+        """After FastStream stopped: give back what is left in hand, and disconnect."""
+        self.runtime.closed.set()
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.gather(self._keeping, return_exceptions=True)
+        for consumer in self.consumers.values():
+            with contextlib.suppress(*AWAY):
+                released = await consumer.group.release()
+                consumer.count("released", released)
+                if released:
+                    _log.info("streams.entries_released", stream=consumer.group.stream, entries=released)
+        await self.client.aclose()
+
+    def stuck(self) -> list[str]:
+        """The loops that stand still or ended."""
+        tasks = [*self._reaping, *([self._keeping] if self._keeping else ())]
+        ended = [] if self.runtime.closing.is_set() else [task.get_name() for task in tasks if task.done()]
+        return [*self.runtime.stuck(), *ended]
+
+    async def check_redis(self) -> None:
+        """Raise what redis-py raises when it does not answer, or when one of our reads fails."""
+        await ask(self.client, "PING")
+        for reader in self.readers.values():
+            if reader.trouble.error is not None:
+                raise reader.trouble.error
+
+
+def _never() -> bool:
+    return False

@@ -1,0 +1,25 @@
+"""What a room reads, declared."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from openbrain.streams.delivery import Handler, OnDead
+from openbrain.streams.table import StreamSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """One stream read by a room's group."""
+
+    spec: StreamSpec
+    handler: Handler[Any]
+    on_dead: OnDead | None = None
+    workspace: str | None = None
+    """Read `<name>.<workspace>`, bound to this workspace, in place of the shared stream."""
+    low_priority: bool = False
+    """Read only while the room's other streams have nothing to read."""
+
+    @property
+    def name(self) -> str:
+        """The stream's name without the settings' prefix."""
+        return f"{self.spec.name}.{self.workspace}" if self.workspace else self.spec.name

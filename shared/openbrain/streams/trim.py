@@ -1,0 +1,85 @@
+"""Taking from a stream's head what everybody has read and is old enough. Never from the middle, never by length."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from redis.asyncio import Redis
+
+from openbrain.settings import Streams
+from openbrain.streams.connection import ask
+from openbrain.streams.gauges import groups_of
+from openbrain.streams.table import STREAMS, dead_letters
+
+_log = structlog.get_logger(__name__)
+Id = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trimmed:
+    """What was done to one stream."""
+
+    stream: str
+    removed: int
+    held_back_by: str = ""
+    """The registered group that has not read as far as the retention would allow; '' for none."""
+    unregistered: tuple[str, ...] = ()
+    """Groups that nobody declared; they hold nothing back."""
+
+
+def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
+    """Every stream of ours by full name with the groups that must have read it, dead letters included."""
+    found: dict[str, tuple[str, ...]] = {}
+    for spec in STREAMS:
+        names = [spec.name]
+        if spec.per_workspace:
+            names += [f"{spec.name}.{workspace}" for workspace in settings.bound_workspaces]
+        for name in names:
+            stream = settings.prefix + name
+            found[stream] = spec.groups
+            found.update({dead_letters(stream, group): () for group in spec.groups})
+    return found
+
+
+async def trim(client: Redis, streams: Mapping[str, Sequence[str]], retention_s: float) -> list[Trimmed]:
+    """Trim each stream (full name, to its registered groups). Raises what redis-py raises.
+
+    Kept: what is younger than `retention_s` by the server's clock, and what a registered group has not acknowledged.
+    """
+    seconds, micros = await client.time()
+    oldest = (int((seconds + micros / 1e6 - retention_s) * 1000), 0)
+    reports = []
+    for stream, groups in streams.items():
+        if await client.exists(stream):
+            reports.append(await _trim_one(client, stream, groups, oldest))
+    return reports
+
+
+async def _trim_one(client: Redis, stream: str, registered: Sequence[str], oldest: Id) -> Trimmed:
+    found = await groups_of(client, stream)
+    cut, holder = oldest, ""
+    for name in registered:
+        needed = await _needed(client, stream, found.get(name))
+        if needed < cut:
+            cut, holder = needed, name
+    removed = 0
+    if cut > (0, 0):
+        removed = int(await ask(client, "XTRIM", stream, "MINID", "~", f"{cut[0]}-{cut[1]}"))
+    unregistered = tuple(sorted(set(found) - set(registered)))
+    if unregistered:
+        _log.warning("streams.groups_unregistered", stream=stream, groups=list(unregistered))
+    return Trimmed(stream=stream, removed=removed, held_back_by=holder, unregistered=unregistered)
+
+
+async def _needed(client: Redis, stream: str, group: Mapping[str, Any] | None) -> Id:
+    """The oldest id the group may still ask for; a group that never came may ask for everything."""
+    if group is None:
+        return (0, 0)
+    pending = await client.xpending(stream, group["name"])
+    return _id(pending["min"] or group["last-delivered-id"])
+
+
+def _id(text: bytes) -> Id:
+    milliseconds, _, sequence = text.decode().partition("-")
+    return int(milliseconds), int(sequence)

@@ -1,0 +1,122 @@
+"""Metrics and traces: every metric is named here, spans are made here."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags, format_span_id, format_trace_id
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
+
+REGISTRY = CollectorRegistry()
+"""Of the process: all rooms of `openbrain up` share it."""
+PlatformCollector(registry=REGISTRY)
+ProcessCollector(registry=REGISTRY)
+GCCollector(registry=REGISTRY)
+
+STREAM_ENTRIES = Counter(
+    "openbrain_stream_entries",
+    "Entries by what became of them: handled, failed (an attempt), parked, dead, abandoned, taken (again), "
+    "released, lost (their lease).",
+    ("stream", "group", "outcome"),
+    registry=REGISTRY,
+)
+STREAM_HANDLER_SECONDS = Histogram(
+    "openbrain_stream_handler_seconds",
+    "How long the handler took for a batch.",
+    ("stream", "group"),
+    buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300),
+    registry=REGISTRY,
+)
+STREAM_BATCH_ENTRIES = Histogram(
+    "openbrain_stream_batch_entries",
+    "Entries in a batch.",
+    ("stream", "group"),
+    buckets=(1, 4, 16, 64, 256, 1000),
+    registry=REGISTRY,
+)
+STREAM_BREAKER_OPEN = Gauge(
+    "openbrain_stream_breaker_open", "1 while a dependency of the room is down.", ("group",), registry=REGISTRY
+)
+STREAM_LAG = Gauge(
+    "openbrain_stream_lag", "Entries that the group was not given yet.", ("stream", "group"), registry=REGISTRY
+)
+STREAM_PENDING = Gauge("openbrain_stream_pending", "Entries in hand or parked.", ("stream", "group"), registry=REGISTRY)
+STREAM_PARKED = Gauge(
+    "openbrain_stream_parked", "Entries that wait for another attempt.", ("stream", "group"), registry=REGISTRY
+)
+STREAM_CONSUMERS = Gauge(
+    "openbrain_stream_consumers", "Consumers of the group.", ("stream", "group"), registry=REGISTRY
+)
+STREAM_OLDEST_SECONDS = Gauge(
+    "openbrain_stream_oldest_pending_seconds",
+    "Age of the oldest entry that is not acknowledged.",
+    ("stream", "group"),
+    registry=REGISTRY,
+)
+STREAM_DEAD_LETTERS = Gauge(
+    "openbrain_stream_dead_letters", "Entries in the dead-letter stream.", ("stream", "group"), registry=REGISTRY
+)
+STREAM_LENGTH = Gauge("openbrain_stream_length", "Entries in the stream.", ("stream",), registry=REGISTRY)
+
+_MOST_LINKS = 128
+
+
+@cache
+def tracer() -> trace.Tracer:
+    """The tracer of this project."""
+    return trace.get_tracer("openbrain")
+
+
+def tracing() -> bool:
+    """Whether anybody collects spans: without, they cost nothing."""
+    return isinstance(trace.get_tracer_provider(), TracerProvider)
+
+
+@contextmanager
+def batch_span(name: str, traceparents: Sequence[str | None]) -> Iterator[Span | None]:
+    """A span for a batch, linked to the trace of each event. Only one event: a child of its span."""
+    if not tracing():
+        yield None
+        return
+    origins = [found for text in traceparents[:_MOST_LINKS] if text and (found := _origin(text))]
+    parent = (
+        trace.set_span_in_context(trace.NonRecordingSpan(origins[0])) if len(traceparents) == 1 and origins else None
+    )
+    links = () if parent else tuple(Link(origin) for origin in origins)
+    with tracer().start_as_current_span(
+        name,
+        context=parent,
+        kind=SpanKind.CONSUMER,
+        links=links,
+        attributes={"messaging.system": "redis", "messaging.batch.message_count": len(traceparents)},
+        record_exception=False,  # an exception's message may hold content
+    ) as span:
+        yield span
+
+
+def traceparent() -> str | None:
+    """The current span as a W3C traceparent for an event that is being made; None without a trace."""
+    context = trace.get_current_span().get_span_context()
+    if not context.is_valid:
+        return None
+    return f"00-{format_trace_id(context.trace_id)}-{format_span_id(context.span_id)}-{context.trace_flags:02x}"
+
+
+def _origin(text: str) -> SpanContext | None:
+    parts = text.split("-")
+    try:
+        trace_id, span_id, flags = int(parts[1], 16), int(parts[2], 16), int(parts[3], 16)
+    except (IndexError, ValueError):
+        return None
+    context = SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags))
+    return context if context.is_valid else None
