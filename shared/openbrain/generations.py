@@ -1,11 +1,19 @@
 """Which index serves: made when there is none, checked against what this process would write."""
 
-from openbrain.errors import SetupError
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import structlog
+
+from openbrain.errors import SetupError, TryLater
 from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.truth import Generation, Generations, IndexKind
 
 SERVING = "serving"
+T = TypeVar("T")
+_log = structlog.get_logger(__name__)
 
 
 async def text_generation(truth: Generations, index: TextIndex, first_name: str) -> Generation:
@@ -53,3 +61,42 @@ def _same_builder(generation: Generation, builder: str) -> None:
             f"the {generation.kind} index {generation.name} was built by {generation.builder} and this version writes "
             f"{builder}: run the version that built it, or point the settings at a new index"
         )
+
+
+class Prepared(Generic[T]):
+    """Something that must stand before a handler can work: made at start if that is possible, else when it is needed."""
+
+    def __init__(self, prepare: Callable[[], Awaitable[T]]) -> None:
+        self._prepare = prepare
+        self._value: T | None = None
+        self._lock = asyncio.Lock()
+
+    async def at_start(self) -> None:
+        """`SetupError` ends the start with what to change; a dependency that is down does not."""
+        try:
+            await self._get()
+        except TryLater as error:
+            _log.warning("start.dependency_down", message=str(error))
+
+    async def __call__(self) -> T:
+        """The value; `TryLater` while it can't be had. A wrong setting is no fault of the entry that meets it."""
+        try:
+            return await self._get()
+        except SetupError as error:
+            raise TryLater(str(error)) from error
+
+    async def _get(self) -> T:
+        async with self._lock:
+            if self._value is None:
+                self._value = await self._prepare()
+            return self._value
+
+
+async def existing_vector_generation(truth: Generations, index: VectorIndex) -> Generation:
+    """For a process that does not know the model: the serving generation, once an embedder has made it."""
+    generation = await truth.serving(IndexKind.VECTOR)
+    if generation is None:
+        raise TryLater("no vector index yet: an embedder makes it as soon as its model answers")
+    _same_builder(generation, index.builder)
+    await index.prepare(generation.name, generation.dimensions)
+    return generation

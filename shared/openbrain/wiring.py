@@ -6,6 +6,7 @@ from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.truth import Truth
+from openbrain.ports.wake import Wake
 from openbrain.settings import Settings
 
 EMBEDDED = "embedded"
@@ -100,3 +101,14 @@ def text_name(settings: Settings) -> str:
 def vector_name(settings: Settings) -> str:
     """The first part of a vector generation's name; the model's key follows."""
     return f"{settings.streams.prefix}{settings.vectors.collection}-vectors"
+
+
+def wake(settings: Settings, *, in_process: bool) -> Wake:
+    """How a commit wakes the relay: within this process, or by a hint through Redis."""
+    if in_process:
+        from openbrain.adapters.local_wake import LocalWake
+
+        return LocalWake()
+    from openbrain.streams.wake import RedisWake
+
+    return RedisWake(settings.streams)

@@ -45,5 +45,3 @@ async def expire(truth: Upkeep, limit: int) -> int:
 async def purge(truth: Upkeep, limit: int) -> int:
     """Forget idempotency keys past their time."""
     return await truth.purge_idempotency_keys(limit)
-
-

@@ -1,0 +1,99 @@
+"""housekeeper as a process: `faststream run openbrain_housekeeper.app:app`, or a room of `openbrain up`."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from faststream.asgi import AsgiFastStream
+from faststream.redis import RedisBroker
+
+from openbrain import logs
+from openbrain import settings as all_settings
+from openbrain.events import CloudEvent
+from openbrain.parts import Parts
+from openbrain.streams import health
+from openbrain.streams.connection import connect, without_login
+from openbrain.streams.publisher import Publisher
+from openbrain.streams.table import EMBEDDED, STORED, SUPERSEDED
+from openbrain.streams.trim import plan, trim
+from openbrain_housekeeper.handlers import expire, purge, relay
+from openbrain_housekeeper.housekeeper import Duty, Housekeeper
+
+ROUND = 500
+"""Rows that one round of expiry or purging takes."""
+
+
+def housekeeper(parts: Parts) -> Housekeeper:
+    """The room, wired."""
+    settings = parts.settings.housekeeping
+    streams = parts.settings.streams
+    client = connect(streams)
+    publisher = Publisher(streams, client)
+
+    async def relay_more(done: int) -> None:
+        # A full batch says that there is more.
+        if done < settings.relay_batch:
+            await parts.wake.wait(settings.relay_poll_ms / 1000)
+
+    async def trim_streams() -> int:
+        reports = await trim(client, plan(streams), streams.retention_s)
+        return sum(report.removed for report in reports)
+
+    async def expire_due() -> int:
+        ended = await expire(parts.truth, ROUND)
+        if ended:
+            await parts.wake.notify()
+        return ended
+
+    async def close() -> None:
+        await client.aclose()
+        if not parts.shared:
+            await parts.close()
+
+    async def ask_redis() -> None:
+        await client.execute_command("PING")
+
+    return Housekeeper(
+        parts.truth,
+        [
+            Duty("relay", lambda: relay(parts.truth, publisher, settings.relay_batch), relay_more),
+            Duty("expire", expire_due, _every(settings.expiry_every_s)),
+            Duty("purge", lambda: purge(parts.truth, ROUND), _every(settings.purge_every_s)),
+            Duty("trim", trim_streams, _every(settings.trim_every_s)),
+        ],
+        lease_s=settings.lease_s,
+        checks={"redis": ask_redis, "truth": parts.truth.check},
+        close=close,
+    )
+
+
+def _every(seconds: float) -> Callable[[int], Awaitable[object]]:
+    """At once after a full round, else after the pause."""
+    return lambda done: asyncio.sleep(0 if done >= ROUND else seconds)
+
+
+def application(parts: Parts) -> AsgiFastStream:
+    """The application for `faststream run`; its broker only declares what the relay publishes."""
+    room = housekeeper(parts)
+    broker = RedisBroker(specification_url=without_login(parts.settings.streams.url), logger=None)
+    for spec in (STORED, EMBEDDED, SUPERSEDED):
+        name = parts.settings.streams.prefix + spec.name
+        broker.publisher(stream=name, schema=CloudEvent[spec.data], description=spec.about)  # type: ignore[name-defined]
+
+    @asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        logs.configure(parts.settings.logs)
+        await room.start()
+        try:
+            yield
+        finally:
+            await room.stop()
+
+    return AsgiFastStream(broker, logger=None, lifespan=lifespan, asgi_routes=health.routes([room]))
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(name)
+    return application(Parts(all_settings.load()))

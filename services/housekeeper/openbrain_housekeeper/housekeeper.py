@@ -1,0 +1,138 @@
+"""The room without a stream: duties that belong to nobody's request, done by one process at a time.
+
+Every replica tries for the lease; whoever has it runs the duties until it can't renew it in time.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from openbrain.errors import OpenBrainError, TryLater
+from openbrain.ports.truth import Leases
+from openbrain.streams.health import failing
+from openbrain.streams.pauses import Backoff
+from openbrain.streams.runtime import consumer_name
+
+LEASE = "housekeeper"
+LONGEST_PAUSE_S = 5.0
+STUCK_AFTER_S = 60.0
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """One round of work, and the wait before the next. `round` returns how much it did, for the log of unusual work."""
+
+    name: str
+    round: Callable[[], Awaitable[int]]
+    wait: Callable[[int], Awaitable[object]]
+    """Called with what the round did."""
+
+
+class Housekeeper:
+    """Leads by the lease, runs its duties, and says how it is (see `streams.health.Watched`)."""
+
+    group = "housekeeper"
+
+    def __init__(
+        self,
+        leases: Leases,
+        duties: Sequence[Duty],
+        *,
+        lease_s: float,
+        checks: Mapping[str, Callable[[], Awaitable[object]]],
+        close: Callable[[], Awaitable[None]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._leases, self._duties, self._lease_s = leases, duties, lease_s
+        self._checks, self._close, self._clock = checks, close, clock
+        self._holder = consumer_name()
+        self._task: asyncio.Task[None] | None = None
+        self._leads_until = 0.0
+        self._heard: dict[str, float] = {}
+
+    @property
+    def leading(self) -> bool:
+        """Whether the lease is ours, by a clock that runs from before it was asked for."""
+        return self._clock() < self._leads_until
+
+    async def start(self) -> None:
+        """Begin to try for the lease."""
+        self._task = asyncio.create_task(self._run(), name="housekeeper")
+
+    async def stop(self) -> None:
+        """End the rounds, give the lease back, close what was opened."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        with contextlib.suppress(OpenBrainError):
+            await self._leases.release(LEASE, self._holder)
+        self._leads_until = 0.0
+        await self._close()
+
+    def stuck(self) -> list[str]:
+        """Loops that were not heard of for a minute."""
+        if self._task is None:
+            return []
+        if self._task.done():
+            return ["housekeeper ended"]
+        oldest = self._clock() - STUCK_AFTER_S
+        return [name for name, heard in self._heard.items() if heard < oldest]
+
+    async def unready(self) -> dict[str, str]:
+        """What doesn't answer, by name, with the reason. A replica that waits for the lease is ready."""
+        return await failing(self._checks)
+
+    async def measure(self) -> None:
+        """Nothing is counted on demand."""
+
+    async def _run(self) -> None:
+        while True:
+            self._heard = {"lease": self._clock()}
+            if await self._acquire():
+                await self._lead()
+            await asyncio.sleep(self._lease_s / 3)
+
+    async def _acquire(self) -> bool:
+        asked = self._clock()
+        try:
+            ours = await self._leases.acquire(LEASE, self._holder, self._lease_s)
+        except TryLater as error:
+            _log.warning("housekeeper.truth_down", message=str(error))
+            return False
+        if ours:
+            self._leads_until = asked + self._lease_s
+        return ours
+
+    async def _lead(self) -> None:
+        _log.info("housekeeper.leads", holder=self._holder)
+        tasks = [asyncio.create_task(self._repeat(duty), name=duty.name) for duty in self._duties]
+        try:
+            while self.leading:
+                await asyncio.sleep(self._lease_s / 3)
+                self._heard["lease"] = self._clock()
+                await self._acquire()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            _log.info("housekeeper.leads_no_more", holder=self._holder)
+
+    async def _repeat(self, duty: Duty) -> None:
+        backoff = Backoff(0.1, LONGEST_PAUSE_S)
+        while self.leading:
+            self._heard[duty.name] = self._clock()
+            try:
+                done = await duty.round()
+            except Exception as error:  # noqa: BLE001 - one duty's trouble must not end the others
+                own = isinstance(error, OpenBrainError)
+                words = str(error) if own else type(error).__name__
+                _log.warning("housekeeper.duty_failed", duty=duty.name, message=words)
+                await asyncio.sleep(backoff.next())
+            else:
+                backoff.reset()
+                await duty.wait(done)

@@ -1,0 +1,41 @@
+"""ingest as a process: `faststream run openbrain_ingest.app:app`, or a room of `openbrain up`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from openbrain.memory import DAY
+from openbrain.parts import Parts
+from openbrain.rooms import lazy_app, room_of
+from openbrain.streams.delivery import Delivery
+from openbrain.streams.room import Room
+from openbrain.streams.subscription import Subscription
+from openbrain.streams.table import SUBMITTED
+from openbrain.submission import MemorySubmitted
+from openbrain.submitting import Tenants
+from openbrain_ingest.handlers import accept
+
+
+def room(parts: Parts) -> Room:
+    """Submissions, from the shared stream and from the one of each bound workspace."""
+    tenants = Tenants(parts.truth)
+    settings = parts.settings
+
+    async def handle(batch: Sequence[Delivery[MemorySubmitted]]) -> list[Exception | None]:
+        results = await accept(
+            batch,
+            truth=parts.truth,
+            tenants=tenants,
+            clock=parts.clock,
+            gate=parts.gate,
+            key_lifetime=settings.housekeeping.stream_key_days * DAY,
+        )
+        await parts.wake.notify()
+        return results
+
+    workspaces = (None, *settings.streams.bound_workspaces)
+    subscriptions = [Subscription(spec=SUBMITTED, handler=handle, workspace=workspace) for workspace in workspaces]
+    return room_of(parts, "ingest", subscriptions, checks={"truth": parts.truth.check})
+
+
+def __getattr__(name: str) -> Any:
+    return lazy_app(name, {"app": room})

@@ -1,0 +1,55 @@
+"""What every room's app.py does alike: shape the room, note failures on the truth, make the app when it is asked for."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from openbrain import settings
+from openbrain.generations import Prepared
+from openbrain.parts import Parts
+from openbrain.ports.truth import IndexKind
+from openbrain.streams.delivery import Delivery, OnDead
+from openbrain.streams.group import kind, message
+from openbrain.streams.room import Check, Room
+from openbrain.streams.subscription import Subscription
+
+
+def room_of(
+    parts: Parts,
+    group: str,
+    subscriptions: Sequence[Subscription],
+    *,
+    checks: Mapping[str, Check],
+    prepare: Prepared[Any] | None = None,
+) -> Room:
+    """A room that owns `parts` when it is alone in its process, and borrows them otherwise."""
+
+    @asynccontextmanager
+    async def resources() -> AsyncIterator[None]:
+        if prepare is not None:
+            await prepare.at_start()
+        try:
+            yield
+        finally:
+            if not parts.shared:
+                await parts.close()
+
+    return Room(group, subscriptions, parts.settings.streams, resources=resources, checks=checks)
+
+
+def note_failure(parts: Parts, index: IndexKind) -> OnDead:
+    """Writes the reason of a dead letter onto the memory's row: its state becomes failed."""
+
+    async def on_dead(delivery: Delivery[Any], error: Exception) -> None:
+        reason = f"{kind(error)}: {message(error)}"
+        await parts.truth.record_failure(index, delivery.event.data.memory_id, reason)
+
+    return on_dead
+
+
+def lazy_app(name: str, rooms: Mapping[str, Callable[[Parts], Room]]) -> Any:
+    """For a module's `__getattr__`: the application of this name, made from the process's settings."""
+    if name not in rooms:
+        raise AttributeError(name)
+    loaded = settings.load()
+    return rooms[name](Parts(loaded)).app(loaded.logs)
