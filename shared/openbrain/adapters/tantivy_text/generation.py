@@ -1,0 +1,171 @@
+"""One generation on disk: opened by one process, written behind the fence, searched by many threads."""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
+
+from openbrain.adapters.fencing import highest_per_id
+from openbrain.adapters.tantivy_text.documents import document, english, memory_id, schema
+from openbrain.adapters.tantivy_text.queries import any_word, filtered
+from openbrain.errors import Invalid, SetupError, TryLater
+from openbrain.ports.index import Hit, Standing, TextEntry, Tombstone
+from openbrain.visibility import AllOf
+
+_HEAP = 15_000_000
+"""The least that tantivy takes. With one thread a commit is one segment, which costs a fraction of one a core."""
+
+Batch = Sequence[TextEntry | Tombstone]
+Failures = dict[str, Exception]
+
+
+class Generation:
+    """Holds the index's lock from construction to `close`."""
+
+    def __init__(self, path: Path) -> None:
+        """`SetupError` where another process has it, or another builder made it."""
+        self._path = path
+        self._fields = schema()
+        self._english = english()
+        self._index = self._open()
+        self._writer: IndexWriter | None = self._take()
+
+    def _open(self) -> Index:
+        if not self._path.exists():
+            _create(self._path)
+        try:
+            index = Index(self._fields, str(self._path))
+        except ValueError as error:
+            raise SetupError(
+                f"the text index {self._path} can't be opened: it is damaged or another version made it; "
+                "move the folder away and reindex"
+            ) from error
+        index.register_tokenizer("english", self._english)
+        index.config_reader("manual", 0)
+        index.reload()
+        return index
+
+    def _take(self) -> IndexWriter:
+        try:
+            return self._index.writer(_HEAP, 1)
+        except ValueError as error:
+            if "LockBusy" not in str(error):
+                raise TryLater(f"the text index {self._path} can't be written: {error}") from error
+            raise SetupError(
+                f"the text index {self._path} belongs to another process: an embedded index serves one process only; "
+                "stop the other, or set OPENBRAIN_TEXT__URL to an Elasticsearch"
+            ) from None
+
+    def write(self, batches: Sequence[Batch]) -> list[Failures]:
+        """Write all batches in one commit, each fenced, and show it to searches. What fails is told batch by batch;
+        `TryLater` where the disk refuses, and then nothing is written."""
+        writer = self._writer or self._take()
+        self._writer = None
+        pending, standing, failures = self._fenced(batches)
+        if pending:
+            try:
+                for entry_id, fresh in pending.items():
+                    if entry_id in standing:
+                        writer.delete_documents_by_term("id", entry_id)
+                    writer.add_document(fresh)
+                writer.commit()
+            except ValueError as error:
+                # Its state is unknown: it goes, with what was not committed, and the next write opens another.
+                # Gone also from this frame, which the error keeps alive: the lock must be free by then.
+                del writer
+                raise TryLater(f"the text index {self._path} can't be written, is the disk full? {error}") from error
+            self._index.reload()
+        self._writer = writer
+        return failures
+
+    def _fenced(self, batches: Sequence[Batch]) -> tuple[dict[str, Document], Mapping[str, int], list[Failures]]:
+        """The documents to write, what stands under their ids, and what can't become a document."""
+        standing = self._revisions({entry.id for batch in batches for entry in batch})
+        revisions = dict(standing)
+        pending: dict[str, Document] = {}
+        failures: list[Failures] = []
+        for batch in batches:
+            failed: Failures = {}
+            for entry in highest_per_id(batch).values():
+                if entry.revision < revisions.get(entry.id, entry.revision):
+                    continue
+                try:
+                    pending[entry.id] = document(entry, self._fields)
+                except (ValueError, TypeError):
+                    failed[entry.id] = Invalid("", "the entry can't be indexed: a number or string is out of range")
+                else:
+                    revisions[entry.id] = entry.revision
+            failures.append(failed)
+        return pending, standing, failures
+
+    def _revisions(self, ids: Iterable[str]) -> dict[str, int]:
+        searcher = self._index.searcher()
+        # Most ids are new, and the term's frequency tells so for a fraction of a search.
+        found = {
+            entry_id: address
+            for entry_id in ids
+            if searcher.doc_freq("id", entry_id) and (address := self._address(searcher, entry_id)) is not None
+        }
+        return dict(zip(found, _numbers(searcher, "revision", list(found.values())), strict=True))
+
+    def _address(self, searcher: Searcher, entry_id: str) -> DocAddress | None:
+        hits = searcher.search(Query.term_query(self._fields, "id", entry_id, "basic"), limit=1, count=False).hits
+        return hits[0][1] if hits else None
+
+    def search(self, query: str, condition: AllOf, limit: int) -> list[Hit]:
+        """Best first. A tombstone has no text, so that none is ever found."""
+        question = any_word(query, self._english, self._fields)
+        if question is None or limit < 1:
+            return []
+        searcher = self._index.searcher()
+        hits = searcher.search(filtered(question, condition, self._fields), limit=limit, count=False).hits
+        return [Hit(memory_id(searcher.doc(address)), score) for score, address in hits if score > 0]
+
+    def read(self, ids: Sequence[str]) -> dict[str, Standing]:
+        """What stands under the ids."""
+        searcher = self._index.searcher()
+        found = {entry_id: self._address(searcher, entry_id) for entry_id in dict.fromkeys(ids)}
+        addresses = {entry_id: address for entry_id, address in found.items() if address is not None}
+        places = list(addresses.values())
+        columns = [_numbers(searcher, name, places) for name in ("revision", "bucket", "digest", "tombstone")]
+        return {
+            entry_id: Standing(
+                id=entry_id,
+                memory_id=memory_id(searcher.doc(address)),
+                revision=revision,
+                bucket=bucket,
+                digest=digest,
+                tombstone=bool(tombstone),
+            )
+            for (entry_id, address), revision, bucket, digest, tombstone in zip(
+                addresses.items(), *columns, strict=True
+            )
+        }
+
+    def close(self) -> None:
+        """Let merges end and give the lock back."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(ValueError):  # a merge that fails loses nothing
+                writer.wait_merging_threads()
+
+
+def _numbers(searcher: Searcher, field: str, places: list[DocAddress]) -> list[int]:
+    return [int(value or 0) for value in searcher.fast_field_values(field, places)] if places else []
+
+
+def _create(path: Path) -> None:
+    """Beside its place and then moved there whole: of two processes that make it at once, one succeeds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        Index(schema(), str(beside))
+        beside.rename(path)
+    except OSError:
+        if not path.exists():
+            raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

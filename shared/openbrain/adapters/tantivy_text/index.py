@@ -1,0 +1,78 @@
+"""The text index of an installation without servers: a folder, a generation in each of its folders."""
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from openbrain.adapters.tantivy_text.documents import BUILDER
+from openbrain.adapters.tantivy_text.generation import Generation
+from openbrain.adapters.tantivy_text.group_commit import GroupCommit
+from openbrain.errors import TryLater
+from openbrain.ports.index import Checked, Hit, Standing, TextEntry, Tombstone
+from openbrain.visibility import AllOf
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    generation: Generation
+    commits: GroupCommit
+
+
+class TantivyText:
+    """Serves one process; a second one that prepares the same generation gets `SetupError`."""
+
+    builder = BUILDER
+
+    def __init__(self, path: Path, commit_ms: int) -> None:
+        """`path`: the folder of all generations, made when the first is. `commit_ms`: the longest that a batch waits
+        for others to share its commit."""
+        self._path = path
+        self._commit_s = commit_ms / 1000
+        self._open: dict[str, _Open] = {}
+        self._opening = threading.Lock()
+
+    async def prepare(self, name: str) -> None:
+        """Make it if it is missing, and open it: only a prepared generation can be used."""
+        await asyncio.to_thread(self._prepare, name)
+
+    def _prepare(self, name: str) -> None:
+        with self._opening:
+            if name not in self._open:
+                generation = Generation(self._path / name)
+                self._open[name] = _Open(generation, GroupCommit(f"text-{name}", generation.write, self._commit_s))
+
+    def _prepared(self, name: str) -> _Open:
+        try:
+            return self._open[name]
+        except KeyError:
+            raise TryLater(f"text generation {name} is not open: restart OpenBrain to make it, then reindex") from None
+
+    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone]) -> Mapping[str, Exception]:
+        """Returns after the commit and the searcher's reload. Writers at the same time share a commit."""
+        return await asyncio.wrap_future(self._prepared(name).commits.submit(entries))
+
+    async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Entries that hold any of the words."""
+        return await asyncio.to_thread(self._prepared(name).generation.search, query, condition, limit)
+
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What stands under the ids."""
+        return await asyncio.to_thread(self._prepared(name).generation.read, ids)
+
+    async def check(self) -> Checked:
+        """The library's version."""
+        return Checked("tantivy", version("tantivy"))
+
+    async def close(self) -> None:
+        """Write what waits, end the threads, give the locks back."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        with self._opening:
+            for each in self._open.values():
+                each.commits.close()
+                each.generation.close()
+            self._open.clear()
