@@ -1,0 +1,99 @@
+"""Vectors on Elasticsearch, for who runs no Qdrant: graphs over float vectors, the filter inside the search."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from openbrain.adapters.elasticsearch_common import common_document, compiled, connect, translated
+from openbrain.adapters.elasticsearch_generations import Generations
+from openbrain.adapters.vector_entries import MOST, best_passages, same_dimensions, writable
+from openbrain.ports.index import Checked, Hit, Standing, Tombstone, VectorEntry
+from openbrain.visibility import AllOf
+
+BUILDER = "elasticsearch-knn-1"
+CANDIDATES = 2
+"""Looked at for each passage asked for, and LEAST at least: more finds the right ones oftener and takes longer."""
+LEAST = 300
+
+
+class ElasticsearchVectors:
+    """The indexes `<index>-vectors-…`, one for each generation, behind the alias `<index>-vectors`."""
+
+    builder = BUILDER
+
+    def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
+        """`url` like http://host:9200. Nothing is connected yet."""
+        self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
+        self._generations: Generations[VectorEntry] = Generations(
+            self._client,
+            alias=f"{index}-vectors",
+            builder=BUILDER,
+            refresh_ms=refresh_ms,
+            properties={},
+            document=_document,
+        )
+        self._dimensions: dict[str, int] = {}
+
+    async def prepare(self, name: str, dimensions: int) -> None:
+        """Make the index of this generation; `SetupError` where dimensions differ or another builder made it."""
+        standing = await self._generations.prepare(name, {"vector": _vector(dimensions)})
+        same_dimensions(dimensions, int(standing["vector"]["dims"]), self._generations.index(name))
+
+    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone]) -> Mapping[str, Exception]:
+        """One bulk request for most batches; returns when a refresh has made it visible."""
+        fit, failed = writable(entries, await self._standing_dimensions(name))
+        return failed | await self._generations.write(name, fit)
+
+    async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Nearest passages within the condition, the best of each memory. A tombstone has no vector to be near to."""
+        same_dimensions(len(vector), await self._standing_dimensions(name), self._generations.index(name))
+        query, within = vector.tolist(), compiled(condition)
+
+        async def ask(passages: int) -> Sequence[tuple[str, float]]:
+            knn = {
+                "field": "vector",
+                "query_vector": query,
+                "k": passages,
+                "num_candidates": min(MOST, max(LEAST, CANDIDATES * passages)),
+                "filter": within,
+            }
+            hits = await self._generations.search(name, knn=knn, size=passages)
+            # The server says (1 + cosine) / 2.
+            return [(hit["fields"]["memory_id"][0], 2 * hit["_score"] - 1) for hit in hits]
+
+        return await best_passages(ask, limit)
+
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What stands under the ids."""
+        return await self._generations.read(name, ids)
+
+    async def check(self) -> Checked:
+        """The server's version and state."""
+        return await self._generations.check()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._generations.close()
+
+    async def _standing_dimensions(self, name: str) -> int:
+        if name not in self._dimensions:
+            index = self._generations.index(name)
+            with translated():
+                mappings = (await self._client.indices.get_mapping(index=index))[index]["mappings"]
+            self._dimensions[name] = int(mappings["properties"]["vector"]["dims"])
+        return self._dimensions[name]
+
+
+def _vector(dimensions: int) -> dict[str, Any]:
+    return {
+        "type": "dense_vector",
+        "dims": dimensions,
+        "index": True,
+        "similarity": "cosine",
+        # Said, because the default quantises, each version in its way, and scores are compared with other indexes'.
+        "index_options": {"type": "hnsw", "m": 16, "ef_construction": 100},
+    }
+
+
+def _document(entry: VectorEntry) -> dict[str, Any]:
+    return {**common_document(entry), "vector": entry.vector.tolist()}

@@ -1,0 +1,189 @@
+"""One generation of the embedded vector index on disk: a shard of qdrant-edge, made whole or not at all.
+
+Every call of the engine holds the interpreter lock, so callers keep them short.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from qdrant_edge import (
+    CountRequest,
+    Distance,
+    EdgeConfig,
+    EdgeOptimizersConfig,
+    EdgeShard,
+    EdgeVectorParams,
+    FieldCondition,
+    Filter,
+    IntegerIndexParams,
+    PayloadSchemaType,
+    PayloadSelector,
+    Point,
+    Query,
+    QueryRequest,
+    RangeFloat,
+    UpdateOperation,
+)
+
+from openbrain.adapters.qdrant_edge_terms import TERMS, below, terms_of
+from openbrain.errors import OpenBrainError, SetupError, TryLater
+from openbrain.ports.index import Standing, Tombstone, VectorEntry
+from openbrain.visibility import NEVER
+
+BUILDER = "qdrant-edge-1"
+VECTOR = "v"
+FLUSH_POINTS = 1024
+"""Written points after which the log is worked off: bounds what a start after a crash reads again (0.1 s)."""
+_NO_GRAPH = 10**9
+"""Kilobytes of vectors before a graph is built: never, every search is exact."""
+_PASSAGE = 5
+"""Version of the UUIDs of passages other than 0 (`ids.point_id`)."""
+
+
+class Shard:
+    """An open generation. Only one process can have it open."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it; `SetupError` where another process has it or another builder made it."""
+        made = json.loads((path / "generation.json").read_text())
+        if made["builder"] != BUILDER:
+            raise SetupError(
+                f"vector index {path.name} was made by builder {made['builder']}, this is {BUILDER}: "
+                "rebuild it under another name"
+            )
+        self.dimensions = int(made["dimensions"])
+        self._unflushed = 0
+        with _engine():
+            self._shard = EdgeShard.load(str(path / "shard"))
+
+    @classmethod
+    def make(cls, path: Path, dimensions: int) -> "Shard":
+        """A new empty one. What a crash leaves of an unfinished one is made again."""
+        unfinished = path.with_name(f"{path.name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700, parents=True)
+        (unfinished / "generation.json").write_text(json.dumps({"builder": BUILDER, "dimensions": dimensions}))
+        with _engine():
+            shard = EdgeShard.create(
+                str(unfinished / "shard"),
+                EdgeConfig(
+                    vectors={VECTOR: EdgeVectorParams(dimensions, Distance.Cosine)},
+                    optimizers=EdgeOptimizersConfig(indexing_threshold=_NO_GRAPH),
+                ),
+            )
+            shard.update(UpdateOperation.create_field_index(TERMS, IntegerIndexParams(lookup=True, range=False)))
+            shard.update(UpdateOperation.create_field_index("confidence", PayloadSchemaType.Float))
+            for field in ("occurred_at", "expires_at"):
+                shard.update(UpdateOperation.create_field_index(field, IntegerIndexParams(lookup=False, range=True)))
+            shard.close()
+        unfinished.rename(path)
+        return cls(path)
+
+    def upsert(self, entries: Sequence[VectorEntry | Tombstone]) -> None:
+        """Entries of one revision, each id once: taken where what stands is not higher."""
+        not_higher = FieldCondition(key="revision", range=RangeFloat(lte=entries[0].revision))
+        with _engine():
+            points = [_point(entry) for entry in entries]
+            self._shard.update(UpdateOperation.upsert_points(points, condition=Filter(must=[not_higher])))
+            self._unflushed += len(points)
+            if self._unflushed >= FLUSH_POINTS:
+                self._shard.flush()
+                self._unflushed = 0
+
+    def nearest(self, vector: Sequence[float], condition: Filter, limit: int) -> list[tuple[str, float]]:
+        """(memory id, cosine) of the nearest passages, best first."""
+        asked = QueryRequest(
+            limit=limit, query=Query.Nearest(_numbers(vector), using=VECTOR), filter=condition, with_payload=False
+        )
+        with _engine():
+            found = [(_uuid(each.id), each.score) for each in self._shard.query(asked)]
+            # Reading a payload costs more than finding a point, and passage 0 has its memory's id anyway.
+            owners = self._owners([point for point, _ in found if point.version == _PASSAGE])
+        return [(owners.get(point) or str(point), score) for point, score in found]
+
+    def _owners(self, points: "list[UUID]") -> "dict[UUID, str]":
+        if not points:
+            return {}
+        records = self._shard.retrieve(list(points), PayloadSelector.Include(["memory_id"]), False)
+        return {_uuid(each.id): (each.payload or {}).get("memory_id", "") for each in records}
+
+    def any_expires_before(self, bound: float) -> bool:
+        """Whether a living entry's time comes before `bound`."""
+        with _engine():
+            return self._shard.count(CountRequest(filter=Filter(must=[below("expires_at", bound)]), exact=True)) > 0
+
+    def standing(self, ids: Sequence[str]) -> dict[str, Standing]:
+        """What stands under the ids."""
+        with _engine():
+            records = self._shard.retrieve(list(ids), True, False)
+        return {str(each.id): _standing(str(each.id), each.payload or {}) for each in records}
+
+    def count(self) -> int:
+        """Points with their tombstones."""
+        with _engine():
+            return self._shard.count(CountRequest(exact=True))
+
+    def close(self) -> None:
+        """Work off the log and let go."""
+        with _engine():
+            self._shard.flush()
+            self._shard.close()
+
+
+def _point(entry: VectorEntry | Tombstone) -> Point:
+    payload: dict[str, Any] = {"revision": entry.revision, "bucket": entry.bucket}
+    if entry.id != entry.memory_id:
+        payload["memory_id"] = entry.memory_id
+    if isinstance(entry, Tombstone):
+        return Point(entry.id, {}, payload)
+    fields = entry.fields
+    payload["digest"] = entry.digest
+    payload[TERMS] = terms_of(fields)
+    payload["confidence"] = fields.confidence
+    payload["occurred_at"] = fields.occurred_at
+    if fields.expires_at != NEVER:
+        payload["expires_at"] = fields.expires_at
+    return Point(entry.id, {VECTOR: _numbers(entry.vector)}, payload)
+
+
+def _numbers(vector: Sequence[float]) -> Any:
+    """The engine reads arrays fastest, but its declarations know only lists."""
+    return vector
+
+
+def _uuid(point_id: object) -> UUID:
+    if not isinstance(point_id, UUID):
+        raise TryLater("the embedded vector index holds an id that is not ours: reindex into a new generation")
+    return point_id
+
+
+def _standing(entry_id: str, payload: dict[str, Any]) -> Standing:
+    return Standing(
+        id=entry_id,
+        memory_id=payload.get("memory_id", entry_id),
+        revision=payload["revision"],
+        bucket=payload["bucket"],
+        digest=payload.get("digest", 0),
+        tombstone=TERMS not in payload,
+    )
+
+
+@contextmanager
+def _engine() -> Iterator[None]:
+    """The engine's errors as ours: it has no classes of its own."""
+    try:
+        yield
+    except OpenBrainError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the engine raises nothing narrower
+        if "WouldBlock" in str(error):
+            raise SetupError(
+                "the embedded vector index is open in another process: use that one, or set OPENBRAIN_VECTORS__URL "
+                "to a server that several processes can share"
+            ) from None
+        raise TryLater(f"the embedded vector index failed: {error}") from None

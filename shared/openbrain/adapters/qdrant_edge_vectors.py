@@ -1,0 +1,95 @@
+"""Vectors inside the process: exact search on qdrant-edge, for one process and up to some 100,000 passages."""
+
+import asyncio
+from array import array
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+
+from openbrain.adapters.qdrant_edge_shard import BUILDER, Shard
+from openbrain.adapters.qdrant_edge_terms import compiled
+from openbrain.adapters.vector_entries import best_passages, same_dimensions, writable
+from openbrain.errors import TryLater
+from openbrain.ports.index import Checked, Hit, Standing, Tombstone, VectorEntry
+from openbrain.visibility import NEVER, AllOf, AtLeast, Condition
+
+SLICE = 32
+"""Points between two turns of the event loop: about 5 ms."""
+MANY = 150_000
+"""Points from which on a search blocks the loop for too long."""
+
+
+class QdrantEdgeVectors:
+    """A folder of generations. A late writer is fenced by the engine, point by point."""
+
+    builder = BUILDER
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._open: dict[str, Shard] = {}
+
+    async def prepare(self, name: str, dimensions: int) -> None:
+        """Open the generation, or make it. `SetupError` where its dimensions differ or another process has it."""
+        path = self._path / name
+        if not path.exists():
+            self._open[name] = Shard.make(path, dimensions)
+        same_dimensions(dimensions, self._shard(name).dimensions, name)
+
+    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone]) -> Mapping[str, Exception]:
+        """On return it is in the log, which outlives the process. The loop turns between slices."""
+        shard = self._shard(name)
+        fit, failed = writable(entries, shard.dimensions)
+        for _, same in groupby(fit, key=lambda entry: entry.revision):
+            of_one_revision = list(same)
+            for start in range(0, len(of_one_revision), SLICE):
+                shard.upsert(of_one_revision[start : start + SLICE])
+                await asyncio.sleep(0)
+        return failed
+
+    async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Exact. Blocks the loop while it runs."""
+        shard = self._shard(name)
+        same_dimensions(len(vector), shard.dimensions, name)
+        conditions = tuple(each for each in condition.conditions if not _holds_for_all(each, shard))
+        wanted = compiled(AllOf(conditions))
+
+        async def ask(passages: int) -> Sequence[tuple[str, float]]:
+            return shard.nearest(vector, wanted, passages)
+
+        return await best_passages(ask, limit)
+
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What stands under the ids."""
+        return self._shard(name).standing(list(dict.fromkeys(ids)))
+
+    async def check(self) -> Checked:
+        """The engine's version; too many points are a problem."""
+        problems = [
+            f"generation {name} holds {shard.count()} points: a search blocks everything else, use a Qdrant server"
+            for name, shard in self._open.items()
+            if shard.count() > MANY
+        ]
+        return Checked("qdrant-edge", version("qdrant-edge-py"), tuple(problems))
+
+    async def close(self) -> None:
+        """Close every generation."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    def _shard(self, name: str) -> Shard:
+        if name not in self._open:
+            if not (self._path / name).exists():
+                raise TryLater(f"vector index {name} is missing: restart the room to make it, then reindex")
+            self._open[name] = Shard(self._path / name)
+        return self._open[name]
+
+
+def _holds_for_all(condition: Condition, shard: Shard) -> bool:
+    """Nearly always nothing is due, and not to ask each point for its expiry saves a third of a search."""
+    return (
+        isinstance(condition, AtLeast)
+        and condition.field == "expires_at"
+        and condition.value <= NEVER
+        and not shard.any_expires_before(condition.value)
+    )

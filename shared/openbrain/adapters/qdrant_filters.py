@@ -1,0 +1,61 @@
+"""Conditions and entries in Qdrant's own terms."""
+
+from typing import Any
+
+from qdrant_client import models
+
+from openbrain.adapters.vector_entries import plain_bound
+from openbrain.ports.index import Tombstone, VectorEntry
+from openbrain.visibility import (
+    KEYWORD_FIELDS,
+    NUMBER_FIELDS,
+    AllOf,
+    AnyOf,
+    AtLeast,
+    Condition,
+    Equals,
+    LessThan,
+    OneOf,
+)
+
+VECTOR = "v"
+_NOTHING = models.FieldCondition(key="revision", range=models.Range(lt=0))
+
+
+def compiled(condition: AllOf) -> models.Filter:
+    """The condition as a filter."""
+    return models.Filter(must=[_node(each) for each in condition.conditions])
+
+
+def _node(condition: Condition) -> models.FieldCondition | models.Filter:
+    match condition:
+        case Equals(field, value):
+            return models.FieldCondition(key=field, match=models.MatchValue(value=value))
+        case OneOf(_, ()) | AnyOf(()):
+            return _NOTHING
+        case OneOf(field, values):
+            return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
+        case AtLeast(field, bound):
+            return models.FieldCondition(key=field, range=models.Range(gte=plain_bound(field, bound)))
+        case LessThan(field, bound):
+            return models.FieldCondition(key=field, range=models.Range(lt=plain_bound(field, bound)))
+        case AllOf() as every:
+            return compiled(every)
+        case AnyOf(conditions):
+            return models.Filter(should=[_node(each) for each in conditions])
+
+
+def not_higher(revision: int) -> models.Filter:
+    """What may be replaced by an entry of this revision."""
+    return models.Filter(must=[models.FieldCondition(key="revision", range=models.Range(lte=revision))])
+
+
+def point(entry: VectorEntry | Tombstone) -> models.PointStruct:
+    """An entry as a point. A tombstone has no vector and no workspace, so that no search finds it."""
+    payload: dict[str, Any] = {"memory_id": entry.memory_id, "revision": entry.revision, "bucket": entry.bucket}
+    if isinstance(entry, Tombstone):
+        return models.PointStruct(id=entry.id, vector={}, payload=payload)
+    payload["digest"] = entry.digest
+    payload |= {field: getattr(entry.fields, field) for field in (*KEYWORD_FIELDS, *NUMBER_FIELDS)}
+    payload["tags"] = list(entry.fields.tags)
+    return models.PointStruct(id=entry.id, vector={VECTOR: entry.vector.tolist()}, payload=payload)

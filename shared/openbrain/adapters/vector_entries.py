@@ -1,0 +1,70 @@
+"""What every vector index does with entries before it writes them, and with passages after it found them."""
+
+import math
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+import numpy as np
+
+from openbrain.adapters.fencing import highest_per_id
+from openbrain.errors import Invalid, SetupError
+from openbrain.ports.index import Hit, Tombstone, VectorEntry
+
+MOST = 10_000
+"""Passages that an index is asked for at most."""
+_LONG = 2.0**62
+
+
+def writable(
+    entries: Iterable[VectorEntry | Tombstone], dimensions: int
+) -> tuple[list[VectorEntry | Tombstone], dict[str, Exception]]:
+    """Each id once with its highest revision, lowest revisions first; and those whose vector can't be compared."""
+    failed: dict[str, Exception] = {}
+    fit: list[VectorEntry | Tombstone] = []
+    for entry in highest_per_id(entries).values():
+        fault = None if isinstance(entry, Tombstone) else _fault(entry, dimensions)
+        if fault is None:
+            fit.append(entry)
+        else:
+            failed[entry.id] = fault
+    fit.sort(key=lambda entry: entry.revision)
+    return fit, failed
+
+
+def _fault(entry: VectorEntry, dimensions: int) -> Invalid | None:
+    if len(entry.vector) != dimensions:
+        return Invalid("vector", f"has {len(entry.vector)} numbers, this index takes {dimensions}: use its model")
+    numbers = np.frombuffer(entry.vector, dtype=np.float32)
+    # NaN and infinity come through a product, so that one look is enough.
+    if not 0 < float(np.vdot(numbers, numbers)) < math.inf:
+        return Invalid("vector", "must hold finite numbers that are not all zero")
+    return None
+
+
+def same_dimensions(asked: int, standing: int, name: str) -> None:
+    """`SetupError` with both numbers where a model doesn't fit an index."""
+    if asked != standing:
+        raise SetupError(
+            f"the vector index {name} holds vectors of {standing} numbers, the embedding model gives {asked}: "
+            "set the model it was made with, or reindex into a new generation"
+        )
+
+
+async def best_passages(ask: Callable[[int], Awaitable[Sequence[tuple[str, float]]]], limit: int) -> Sequence[Hit]:
+    """The `limit` best memories, each with its best passage. `ask` gives that many passages, best first, as
+    (memory id, score); it is asked for more while their memories are too few."""
+    wanted = min(MOST, 2 * limit)
+    while True:
+        found = await ask(wanted)
+        best: dict[str, float] = {}
+        for memory_id, score in found:
+            best.setdefault(memory_id, score)
+        if len(best) >= limit or len(found) < wanted or wanted == MOST:
+            return [Hit(memory_id, score) for memory_id, score in list(best.items())[:limit]]
+        wanted = min(MOST, 4 * wanted)
+
+
+def plain_bound(field: str, bound: float) -> float:
+    """A bound that every engine compares in the same way: within a long, and whole for the fields that are (for
+    them the next whole number says the same, and engines cut fractions off)."""
+    within = max(-_LONG, min(_LONG, bound))
+    return within if field == "confidence" else float(math.ceil(within))
