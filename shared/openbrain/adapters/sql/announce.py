@@ -1,10 +1,10 @@
 """Events about memories, as the finished bytes that the outbox keeps and the relay publishes."""
 
-from openbrain.events import EventData, MemoryStored, MemorySuperseded, encode
+from openbrain.events import EventData, MemoryEmbedded, MemoryStored, MemorySuperseded, encode
 from openbrain.ids import uuid7
 from openbrain.memory import Change, Memory, Reason
-from openbrain.ports.truth import Origin
-from openbrain.streams.table import STORED, SUPERSEDED, StreamSpec
+from openbrain.ports.truth import Embedded, Origin
+from openbrain.streams.table import EMBEDDED, STORED, SUPERSEDED, StreamSpec
 
 Announcement = tuple[str, bytes]
 """Stream (without the settings' prefix) and body: an outbox row."""
@@ -34,7 +34,21 @@ def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Orig
     return _announcement(SUPERSEDED, data, memory.id, origin, at)
 
 
-def _announcement(stream: StreamSpec, data: EventData, subject: str, origin: Origin, at: int) -> Announcement:
+def embedded(passages: Embedded, model: str, at: int) -> Announcement:
+    """`memory.embedded` about a row whose passages have just been put into the truth."""
+    data = MemoryEmbedded.model_construct(
+        memory_id=passages.memory_id,
+        workspace_id=passages.workspace_id,
+        revision=passages.revision,
+        model=model,
+        generation=None,
+    )
+    return _announcement(EMBEDDED, data, passages.memory_id, passages, at)
+
+
+def _announcement(
+    stream: StreamSpec, data: EventData, subject: str, origin: Origin | Embedded, at: int
+) -> Announcement:
     body = encode(
         stream.name,
         data,

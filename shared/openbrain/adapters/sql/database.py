@@ -19,7 +19,9 @@ SQLITE = "sqlite"
 MARIADB = "mysql"
 """Dialect names as SQLAlchemy has them; MariaDB goes by the name of its protocol."""
 
-_EXAMPLES = "sqlite+aiosqlite:////var/lib/openbrain/truth.db or mysql+aiomysql://user:password@host/openbrain"
+_EXAMPLES = (
+    "`embedded`, sqlite+aiosqlite:////var/lib/openbrain/truth.db or mysql+aiomysql://user:password@host/openbrain"
+)
 
 
 class Database(ABC):
@@ -75,12 +77,10 @@ def parse(url: str) -> URL:
         raise SetupError(f"the truth's URL can't be read: write it like {_EXAMPLES}") from None
     if address.drivername in {"sqlite+aiosqlite", "sqlite"}:
         if not address.database or address.database == ":memory:":
-            raise SetupError(
-                "the truth needs a file: write its path, as in sqlite+aiosqlite:////var/lib/openbrain/truth.db"
-            )
+            raise SetupError(f"the truth's URL names no file: write its path; use {_EXAMPLES}")
         return address.set(drivername="sqlite+aiosqlite")
     if address.drivername in {"mysql+aiomysql", "mariadb+aiomysql"}:
         if not address.database:
-            raise SetupError("the truth's URL names no database: write it at the end, as in .../openbrain")
+            raise SetupError(f"the truth's URL names no database: write it at the end; use {_EXAMPLES}")
         return address.set(drivername="mysql+aiomysql")
     raise SetupError(f"{address.drivername}:// is no database that the truth can be kept in: use {_EXAMPLES}")

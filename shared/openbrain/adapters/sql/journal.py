@@ -7,11 +7,10 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql import announce
+from openbrain.adapters.sql import announce, outbox
 from openbrain.adapters.sql.inserts import insert_rows
 from openbrain.adapters.sql.rows import json_text
-from openbrain.adapters.sql.statements import is_sqlite
-from openbrain.adapters.sql.tables import memory_history, outbox
+from openbrain.adapters.sql.tables import memory_history
 from openbrain.memory import Change, Memory, Reason
 from openbrain.ports.truth import Origin
 
@@ -66,11 +65,7 @@ class Journal:
     def write(self, connection: Connection) -> None:
         """Put everything gathered into the transaction."""
         insert_rows(connection, memory_history, self._history)
-        if is_sqlite(connection):
-            insert_rows(connection, outbox, self._announcements)
-        else:
-            # As text: the driver escapes bytes far more slowly, and the column takes the same bytes from either.
-            insert_rows(connection, outbox, [(stream, body.decode()) for stream, body in self._announcements])
+        outbox.append(connection, self._announcements)
 
     def _line(
         self,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, select
 
+from openbrain.adapters.sql.announce import Announcement
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.inserts import insert_rows
 from openbrain.adapters.sql.statements import chunks, is_sqlite, slots
@@ -29,8 +30,8 @@ class SqlOutbox:
             await self._database.write(lambda connection: _delete(connection, ids))
 
 
-def append(connection: Connection, announcements: Sequence[tuple[str, bytes]]) -> None:
-    """Put events (stream, finished body) into the transaction that causes them."""
+def append(connection: Connection, announcements: Sequence[Announcement]) -> None:
+    """Put events into the transaction that causes them."""
     if is_sqlite(connection):
         insert_rows(connection, outbox, announcements)
     else:

@@ -8,15 +8,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql import outbox
+from openbrain.adapters.sql import announce, outbox
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.statements import chunks, is_sqlite, slot, slots
 from openbrain.adapters.sql.vector_rows import add_embeddings, put_passages, to_vector
-from openbrain.events import MemoryEmbedded, encode
-from openbrain.ids import uuid7
 from openbrain.ports.clock import Clock
 from openbrain.ports.truth import Embedded, PassageSet
-from openbrain.streams.table import EMBEDDED
 
 _KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
 
@@ -94,7 +91,7 @@ def _save(
         current = [latest[memory_id] for memory_id in high]
         put_passages(connection, current, high, model)
         _raise_high(connection, current, high)
-        outbox.append(connection, [_event(each, model, now) for each in current])
+        outbox.append(connection, [announce.embedded(each, model, now) for each in current])
 
 
 def _lock_current(connection: Connection, embedded: Sequence[Embedded], now: int) -> Mapping[str, int]:
@@ -115,23 +112,3 @@ def _raise_high(connection: Connection, current: Sequence[Embedded], high: Mappi
         one, these = slot(connection), slots(connection, len(ids))
         statement = f"UPDATE memories SET passages_high = {one} WHERE id IN ({these})"  # noqa: S608 - placeholders only
         connection.exec_driver_sql(statement, (count, *ids))
-
-
-def _event(embedded: Embedded, model: str, now: int) -> tuple[str, bytes]:
-    data = MemoryEmbedded.model_construct(
-        memory_id=embedded.memory_id,
-        workspace_id=embedded.workspace_id,
-        revision=embedded.revision,
-        model=model,
-        generation=None,
-    )
-    body = encode(
-        EMBEDDED.name,
-        data,
-        event_id=uuid7(now),
-        at=now,
-        subject=embedded.memory_id,
-        causation_id=embedded.causation_id,
-        traceparent=embedded.traceparent,
-    )
-    return EMBEDDED.name, body
