@@ -57,7 +57,7 @@ class Ollama:
             raise TryLater(str(error)) from error
         sent = {text: break_words(text, self._model.word_chars) or " " for text in inputs}
         vectors: dict[str, array[float]] = {}
-        for texts in self._requests(sorted(set(sent.values()), key=len)):
+        for texts in self._requests(sorted(dict.fromkeys(sent.values()), key=len)):
             vectors.update(zip(texts, await self._embed_texts(texts, dimensions), strict=True))
         return [vectors[sent[text]] for text in inputs]
 
