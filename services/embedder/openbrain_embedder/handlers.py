@@ -87,7 +87,7 @@ async def _documents(
         log.info("embedder.unknown_memories", count=len(latest) - len(rows))
     now = clock.now()
     documents = []
-    for row in rows.values():
+    for row in (rows[each] for each in latest if each in rows):
         if row.alive(now) and row.wants_vector:
             inputs = {content_hash(text): text for text in embedder.passages(row.content, header(row))}
             documents.append(Document(row, latest[row.id], inputs))
