@@ -177,6 +177,12 @@ class KeyRevoked(Answer):
     revoked: bool
 
 
+class Sign(Answer):
+    """A probe's answer."""
+
+    status: Literal["ok", "down"]
+
+
 class Health(Answer):
     """`ok`, or what is missing: without vectors or text recall is degraded, without the truth nothing works."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from openbrain import limits
 from openbrain.auth import Actor
-from openbrain.errors import Invalid, NotFound, OpenBrainError
+from openbrain.errors import Invalid, OpenBrainError
 from openbrain.ids import content_hash, joined_hash, uuid7
 from openbrain.memory import DAY, MICROSECONDS, Memory, MemoryType, Scope
 from openbrain.ports.clock import Clock
@@ -115,13 +115,6 @@ def expiry(now: int, hours: int | None, at: int | None) -> int | None:
     return at
 
 
-def told(outcome: Outcome) -> Outcome:
-    """The truth's answer in the caller's words: what it wants to supersede is a field of its offer."""
-    if isinstance(outcome.error, NotFound):
-        return Outcome(Status.REFUSED, error=Invalid("supersedes", "names no memory that this key can see"))
-    return outcome
-
-
 async def remember(offers: Sequence[Offer], *, truth: Writing, clock: Clock, gate: WriteGate) -> Sequence[Outcome]:
     """Store each once, in order and in one transaction. One that is refused never fails its neighbours."""
     writes: list[Write] = []
@@ -133,7 +126,7 @@ async def remember(offers: Sequence[Offer], *, truth: Writing, clock: Clock, gat
         except OpenBrainError as error:
             outcomes.append(Outcome(Status.REFUSED, error=error))
     stored = iter(await truth.remember(writes) if writes else ())
-    return [told(next(stored)) if outcome is None else outcome for outcome in outcomes]
+    return [next(stored) if outcome is None else outcome for outcome in outcomes]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +141,9 @@ class Change:
     source: str | None = None
     expires_in: int | None = None
     expires_at: int | None = None
-    """Microseconds; 0 takes an expiry away."""
+    """Microseconds."""
+    lasts: bool = False
+    """Takes an expiry away."""
     confirm: bool = False
 
 
@@ -159,7 +154,7 @@ def prepare_edit(
     if change == Change():
         raise Invalid("", "there is nothing to change: give content, tags, metadata, type, confidence or an expiry")
     now = clock.now()
-    ends = 0 if change.expires_at == 0 else expiry(now, change.expires_in, change.expires_at)
+    ends = 0 if change.lasts else expiry(now, change.expires_in, change.expires_at)
     return Edit(
         memory_id=memory_id,
         viewer=actor.viewer(session_id),

@@ -106,6 +106,17 @@ IdempotencyKey = Annotated[
     AfterValidator(_line),
 ]
 
+Query = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.QUERY_CHARS), AfterValidator(_text)
+]
+Keyword = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.KEYWORD_CHARS), AfterValidator(_line)
+]
+Note = Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(_text)]
+Name = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.NAME_CHARS), AfterValidator(_line)
+]
+
 
 class Submission(BaseModel):
     """One memory as offered. Field names are the REST contract; unknown fields are ignored."""

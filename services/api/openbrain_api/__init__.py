@@ -1,0 +1,1 @@
+"""The REST API: one route table, thin handlers, recall in its own package."""

@@ -1,0 +1,102 @@
+"""The app, from its ports. Nothing connects and nothing is global: a process may hold several."""
+
+import contextlib
+from collections import defaultdict
+from collections.abc import AsyncIterator
+
+from prometheus_client import CollectorRegistry
+from starlette.applications import Starlette
+from starlette.routing import Route as Path
+from starlette.routing import Router
+from starlette.types import Receive, Scope, Send
+
+from openbrain.auth import Keyring
+from openbrain.ports.clock import Clock
+from openbrain.ports.embedder import Embedder
+from openbrain.ports.gate import WriteGate
+from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.truth import Truth
+from openbrain.ports.wake import Wake
+from openbrain.settings import Settings
+from openbrain_api.chains import Chains
+from openbrain_api.checks import Checks
+from openbrain_api.committing import Committer
+from openbrain_api.endpoint import Endpoint, Meters, write
+from openbrain_api.openapi import document
+from openbrain_api.ports import Api, OtherParts
+from openbrain_api.recall.ask import Indexes
+from openbrain_api.recall.engine import Recaller
+from openbrain_api.recall.serving import Serving
+from openbrain_api.refused import no_such_route
+from openbrain_api.reply import problem
+from openbrain_api.route import Route
+from openbrain_api.routes import ROUTES
+
+COMMIT_LANES = {"mysql": 2, "mariadb": 2}
+"""Transactions at once: InnoDB groups two by itself under load, SQLite has one writer."""
+
+
+def build_api(
+    *,
+    truth: Truth,
+    text: TextIndex,
+    vectors: VectorIndex,
+    embedder: Embedder,
+    clock: Clock,
+    gate: WriteGate,
+    wake: Wake,
+    settings: Settings,
+    health: OtherParts | None = None,
+    registry: CollectorRegistry | None = None,
+) -> Starlette:
+    """The REST API on these ports, which stay the caller's to close. `health` tells of parts it does not hold."""
+    registry = registry or CollectorRegistry()
+    committer = Committer(
+        truth, wake, group=settings.server.group_commit, lanes=COMMIT_LANES.get(settings.truth.url.partition("+")[0], 1)
+    )
+    indexes = Indexes(
+        text=text,
+        vectors=vectors,
+        embedder=embedder,
+        serving=Serving(truth, clock),
+        cache=settings.embedding.query_cache,
+        timeout_s=settings.recall.index_timeout_s,
+    )
+    checks = {"truth": truth.check, "text": text.check, "vectors": vectors.check, "embedder": embedder.check}
+    api = Api(
+        truth=truth,
+        clock=clock,
+        gate=gate,
+        settings=settings,
+        keyring=Keyring(truth, clock),
+        committer=committer,
+        recaller=Recaller(indexes=indexes, truth=truth, clock=clock, settings=settings.recall),
+        chains=Chains(truth),
+        checks=Checks(checks, clock, others=health),
+        registry=registry,
+        document=document(ROUTES),
+    )
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        yield
+        await committer.close()
+
+    app = Starlette(routes=_paths(api, Meters(registry)), lifespan=lifespan)
+    app.router.redirect_slashes = False
+    app.router.default = _not_found
+    return app
+
+
+def _paths(api: Api, meters: Meters) -> list[Path]:
+    by_path: dict[str, list[Route]] = defaultdict(list)
+    for route in ROUTES:
+        by_path[route.path].append(route)
+    return [Path(path, Endpoint(path, routes, api, meters)) for path, routes in by_path.items()]
+
+
+async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http":
+        await write(problem(no_such_route()), send)
+    else:
+        await Router().not_found(scope, receive, send)

@@ -1,0 +1,73 @@
+"""Group commit without a timer: what arrives while a commit runs is the next transaction."""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from openbrain.ports.truth import Outcome, Write, Writing
+from openbrain.ports.wake import Wake
+
+
+class Committer:
+    """Writes of all requests, in as many transactions at once as the database has use for (`lanes`)."""
+
+    def __init__(self, truth: Writing, wake: Wake, *, group: int, lanes: int) -> None:
+        self._truth = truth
+        self._wake = wake
+        self._group = group
+        self._lanes = lanes
+        self._waiting: deque[tuple[Write, asyncio.Future[Outcome]]] = deque()
+        self._running: set[asyncio.Task[None]] = set()
+        self._hinting: asyncio.Task[None] | None = None
+        self._hint_due = False
+
+    async def remember(self, write: Write) -> Outcome:
+        """Stored, or why not. Who stops waiting does not stop the write."""
+        done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting.append((write, done))
+        if len(self._running) < self._lanes:
+            lane = asyncio.create_task(self._drain())
+            self._running.add(lane)
+            lane.add_done_callback(self._running.discard)
+        return await done
+
+    async def remember_all(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+        """The same for many of one caller, in order, in transactions of their own."""
+        outcomes: list[Outcome] = []
+        for start in range(0, len(writes), self._group):
+            outcomes += await self._truth.remember(writes[start : start + self._group])
+            self.hint()
+        return outcomes
+
+    def hint(self) -> None:
+        """Something was committed: tell the relay, without waiting for it."""
+        self._hint_due = True
+        if self._hinting is None or self._hinting.done():
+            self._hinting = asyncio.create_task(self._notify())
+
+    async def close(self) -> None:
+        """Commit what is waiting."""
+        while self._running:
+            await asyncio.wait(self._running)
+        if self._hinting is not None:
+            await self._hinting
+
+    async def _drain(self) -> None:
+        while self._waiting:
+            taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group))]
+            try:
+                outcomes = await self._truth.remember([write for write, _ in taken])
+            except Exception as error:  # noqa: BLE001 - each waiter is told, the lane goes on
+                for _, done in taken:
+                    if not done.done():
+                        done.set_exception(error)
+                continue
+            self.hint()
+            for (_, done), outcome in zip(taken, outcomes, strict=True):
+                if not done.done():
+                    done.set_result(outcome)
+
+    async def _notify(self) -> None:
+        while self._hint_due:
+            self._hint_due = False
+            await self._wake.notify()

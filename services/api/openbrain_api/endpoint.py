@@ -1,0 +1,99 @@
+"""A path of the table as an ASGI application: who, what, the handler, the answer."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from starlette.types import Receive, Scope, Send
+
+from openbrain.auth import Actor
+from openbrain_api import reading
+from openbrain_api.ports import Api
+from openbrain_api.refused import wrong_method
+from openbrain_api.reply import Reply, problem
+from openbrain_api.route import Call, Nothing, Route
+
+NOBODY = Actor(key_id="", name="", workspace_id="", agent_id="", permissions=frozenset())
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+class Meters:
+    """What is measured of every request."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.requests = Counter(
+            "openbrain_api_requests", "Requests by route and status.", ("method", "route", "status"), registry=registry
+        )
+        self.seconds = Histogram(
+            "openbrain_api_request_seconds", "Time to answer.", ("method", "route"), buckets=SECONDS, registry=registry
+        )
+
+
+class Endpoint:
+    """All methods of one path."""
+
+    def __init__(self, path: str, routes: Sequence[Route], api: Api, meters: Meters) -> None:
+        self._path = path
+        self._routes: Mapping[str, Route] = {route.method: route for route in routes}
+        self._allowed = ", ".join(sorted(self._routes))
+        self._api = api
+        self._meters = meters
+        self._seconds = {method: meters.seconds.labels(method, path) for method in self._routes}
+        self._counts: dict[tuple[str, int], Any] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        route = self._routes.get(method)
+        if route is None:
+            await write(problem(wrong_method(self._allowed)), send)
+            return
+        try:
+            reply = await self._reply(route, scope, receive)
+        except reading.Gone:
+            return
+        except Exception as error:  # noqa: BLE001 - every failure gets its answer
+            reply = problem(error)
+        await write(reply, send)
+        self._seconds[method].observe(time.perf_counter() - started)
+        self._count(method, reply.status)
+
+    async def _reply(self, route: Route, scope: Scope, receive: Receive) -> Reply:
+        headers: reading.Headers = dict(scope["headers"])
+        actor = NOBODY
+        if route.permission is not None:
+            authorization = headers.get(b"authorization", b"").decode("latin-1")
+            actor = await self._api.keyring.actor(authorization)
+            actor.require(route.permission)
+            actor = actor.speaking_as(reading.named_agent(headers))
+        body: Any = NOTHING
+        if route.body is not Nothing:
+            body = reading.parse_body(route.body, await reading.read_body(headers, receive))
+        query: Any = NOTHING
+        if route.query is not Nothing:
+            query = reading.parse_query(route.query, scope["query_string"], route.many)
+        call = Call(
+            api=self._api, actor=actor, body=body, query=query, path=scope.get("path_params", {}), headers=headers
+        )
+        return await route.handler(call)
+
+    def _count(self, method: str, status: int) -> None:
+        counter = self._counts.get((method, status))
+        if counter is None:
+            counter = self._counts[method, status] = self._meters.requests.labels(method, self._path, str(status))
+        counter.inc()
+
+
+NOTHING = Nothing()
+
+
+async def write(reply: Reply, send: Send) -> None:
+    """A reply on the wire."""
+    headers = [
+        (b"content-type", reply.media_type.encode()),
+        (b"content-length", str(len(reply.body)).encode()),
+        *((name.encode(), value.encode()) for name, value in reply.headers.items()),
+    ]
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})

@@ -1,0 +1,1 @@
+"""A short function per route."""

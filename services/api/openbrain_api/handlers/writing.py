@@ -1,0 +1,158 @@
+"""remember, update, forget."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from openbrain.auth import Actor
+from openbrain.errors import OpenBrainError
+from openbrain.memory import Memory
+from openbrain.ports.truth import Origin, Outcome, Status, Write
+from openbrain.remembering import HOUR, Change, Offer, prepare, prepare_edit
+from openbrain.times import from_datetime
+from openbrain_api import reading
+from openbrain_api.rendering import Json, memory_json
+from openbrain_api.reply import Reply, answer, problem_fields
+from openbrain_api.requests import (
+    BatchBody,
+    BatchItemBody,
+    ForgetBody,
+    ForgetQuery,
+    PatchBody,
+    RememberBody,
+    SessionQuery,
+)
+from openbrain_api.route import Call, Nothing
+from openbrain_api.waiting import settled
+
+
+async def remember(call: Call[RememberBody, Nothing]) -> Reply:
+    """Store one memory, or answer with the one that stands for the same content."""
+    write = prepare(_offer(call, call.body, _key(call)), clock=call.api.clock, gate=call.api.gate)
+    outcome = await call.api.committer.remember(write)
+    if outcome.memory is None:
+        raise outcome.error or AssertionError("a refused write carries its error")
+    memory, headers = await _awaited(call, outcome.memory)
+    duplicate = outcome.status is Status.DUPLICATE
+    shown = await _shown(call, memory)
+    return answer({**shown, "duplicate": duplicate}, shown, status=200 if duplicate else 201, headers=headers)
+
+
+async def remember_batch(call: Call[BatchBody, Nothing]) -> Reply:
+    """Store many, each on its own."""
+    key = _key(call)
+    prepared = [_prepared(call, item, f"{key}#{place}" if key else "") for place, item in enumerate(call.body.memories)]
+    stored = iter(await call.api.committer.remember_all([each for each in prepared if isinstance(each, Write)]))
+    outcomes = [next(stored) if isinstance(each, Write) else each for each in prepared]
+    ids = [outcome.memory.id for outcome in outcomes if outcome.memory is not None]
+    rows, headers = await _all_awaited(call, list(dict.fromkeys(ids)))
+    results = [_batch_item(outcome, rows, call.api.clock.now()) for outcome in outcomes]
+    return answer({"results": results, "count": len(ids)}, {"results": results, "count": len(ids)}, headers=headers)
+
+
+async def update(call: Call[PatchBody, SessionQuery]) -> Reply:
+    """Change one memory."""
+    edit = prepare_edit(
+        reading.memory_id(call.path),
+        _change(call.body),
+        actor=call.actor,
+        session_id=call.query.session_id or "",
+        origin=_origin(call, call.actor),
+        clock=call.api.clock,
+        gate=call.api.gate,
+    )
+    memory = await call.api.truth.update(edit)
+    call.api.committer.hint()
+    memory, headers = await _awaited(call, memory)
+    shown = await _shown(call, memory)
+    return answer(shown, shown, headers=headers)
+
+
+async def forget(call: Call[ForgetBody, ForgetQuery]) -> Reply:
+    """End one memory; again gives the same answer."""
+    memory = await call.api.truth.forget(
+        reading.memory_id(call.path),
+        call.actor.viewer(call.query.session_id or ""),
+        _origin(call, call.actor),
+        call.body.reason or call.query.reason or "",
+    )
+    call.api.committer.hint()
+    memory, headers = await _awaited(call, memory)
+    shown = {**await _shown(call, memory), "forgotten": True}
+    return answer(shown, shown, headers=headers)
+
+
+def _key(call: Call[Any, Any]) -> str:
+    return reading.idempotency_key(call.headers)
+
+
+def _origin(call: Call[Any, Any], actor: Actor) -> Origin:
+    return Origin(actor=actor.label, traceparent=reading.traceparent(call.headers))
+
+
+def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:
+    actor = call.actor.speaking_as(body.agent_id)
+    return Offer(
+        submission=body,
+        actor=actor,
+        origin=_origin(call, actor),
+        idempotency_key=key,
+        key_lifetime=call.api.settings.housekeeping.request_key_hours * HOUR,
+    )
+
+
+def _prepared(call: Call[BatchBody, Nothing], item: object, key: str) -> Write | Outcome:
+    try:
+        body = BatchItemBody.model_validate(item)
+        return prepare(_offer(call, body, body.idempotency_key or key), clock=call.api.clock, gate=call.api.gate)
+    except ValidationError as error:
+        return Outcome(Status.REFUSED, error=reading.told(error))
+    except OpenBrainError as error:
+        return Outcome(Status.REFUSED, error=error)
+
+
+def _batch_item(outcome: Outcome, rows: Mapping[str, Memory], now: int) -> Json:
+    if outcome.memory is None:
+        return {"status": outcome.status, "id": None, **problem_fields(outcome.error or AssertionError())}
+    memory = rows.get(outcome.memory.id, outcome.memory)
+    return {
+        "id": memory.id,
+        "status": outcome.status,
+        "duplicate": outcome.status is Status.DUPLICATE,
+        "indexed": memory.indexed,
+        "state": memory.state(now),
+    }
+
+
+def _change(body: PatchBody) -> Change:
+    return Change(
+        content=body.content,
+        tags=body.tags,
+        metadata=body.metadata,
+        type=body.type,
+        confidence=body.confidence,
+        source=body.source,
+        expires_in=body.expires_in,
+        expires_at=None if body.expires_at is None else from_datetime(body.expires_at),
+        lasts=body.expires_at is None and "expires_at" in body.model_fields_set,
+        confirm=body.confirm,
+    )
+
+
+async def _awaited(call: Call[Any, Any], memory: Memory) -> tuple[Memory, Mapping[str, str]]:
+    rows, headers = await _all_awaited(call, [memory.id])
+    return rows.get(memory.id, memory), headers
+
+
+async def _all_awaited(call: Call[Any, Any], ids: list[str]) -> tuple[Mapping[str, Memory], Mapping[str, str]]:
+    seconds = reading.wait_seconds(call.headers)
+    if seconds is None or not ids:
+        return {}, {}
+    rows = await settled(ids, seconds, truth=call.api.truth, clock=call.api.clock)
+    return rows, {"preference-applied": f"wait={seconds}"}
+
+
+async def _shown(call: Call[Any, Any], memory: Memory) -> Json:
+    depths = await call.api.chains.depths((memory,))
+    return memory_json(memory, call.api.clock.now(), depths.get(memory.id, 0))

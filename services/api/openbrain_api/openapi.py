@@ -1,0 +1,151 @@
+"""The OpenAPI 3.1 document, made from the route table."""
+
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+import openbrain
+from openbrain import limits
+from openbrain.answers import Problem
+from openbrain_api.reply import JSON, PROBLEM
+from openbrain_api.requests import BatchItemBody
+from openbrain_api.route import Nothing, Route
+
+Json = dict[str, Any]
+_REF = "#/components/schemas/{model}"
+
+
+def document(routes: Sequence[Route]) -> bytes:
+    """The whole document as JSON."""
+    named, schemas = _schemas(routes)
+    paths: dict[str, Json] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, named, schemas)
+    return orjson.dumps(
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": "OpenBrain",
+                "version": openbrain.__version__,
+                "summary": "Shared memory of a fleet of agents.",
+                "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            },
+            "servers": [{"url": "/"}],
+            "paths": paths,
+            "components": {
+                "schemas": schemas,
+                "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key, `ob_...`."}},
+            },
+        }
+    )
+
+
+Named = dict[tuple[type[BaseModel], JsonSchemaMode], Json]
+
+
+def _schemas(routes: Iterable[Route]) -> tuple[Named, dict[str, Json]]:
+    takes: set[type[BaseModel]] = {BatchItemBody}
+    gives: set[type[BaseModel]] = {Problem}
+    for route in routes:
+        takes |= {route.body, route.query} - {Nothing}
+        gives |= {route.response} - {None} if route.response is not None else set()
+    wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        *((model, "validation") for model in sorted(takes, key=lambda each: each.__name__)),
+        *((model, "serialization") for model in sorted(gives, key=lambda each: each.__name__)),
+    ]
+    named, definitions = models_json_schema(wanted, ref_template=_REF)
+    return {(model, mode): named[model, mode] for model, mode in wanted}, definitions["$defs"]
+
+
+def _operation(route: Route, named: Named, schemas: dict[str, Json]) -> Json:
+    operation: Json = {
+        "summary": route.summary,
+        "operationId": f"{route.handler.__name__}_{route.method.lower()}",
+        "parameters": [*_path_parameters(route), *_query_parameters(route, schemas), *_header_parameters(route)],
+        "responses": {**_successes(route, named), **_problems(route)},
+    }
+    if route.permission is not None:
+        operation["security"] = [{"key": []}]
+        operation["description"] = f"Needs the permission `{route.permission}`."
+    else:
+        operation["security"] = []
+    if route.body is not Nothing:
+        operation["requestBody"] = {
+            "required": any(field.is_required() for field in route.body.model_fields.values()),
+            "content": {JSON: {"schema": named[route.body, "validation"]}},
+        }
+    return operation
+
+
+def _path_parameters(route: Route) -> list[Json]:
+    if "{id}" not in route.path:
+        return []
+    return [{"name": "id", "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}]
+
+
+def _query_parameters(route: Route, schemas: dict[str, Json]) -> list[Json]:
+    if route.query is Nothing:
+        return []
+    schema = schemas.pop(route.query.__name__, None) or route.query.model_json_schema(ref_template=_REF)
+    required = schema.get("required", ())
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in required,
+            "schema": _without_null(part),
+            **({"description": part["description"]} if "description" in part else {}),
+        }
+        for name, part in schema.get("properties", {}).items()
+    ]
+
+
+def _without_null(schema: Json) -> Json:
+    kept = [part for part in schema.get("anyOf", ()) if part != {"type": "null"}]
+    rest = {name: value for name, value in schema.items() if name not in ("anyOf", "default", "title", "description")}
+    if not kept:
+        return rest
+    return {**rest, **kept[0]} if len(kept) == 1 else {**rest, "anyOf": kept}
+
+
+def _header_parameters(route: Route) -> list[Json]:
+    def header(name: str, schema: Json, description: str) -> Json:
+        return {"name": name, "in": "header", "required": False, "schema": schema, "description": description}
+
+    text = {"type": "string", "minLength": 1}
+    found = []
+    if route.keyed:
+        schema = {**text, "maxLength": limits.IDEMPOTENCY_KEY_CHARS}
+        found.append(header("Idempotency-Key", schema, "The same key again within 24 hours stores nothing new."))
+    if route.waits:
+        told = f"`wait=N`: answer when indexed, or as it stands after N (at most {limits.WAIT_SECONDS}) seconds."
+        found.append(header("Prefer", {"type": "string"}, told))
+    if route.permission is not None and route.path.startswith("/v1/brain/"):
+        told = "Speak for this agent (percent-encoded), where the key may act as it."
+        found.append(header("X-OpenBrain-Agent", {**text, "maxLength": 3 * limits.AGENT_CHARS}, told))
+    return found
+
+
+def _successes(route: Route, named: Named) -> Json:
+    if route.response is None:
+        media = "text/plain" if route.path == "/metrics" else JSON
+        return {"200": {"description": "OK", "content": {media: {}}}}
+    content = {JSON: {"schema": named[route.response, "serialization"]}}
+    return {str(status): {"description": HTTPStatus(status).phrase, "content": content} for status in route.statuses}
+
+
+def _problems(route: Route) -> Json:
+    statuses = {*route.problems, 405, 500}
+    if route.permission is not None:
+        statuses |= {401, 403, 503, 422}
+    if route.body is not Nothing:
+        statuses |= {400, 413, 415}
+    content = {PROBLEM: {"schema": {"$ref": _REF.format(model="Problem")}}}
+    return {
+        str(status): {"description": HTTPStatus(status).phrase, "content": content}
+        for status in sorted(statuses - set(route.statuses))
+    }

@@ -1,0 +1,37 @@
+"""What handlers may reach: handed in whole by the builder, nothing is global."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+
+from openbrain.auth import Keyring
+from openbrain.ports.clock import Clock
+from openbrain.ports.gate import WriteGate
+from openbrain.ports.truth import Truth
+from openbrain.settings import Settings
+from openbrain_api.chains import Chains
+from openbrain_api.checks import Checks
+from openbrain_api.committing import Committer
+from openbrain_api.recall.engine import Recaller
+
+OtherParts = Callable[[], Awaitable[Mapping[str, bool]]]
+"""Whether parts that the API does not hold itself (streams, other rooms) are well, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Api:
+    """The ports and the few things that live as long as the app."""
+
+    truth: Truth
+    clock: Clock
+    gate: WriteGate
+    settings: Settings
+    keyring: Keyring
+    committer: Committer
+    recaller: Recaller
+    chains: Chains
+    checks: Checks
+    registry: CollectorRegistry
+    document: bytes
+    """The OpenAPI document."""

@@ -1,0 +1,139 @@
+"""A request's parts, each checked once: body, query, headers."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, unquote
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from openbrain import limits
+from openbrain.errors import Invalid, NotFound
+from openbrain.events import first_problem
+from openbrain.ids import is_uuid
+from openbrain.submission import Agent, IdempotencyKey
+from openbrain_api.refused import Refused, bad_json, too_large, wrong_type
+
+M = TypeVar("M", bound=BaseModel)
+Headers = Mapping[bytes, bytes]
+Receive = Callable[[], Awaitable[Any]]
+
+_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,6})\"?\s*(?:[,;]|$)", re.IGNORECASE)
+_TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_QUERY_FIELDS = 200
+_AGENT: TypeAdapter[str] = TypeAdapter(Agent)
+_IDEMPOTENCY_KEY: TypeAdapter[str] = TypeAdapter(IdempotencyKey)
+
+
+class Gone(Exception):
+    """The client went away before its request was whole."""
+
+
+async def read_body(headers: Headers, receive: Receive) -> bytes:
+    """The whole body, refused as soon as it is known to be too large or not JSON."""
+    declared = headers.get(b"content-length", b"0")
+    if declared.isdigit() and int(declared) > limits.BODY_BYTES:
+        raise too_large(limits.BODY_BYTES)
+    parts: list[bytes] = []
+    size = 0
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        part = message.get("body", b"")
+        size += len(part)
+        if size > limits.BODY_BYTES:
+            raise too_large(limits.BODY_BYTES)
+        parts.append(part)
+        more = message.get("more_body", False)
+    body = parts[0] if len(parts) == 1 else b"".join(parts)
+    if body and not _is_json(headers.get(b"content-type", b"application/json")):
+        raise wrong_type()
+    return body
+
+
+def _is_json(content_type: bytes) -> bool:
+    kind, _, parameters = content_type.decode("latin-1").lower().partition(";")
+    kind = kind.strip()
+    charset = parameters.replace(" ", "").replace('"', "")
+    return (kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))) and (
+        "charset=" not in charset or "charset=utf-8" in charset
+    )
+
+
+def parse_body(model: type[M], raw: bytes) -> M:
+    """One parse. `Refused` for what is no JSON, `Invalid` with the field for what is no `model`."""
+    try:
+        return model.model_validate_json(raw or b"{}")
+    except ValidationError as error:
+        raise told(error) from None
+
+
+def told(error: ValidationError) -> Refused | Invalid:
+    """A validation error in our words, without the input."""
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    if first["type"] == "json_invalid":
+        return bad_json()
+    return Invalid(*first_problem(error))
+
+
+def parse_query(model: type[M], raw: bytes, many: frozenset[str]) -> M:
+    """The query string; names in `many` may come several times (also as `name[]`), of others the last counts."""
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_QUERY_FIELDS)
+    except ValueError:
+        raise Invalid("query", f"must be at most {_QUERY_FIELDS} percent-encoded UTF-8 fields") from None
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        plain = name.removesuffix("[]")
+        if plain not in many:
+            values[plain] = value
+        elif value:
+            values.setdefault(plain, []).append(value)
+    try:
+        return model.model_validate({name: value for name, value in values.items() if value != ""})
+    except ValidationError as error:
+        raise Invalid(*first_problem(error)) from None
+
+
+def wait_seconds(headers: Headers) -> int | None:
+    """`Prefer: wait=N`, capped; None where it was not asked. What can't be read is passed over, as RFC 7240 says."""
+    preferred = headers.get(b"prefer")
+    if preferred is None:
+        return None
+    asked = _WAIT.search(preferred.decode("latin-1"))
+    return None if asked is None else min(int(asked[1]), limits.WAIT_SECONDS)
+
+
+def idempotency_key(headers: Headers) -> str:
+    """The header, '' without it."""
+    given = headers.get(b"idempotency-key")
+    return "" if given is None else _checked(_IDEMPOTENCY_KEY, "Idempotency-Key", given.decode("latin-1"))
+
+
+def named_agent(headers: Headers) -> str:
+    """Whom the request says it speaks for in `X-OpenBrain-Agent` (percent-encoded UTF-8), '' without it."""
+    given = headers.get(b"x-openbrain-agent")
+    return "" if given is None else _checked(_AGENT, "X-OpenBrain-Agent", unquote(given.decode("latin-1")))
+
+
+def traceparent(headers: Headers) -> str | None:
+    """The W3C trace context, where there is a valid one."""
+    given = headers.get(b"traceparent", b"").decode("latin-1")
+    return given if _TRACEPARENT.fullmatch(given) else None
+
+
+def _checked(adapter: TypeAdapter[str], name: str, value: str) -> str:
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        raise Invalid(name, first_problem(error)[1]) from None
+
+
+def memory_id(path: Mapping[str, str]) -> str:
+    """The id in the path; one that can't be any memory's is not found, like one that is nobody's."""
+    given = path["id"].lower()
+    if not is_uuid(given):
+        raise NotFound("no memory with this id")
+    return given

@@ -1,0 +1,1 @@
+"""Two indexes asked, one answer put together."""

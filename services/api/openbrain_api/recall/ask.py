@@ -1,0 +1,88 @@
+"""Both indexes asked at once, each for as long as it may take."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from openbrain.errors import SetupError, TryLater
+from openbrain.ports.embedder import Embedder
+from openbrain.ports.index import Hit, TextIndex, VectorIndex
+from openbrain.ports.truth import IndexKind
+from openbrain.visibility import AllOf
+from openbrain_api.recall.query_vectors import QueryVectors
+from openbrain_api.recall.serving import Serving
+
+_log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What each index answered; None where it did not."""
+
+    text: Sequence[Hit] | None
+    vectors: Sequence[Hit] | None
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """The names of those that did not answer."""
+        return (() if self.vectors is not None else ("vectors",)) + (() if self.text is not None else ("text",))
+
+    def full(self, limit: int) -> bool:
+        """Whether one of them may have more to give."""
+        return len(self.text or ()) >= limit or len(self.vectors or ()) >= limit
+
+
+class Indexes:
+    """The two indexes and what they need to be asked."""
+
+    def __init__(
+        self,
+        *,
+        text: TextIndex,
+        vectors: VectorIndex,
+        embedder: Embedder,
+        serving: Serving,
+        cache: int,
+        timeout_s: float,
+    ) -> None:
+        self._text = text
+        self._vectors = vectors
+        self._embedder = embedder
+        self._serving = serving
+        self._query_vectors = QueryVectors(embedder, cache)
+        self._timeout = timeout_s
+
+    async def ask(self, query: str, condition: AllOf, limit: int) -> Heard:
+        """At most `limit` memories from each, in the time that one may take."""
+        text, vectors = await asyncio.gather(
+            self._in_time("text", self._ask_text(query, condition, limit)),
+            self._in_time("vectors", self._ask_vectors(query, condition, limit)),
+        )
+        return Heard(text, vectors)
+
+    async def _ask_text(self, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
+        generation = await self._serving.get(IndexKind.TEXT)
+        if generation is None:
+            raise TryLater("no text index serves yet: start indexer-text")
+        return await self._text.search(generation.name, query, condition, limit)
+
+    async def _ask_vectors(self, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
+        generation = await self._serving.get(IndexKind.VECTOR)
+        if generation is None:
+            raise TryLater("no vector index serves yet: start indexer-vector")
+        identity = await self._embedder.identity()
+        if identity.key != generation.model:
+            raise SetupError(f"vectors were made by {generation.model}, queries would be by {identity.key}: reindex")
+        vector = await self._query_vectors.vector(query, identity.key)
+        return await self._vectors.search(generation.name, vector, condition, limit)
+
+    async def _in_time(self, index: str, asking: Awaitable[Sequence[Hit]]) -> Sequence[Hit] | None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await asking
+        except Exception as error:  # noqa: BLE001 - whatever an index does, the other one answers
+            reason = str(error) if isinstance(error, TryLater | SetupError) else ""
+            _log.warning("index_did_not_answer", index=index, error=type(error).__name__, reason=reason)
+            return None

@@ -1,0 +1,20 @@
+"""Words that lift a memory they are found in. Pure."""
+
+from openbrain.memory import Memory
+from openbrain_api.recall.question import LISTED_BOOST, Question
+
+
+def boosted(score: float, memory: Memory, question: Question) -> float:
+    """The score with both kinds of keywords counted; never lower than before."""
+    haystack = _haystack(memory)
+    if question.keywords:
+        present = sum(word.casefold() in haystack for word in question.keywords)
+        score += question.boost * present / len(question.keywords)
+    if any(word.casefold() in haystack for word in question.boost_words):
+        score *= LISTED_BOOST
+    return score
+
+
+def _haystack(memory: Memory) -> str:
+    parts = (memory.content, memory.type, memory.project, memory.source, memory.org, *memory.tags)
+    return "\n".join(parts).casefold()

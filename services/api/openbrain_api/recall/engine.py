@@ -1,0 +1,54 @@
+"""Recall: ask both indexes, fuse, hold against the truth, refill, order."""
+
+import re
+
+from openbrain.memory import HALF_LIFE_DAYS
+from openbrain.ports.clock import Clock
+from openbrain.ports.truth import Reading
+from openbrain.settings import Recall
+from openbrain.visibility import AllOf, visible
+from openbrain_api.recall.ask import Indexes
+from openbrain_api.recall.fuse import Scores, fuse
+from openbrain_api.recall.order import ordered
+from openbrain_api.recall.question import Answer, Question
+from openbrain_api.recall.standing import standing
+
+MOST_CANDIDATES = 1000
+REFILL = 4
+_WORD = re.compile(r"\w+")
+_WORDS = 32
+
+
+class Recaller:
+    """Answers questions from two indexes and the truth."""
+
+    def __init__(self, *, indexes: Indexes, truth: Reading, clock: Clock, settings: Recall) -> None:
+        self._indexes = indexes
+        self._truth = truth
+        self._clock = clock
+        self._settings = settings
+        self._half_life_days = {**HALF_LIFE_DAYS, **settings.half_life_days}
+
+    async def recall(self, question: Question) -> Answer:
+        """Best first, at most `top_k`. `TryLater` when the truth is down; a lost index only degrades."""
+        settings, now = self._settings, self._clock.now()
+        condition = visible(question.viewer, question.criteria, now)
+        limit = max(settings.candidates, question.top_k)
+        while True:
+            heard = await self._indexes.ask(question.query, condition, limit)
+            if heard.text is None and heard.vectors is None:
+                scores = await self._by_words(question.query, condition, limit)
+            else:
+                scores = fuse(heard.text, heard.vectors, settings.text_weight)
+            found, dropped = await standing(
+                scores, question, condition=condition, now=now, width=settings.bucket_width, truth=self._truth
+            )
+            if len(found) >= question.top_k or not dropped or not heard.full(limit) or limit >= MOST_CANDIDATES:
+                break
+            limit = min(limit * REFILL, MOST_CANDIDATES)
+        best = ordered(found, now=now, width=settings.bucket_width, half_life_days=self._half_life_days)
+        return Answer(found=tuple(best[: question.top_k]), degraded=heard.degraded, now=now)
+
+    async def _by_words(self, query: str, condition: AllOf, limit: int) -> Scores:
+        words = list(dict.fromkeys(_WORD.findall(query.lower())))[:_WORDS]
+        return fuse(await self._truth.keyword_hits(words, condition, limit) if words else (), None, 1.0)

@@ -1,0 +1,38 @@
+"""Two lists of scores as one: min-max normalised, then weighed. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from openbrain.ports.index import Hit
+
+Scores = Mapping[str, float]
+
+
+def normalise(hits: Sequence[Hit]) -> Scores:
+    """Scores by memory in 0..1: the best 1, the worst 0; where all are equal, or there is but one, 1."""
+    scores: dict[str, float] = {}
+    for hit in hits:
+        scores[hit.memory_id] = max(hit.score, scores.get(hit.memory_id, hit.score))
+    if not scores:
+        return {}
+    low, high = min(scores.values()), max(scores.values())
+    span = high - low
+    if span <= 0:
+        return dict.fromkeys(scores, 1.0)
+    return {memory_id: (score - low) / span for memory_id, score in scores.items()}
+
+
+def fuse(text: Sequence[Hit] | None, vectors: Sequence[Hit] | None, text_weight: float) -> Scores:
+    """`text_weight` x text + the rest x vectors, in 0..1; what one index did not find counts 0 there.
+
+    None is an index that did not answer: the other then counts whole.
+    """
+    if text is None:
+        return normalise(vectors or ())
+    if vectors is None:
+        return normalise(text)
+    words, meaning = normalise(text), normalise(vectors)
+    rest = 1 - text_weight
+    return {
+        memory_id: text_weight * words.get(memory_id, 0.0) + rest * meaning.get(memory_id, 0.0)
+        for memory_id in words.keys() | meaning.keys()
+    }

@@ -1,0 +1,44 @@
+"""The order of an answer: relevance in buckets, then who it is for, how sure it still is, how new. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from openbrain.memory import Memory, MemoryType, Scope, effective_confidence
+
+_SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A memory and its relevance."""
+
+    memory: Memory
+    score: float
+
+
+def bucket(top: float, score: float, width: float) -> int:
+    """How many widths `score` lies below `top`: 0 for the best."""
+    return int((top - score) / width + _ROUNDING)
+
+
+def ordered(
+    found: Sequence[Found], *, now: int, width: float, half_life_days: Mapping[MemoryType, float | None]
+) -> list[Found]:
+    """Best first. Scores less than `width` apart, measured from the top one, are ties, broken by scope (agent, project,
+    shared, session), effective confidence, creation time, id. The order of `found` makes no difference."""
+    if not found:
+        return []
+    top = max(each.score for each in found)
+
+    def place(each: Found) -> tuple[int, int, float, int, str]:
+        memory = each.memory
+        return (
+            bucket(top, each.score, width),
+            _SCOPE_RANK[memory.memory_scope],
+            -effective_confidence(memory, now, half_life_days),
+            -memory.created_at,
+            memory.id,
+        )
+
+    return sorted(found, key=place)

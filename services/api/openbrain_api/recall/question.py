@@ -1,0 +1,39 @@
+"""What a recall is asked, and what it answers."""
+
+from dataclasses import dataclass
+
+from openbrain.visibility import Criteria, Viewer
+from openbrain_api.recall.order import Found
+
+KEYWORD_BOOST = 0.3
+"""What keywords add when the request names no boost of its own."""
+LISTED_BOOST = 1.5
+"""What a score is multiplied by where one of the boost words is found (the original's form)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One recall, checked."""
+
+    query: str
+    top_k: int
+    viewer: Viewer
+    criteria: Criteria
+    keywords: tuple[str, ...] = ()
+    boost: float = KEYWORD_BOOST
+    """Added to the score, x the share of `keywords` present."""
+    boost_words: tuple[str, ...] = ()
+
+    @property
+    def reads_content(self) -> bool:
+        """Whether scores depend on the rows, so that every candidate's row is needed."""
+        return bool(self.boost_words or (self.keywords and self.boost))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Best first, and which indexes did not answer."""
+
+    found: tuple[Found, ...]
+    degraded: tuple[str, ...]
+    now: int

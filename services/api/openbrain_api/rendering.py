@@ -1,0 +1,89 @@
+"""Values as JSON objects: the shapes of `openbrain.answers`, built plainly because every answer pays for it."""
+
+from openbrain.memory import Memory
+from openbrain.ports.truth import ApiKey, HistoryEntry, Workspace
+from openbrain.times import to_iso
+
+Json = dict[str, object]
+
+
+def _at(at: int | None) -> str | None:
+    return None if at is None else to_iso(at)
+
+
+def memory_json(memory: Memory, now: int, depth: int, score: float | None = None) -> Json:
+    """`MemoryAnswer`."""
+    return {
+        "id": memory.id,
+        "agent_id": memory.agent_id or None,
+        "type": memory.type,
+        "content": memory.content,
+        "tags": memory.tags,
+        "org": memory.org or None,
+        "project": memory.project or None,
+        "confidence": memory.confidence,
+        "score": score,
+        "source": memory.source,
+        "supersedes_id": memory.supersedes_id,
+        "supersedes_count": depth,
+        "expires_at": _at(memory.expires_at),
+        "deleted_at": _at(memory.deleted_at),
+        "created_at": to_iso(memory.created_at),
+        "updated_at": to_iso(memory.updated_at),
+        "occurred_at": to_iso(memory.occurred_at),
+        "confirmed_at": to_iso(memory.confirmed_at),
+        "memory_scope": memory.memory_scope,
+        "session_id": memory.session_id or None,
+        "turn": memory.turn,
+        "speaker": memory.speaker or None,
+        "metadata": memory.metadata,
+        "version": memory.version,
+        "state": memory.state(now),
+        "indexed": memory.indexed and memory.alive(now),
+        "reason": memory.reason,
+        "index_error": _index_error(memory),
+    }
+
+
+def _index_error(memory: Memory) -> str | None:
+    errors = (
+        memory.text_error if memory.text_error_revision == memory.revision else "",
+        memory.vector_error if memory.vector_error_revision == memory.revision else "",
+    )
+    return "; ".join(error for error in errors if error) or None
+
+
+def history_json(entry: HistoryEntry) -> Json:
+    """`HistoryLine`."""
+    return {
+        "version": entry.version,
+        "revision": entry.revision,
+        "action": entry.action,
+        "actor": entry.actor,
+        "at": to_iso(entry.at),
+        "before": entry.before,
+        "after": entry.after,
+        "reason": entry.reason,
+    }
+
+
+def workspace_json(workspace: Workspace) -> Json:
+    """`WorkspaceAnswer`."""
+    return {"id": workspace.id, "name": workspace.name, "created_at": to_iso(workspace.created_at)}
+
+
+def key_json(key: ApiKey) -> Json:
+    """`KeyAnswer`."""
+    return {
+        "id": key.id,
+        "workspace_id": key.workspace_id,
+        "name": key.name,
+        "agent_id": key.agent_id or None,
+        "permissions": sorted(key.permissions),
+        "orgs": key.orgs,
+        "without_org": key.without_org,
+        "act_as": key.act_as,
+        "created_at": to_iso(key.created_at),
+        "expires_at": _at(key.expires_at),
+        "revoked_at": _at(key.revoked_at),
+    }

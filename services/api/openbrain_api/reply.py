@@ -1,0 +1,114 @@
+"""Answers on their way out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+import orjson
+import structlog
+
+from openbrain.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    OpenBrainError,
+    TryLater,
+    Unauthorised,
+)
+from openbrain_api.refused import Refused
+
+JSON = "application/json"
+PROBLEM = "application/problem+json"
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A status, finished bytes and their type."""
+
+    status: int
+    body: bytes
+    media_type: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def answer(
+    fields: Mapping[str, object], data: object, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Reply:
+    """The fields at the top level, and the same in the envelope `data` that older clients read."""
+    return Reply(status, orjson.dumps({**fields, "data": data}), headers=headers or {})
+
+
+def plain(fields: Mapping[str, object], *, status: int = 200) -> Reply:
+    """Fields alone."""
+    return Reply(status, orjson.dumps(fields))
+
+
+def problem_fields(error: Exception) -> dict[str, object]:
+    """`error`, `message`, and `field` or `head` where there is one. What is not ours to tell is not told."""
+    if not isinstance(error, OpenBrainError):
+        return {"error": "service_error", "message": "something went wrong here: it was logged, try again later"}
+    fields: dict[str, object] = {"error": error.code, "message": str(error)}
+    if isinstance(error, Invalid) and error.field:
+        fields["field"] = error.field
+    if isinstance(error, Conflict) and error.head:
+        fields["head"] = error.head
+    return fields
+
+
+def problem(error: Exception) -> Reply:
+    """An error as RFC 9457 with the original's members beside. Logs what was not foreseen, without its text."""
+    status = status_of(error)
+    fields = problem_fields(error)
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        _log.error("request_failed", error=type(error).__name__, where=_where(error))
+    body = {
+        **fields,
+        "type": f"urn:openbrain:problem:{fields['error']}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": fields["message"],
+    }
+    return Reply(status, orjson.dumps(body), PROBLEM, _headers(error))
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status that an error is."""
+    match error:
+        case Refused(status=status):
+            return status
+        case Unauthorised():
+            return 401
+        case Forbidden():
+            return 403
+        case NotFound():
+            return 404
+        case Conflict():
+            return 409
+        case Invalid():
+            return 422
+        case TryLater():
+            return 503
+    return 500
+
+
+def _headers(error: Exception) -> dict[str, str]:
+    match error:
+        case Unauthorised():
+            return {"www-authenticate": "Bearer"}
+        case TryLater():
+            return {"retry-after": "1"}
+        case Refused(allow=allow) if allow:
+            return {"allow": allow}
+    return {}
+
+
+def _where(error: BaseException) -> list[str]:
+    """File and line of each frame: a traceback without values, for an error's text may hold content."""
+    places = []
+    trace = error.__traceback__
+    while trace is not None:
+        places.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return places

@@ -1,0 +1,62 @@
+"""A route is data: what it is called, who may, what it takes and gives, which function answers."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from openbrain.auth import Actor, Permission
+from openbrain_api.ports import Api
+from openbrain_api.reading import Headers
+from openbrain_api.reply import Reply
+
+B = TypeVar("B", bound=BaseModel)
+Q = TypeVar("Q", bound=BaseModel)
+
+
+class Nothing(BaseModel):
+    """The body or query of a route that takes none."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call(Generic[B, Q]):
+    """One request, checked: who, what, and the ports to answer with."""
+
+    api: Api
+    actor: Actor
+    body: B
+    query: Q
+    path: Mapping[str, str]
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One line of the table; the router, the OpenAPI document and the visibility tests are made from it."""
+
+    method: str
+    path: str
+    handler: Callable[[Call[Any, Any]], Awaitable[Reply]]
+    summary: str
+    permission: Permission | None = None
+    """None: open to everyone."""
+    body: type[BaseModel] = Nothing
+    query: type[BaseModel] = Nothing
+    response: type[BaseModel] | None = None
+    """None: not JSON of ours (metrics, the document itself)."""
+    statuses: tuple[int, ...] = (200,)
+    """Successes, each with `response`."""
+    problems: tuple[int, ...] = ()
+    """Refusals beside those that every route of its kind has."""
+    waits: bool = False
+    """Whether `Prefer: wait` counts."""
+    keyed: bool = False
+    """Whether `Idempotency-Key` counts."""
+
+    @property
+    def many(self) -> frozenset[str]:
+        """Names of the query that may come several times."""
+        return getattr(self.query, "many", frozenset())

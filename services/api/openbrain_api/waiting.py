@@ -1,0 +1,26 @@
+"""`Prefer: wait`: an answer that waits for the indexes."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from openbrain.memory import Memory, State
+from openbrain.ports.clock import Clock
+from openbrain.ports.truth import Reading
+
+_FIRST_LOOK_S = 0.01
+_LONGEST_PAUSE_S = 0.1
+
+
+async def settled(ids: Sequence[str], seconds: float, *, truth: Reading, clock: Clock) -> Mapping[str, Memory]:
+    """The rows once both indexes hold them (or hold nothing of the ended ones) or can't, or after `seconds`."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    pause = _FIRST_LOOK_S
+    while True:
+        rows = await truth.rows(ids)
+        now = clock.now()
+        left = deadline - loop.time()
+        if left <= 0 or all(row.indexed or row.state(now) is State.FAILED for row in rows.values()):
+            return rows
+        await asyncio.sleep(min(pause, left))
+        pause = min(pause * 1.5, _LONGEST_PAUSE_S)
