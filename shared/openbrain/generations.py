@@ -64,7 +64,7 @@ def _same_builder(generation: Generation, builder: str) -> None:
 
 
 class Prepared(Generic[T]):
-    """Something that must stand before a handler can work: made at start if that is possible, else when it is needed."""
+    """Something that must stand before a handler can work: made at start if it can be, else when it is needed."""
 
     def __init__(self, prepare: Callable[[], Awaitable[T]]) -> None:
         self._prepare = prepare

@@ -1,4 +1,4 @@
-"""What every room's app.py does alike: shape the room, note failures on the truth, make the app when it is asked for."""
+"""What every room's app.py does alike: shape the room, note failures on the truth, make the app when asked."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager

@@ -89,7 +89,13 @@ def embedder(settings: Settings) -> Embedder:
     if chosen.url.startswith(("http://", "https://")):
         from openbrain.adapters.ollama import Ollama
 
-        return Ollama(chosen.url, chosen.model, timeout_s=chosen.timeout_s, keep_alive=chosen.keep_alive)
+        return Ollama(
+            chosen.url,
+            chosen.model,
+            batch=chosen.batch,
+            timeout_s=chosen.timeout_s,
+            keep_alive=chosen.keep_alive,
+        )
     raise SetupError("OPENBRAIN_EMBEDDING__URL must be http(s)://… of Ollama, or `embedded`")
 
 

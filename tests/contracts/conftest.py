@@ -4,9 +4,10 @@ import pytest
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
+from tests.index_adapters import text_index, vector_index
 from tests.truth_support import FakeClock, clock, database, database_url
 
-__all__ = ["clock", "database", "database_url", "truth"]
+__all__ = ["clock", "database", "database_url", "text_index", "truth", "vector_index"]
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 
 from faststream.asgi import AsgiFastStream
 from faststream.redis import RedisBroker
+from redis.asyncio import Redis
 
 from openbrain import logs
 from openbrain import settings as all_settings
@@ -28,7 +29,7 @@ def housekeeper(parts: Parts) -> Housekeeper:
     """The room, wired."""
     settings = parts.settings.housekeeping
     streams = parts.settings.streams
-    client = connect(streams)
+    client: Redis = connect(streams)
     publisher = Publisher(streams, client)
 
     async def relay_more(done: int) -> None:
@@ -52,7 +53,7 @@ def housekeeper(parts: Parts) -> Housekeeper:
             await parts.close()
 
     async def ask_redis() -> None:
-        await client.execute_command("PING")
+        await client.execute_command("PING")  # type: ignore[no-untyped-call]
 
     return Housekeeper(
         parts.truth,
@@ -76,7 +77,7 @@ def _every(seconds: float) -> Callable[[int], Awaitable[object]]:
 def application(parts: Parts) -> AsgiFastStream:
     """The application for `faststream run`; its broker only declares what the relay publishes."""
     room = housekeeper(parts)
-    broker = RedisBroker(specification_url=without_login(parts.settings.streams.url), logger=None)
+    broker = RedisBroker(specification_url=without_login(parts.settings.streams.url))
     for spec in (STORED, EMBEDDED, SUPERSEDED):
         name = parts.settings.streams.prefix + spec.name
         broker.publisher(stream=name, schema=CloudEvent[spec.data], description=spec.about)  # type: ignore[name-defined]

@@ -1,0 +1,95 @@
+"""The whole pipeline in one process on embedded parts: what `openbrain up` runs. The one importer of every room."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from openbrain.adapters.data_folder import DataFolder
+from openbrain.adapters.embedded_valkey import EmbeddedValkey
+from openbrain.adapters.sql.schema_commands import upgrade
+from openbrain.adapters.sql.truth import truth_url
+from openbrain.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.parts import Parts
+from openbrain.ports.truth import Workspace
+from openbrain.settings import Settings
+from openbrain.streams.health import Watched
+from openbrain.wiring import EMBEDDED
+from openbrain_embedder import app as embedder
+from openbrain_housekeeper import app as housekeeper
+from openbrain_indexer import app as indexer
+from openbrain_ingest import app as ingest
+
+WORKSPACE = "default"
+KEY_FILE = "key"
+ADMIN_KEY_FILE = "admin-key"
+
+
+class Startable(Watched, Protocol):
+    """A room, seen from the process that runs it."""
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A started pipeline."""
+
+    parts: Parts
+    rooms: tuple[Startable, ...]
+    key_file: Path
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Running]:
+    """Every room but the API, started in order and stopped in the reverse one. Nothing acknowledged is lost by it."""
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(DataFolder(settings.data_dir))
+        if settings.streams.url == EMBEDDED:
+            valkey = EmbeddedValkey(folder.path / "streams", settings.streams.maxmemory_mb)
+            stack.push_async_callback(valkey.stop)
+            streams = settings.streams.model_copy(update={"url": await valkey.start()})
+            settings = settings.model_copy(update={"streams": streams})
+        await upgrade(truth_url(settings.truth.url, settings.data_dir))
+        parts = await stack.enter_async_context(Parts(settings, shared=True))
+        await _first_keys(parts, folder.path)
+        rooms: tuple[Startable, ...] = (
+            housekeeper.housekeeper(parts),
+            ingest.room(parts),
+            indexer.text_room(parts),
+            embedder.room(parts),
+            indexer.vector_room(parts),
+        )
+        for room in rooms:
+            stack.push_async_callback(room.stop)
+            await room.start()
+        yield Running(parts, rooms, folder.path / KEY_FILE)
+
+
+async def _first_keys(parts: Parts, folder: Path) -> None:
+    """On the first start: the workspace `default` with a key for everything in it, and one that makes workspaces."""
+    await _workspace_with_key(parts, WORKSPACE, folder / KEY_FILE, frozenset(Permission))
+    await _workspace_with_key(parts, OPERATORS, folder / ADMIN_KEY_FILE, frozenset({Permission.ADMIN}))
+
+
+async def _workspace_with_key(parts: Parts, workspace: str, file: Path, permissions: frozenset[str]) -> None:
+    if workspace not in {known.id for known in await parts.truth.workspaces()}:
+        now = parts.clock.now()
+        await parts.truth.create_workspace(Workspace(id=workspace, name=workspace, created_at=now))
+    if file.exists():
+        return
+    key, secret = issue(
+        workspace_id=workspace,
+        name="first-start",
+        permissions=permissions,
+        now=parts.clock.now(),
+        act_as=("*",),
+    )
+    await parts.truth.create_key(key, hash_secret(secret))
+    written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(written, "w", encoding="utf-8") as out:
+        out.write(secret + "\n")

@@ -1,0 +1,49 @@
+"""Each adapter of both indexes with a generation of its own, for tests of what lies above the contract suites."""
+
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from qdrant_client import AsyncQdrantClient
+
+from openbrain.adapters.elasticsearch_text import ElasticsearchText
+from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
+from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
+from openbrain.adapters.qdrant_vectors import QdrantVectors
+from openbrain.adapters.tantivy_text import TantivyText
+from openbrain.ports.index import TextIndex, VectorIndex
+
+DIMENSIONS = 4
+
+
+@pytest.fixture(params=["tantivy", "elasticsearch"])
+async def text_index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[TextIndex, str]]:
+    """An index and the name of its generation."""
+    name = f"t{uuid.uuid4().hex[:12]}"
+    index: TextIndex
+    if request.param == "tantivy":
+        index = TantivyText(tmp_path / "text", commit_ms=20)
+    else:
+        url = request.getfixturevalue("elasticsearch_server").url
+        index = ElasticsearchText(url, name, refresh_ms=50, verify_tls=True, timeout_s=10)
+    await index.prepare(f"{name}-text-1")
+    yield index, f"{name}-text-1"
+    await index.close()
+
+
+@pytest.fixture(params=["qdrant-edge", "qdrant-local", "elasticsearch-knn"])
+async def vector_index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[VectorIndex, str]]:
+    """An index of four dimensions and the name of its generation."""
+    name = f"t{uuid.uuid4().hex[:12]}"
+    index: VectorIndex
+    if request.param == "qdrant-edge":
+        index = QdrantEdgeVectors(tmp_path / "vectors")
+    elif request.param == "qdrant-local":
+        index = QdrantVectors(lambda: AsyncQdrantClient(":memory:"), name)
+    else:
+        url = request.getfixturevalue("elasticsearch_server").url
+        index = ElasticsearchVectors(url, name, refresh_ms=50, verify_tls=True, timeout_s=10)
+    await index.prepare(f"{name}-vectors-1", DIMENSIONS)
+    yield index, f"{name}-vectors-1"
+    await index.close()
