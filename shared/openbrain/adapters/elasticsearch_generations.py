@@ -141,7 +141,7 @@ class Generations(Generic[Entry]):
         with translated():
             answer = await self._client.search(
                 index=self.index(name),
-                source=False,
+                stored_fields="_none_",
                 docvalue_fields=[{"field": "memory_id"}],
                 track_total_hits=False,
                 allow_partial_search_results=False,

@@ -18,8 +18,8 @@ def any_word(query: str, analyzer: TextAnalyzer, fields: Schema) -> Query | None
 
 def filtered(question: Query, condition: AllOf, fields: Schema) -> Query:
     """The question within the condition, which adds nothing to a score."""
-    parts = [(Occur.Must, Query.const_score_query(compiled(each, fields), 0.0)) for each in condition.conditions]
-    return Query.boolean_query([(Occur.Must, question), *parts])
+    within = Query.const_score_query(compiled(condition, fields), 0.0)
+    return Query.boolean_query([(Occur.Must, question), (Occur.Must, within)])
 
 
 def compiled(condition: Condition, fields: Schema) -> Query:
@@ -30,9 +30,11 @@ def compiled(condition: Condition, fields: Schema) -> Query:
         case OneOf(field, values):
             return _any([_term(fields, field, value) for value in values])
         case AtLeast(field, bound):
-            return _range(fields, field, lower=bound)
+            kind, edge = _edge(field, bound)
+            return Query.range_query(fields, field, kind, lower_bound=edge)
         case LessThan(field, bound):
-            return _range(fields, field, upper=bound)
+            kind, edge = _edge(field, bound)
+            return Query.range_query(fields, field, kind, upper_bound=edge, include_upper=False)
         case AllOf(()):
             return Query.all_query()
         case AllOf(conditions):
@@ -51,15 +53,9 @@ def _any(queries: list[Query]) -> Query:
     return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, query) for query in queries])
 
 
-def _range(fields: Schema, field: str, lower: float | None = None, upper: float | None = None) -> Query:
+def _edge(field: str, bound: float) -> tuple[FieldType, float]:
+    """The field's kind, and the bound as that kind: for integers the first one not below it, which is right for `>=`
+    and for `<`, and which the field can hold."""
     if field in INTEGERS:
-        kind, lower, upper = FieldType.Integer, _whole(lower), _whole(upper)
-    else:
-        kind = FieldType.Float
-        lower, upper = (None if bound is None else float(bound) for bound in (lower, upper))
-    return Query.range_query(fields, field, kind, lower, upper, include_lower=True, include_upper=False)
-
-
-def _whole(bound: float | None) -> int | None:
-    """The first integer not below the bound: right for `>=` and for `<`, and within what the field holds."""
-    return None if bound is None else math.ceil(max(-_LONG, min(_LONG, bound)))
+        return FieldType.Integer, math.ceil(max(-_LONG, min(_LONG, bound)))
+    return FieldType.Float, float(bound)
