@@ -5,9 +5,13 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import delete
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.reading import SqlReading
+from openbrain.adapters.sql.tables import memories
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ids import uuid7
 from openbrain.memory import DAY, Memory, MemoryType, Reason, Scope
@@ -62,6 +66,32 @@ async def test_a_row_comes_back_whole(truth: SqlTruth, database: Database) -> No
     await put(database, FULL)
 
     assert await truth.rows([FULL.id]) == {FULL.id: FULL}
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+
+
+any_row = st.builds(
+    memory,
+    texts,
+    org=texts,
+    tags=st.lists(texts, max_size=2).map(tuple),
+    confidence=st.floats(0, 1),
+    metadata=st.dictionaries(texts, texts | st.floats(allow_nan=False, allow_infinity=False) | st.none(), max_size=2),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(row=any_row)
+async def test_any_row_comes_back_as_it_was(truth: SqlTruth, database: Database, row: Memory) -> None:
+    # An earlier try may have put it there.
+    await database.write(lambda connection: connection.execute(delete(memories)).rowcount)
+    await put(database, row)
+
+    (found,) = (await truth.rows([row.id])).values()
+
+    assert found == row
+    assert isinstance(found.confidence, float)
 
 
 async def test_rows_of_any_workspace_and_state(truth: SqlTruth, database: Database) -> None:

@@ -1,25 +1,21 @@
 """Rows as they stand, and what led to them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, and_, select
 
 from openbrain.adapters.sql.conditions import LIVING, compiled
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.keywords import keyword_hits
-from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.statements import chunks, slots
 from openbrain.adapters.sql.tables import memories, memory_history, memory_lineage
+from openbrain.adapters.sql.whole_rows import memory_columns, memory_text, to_memories
 from openbrain.ids import is_uuid
 from openbrain.memory import Memory
 from openbrain.ports.index import Hit
 from openbrain.ports.truth import Ancestry, HistoryEntry
 from openbrain.visibility import Condition
-
-# By primary key alone: beside another condition SQLite picks that one's index and reads a whole workspace.
-_BY_ID = f"SELECT {', '.join(MEMORY_COLUMNS)} FROM memories WHERE id IN "  # noqa: S608 - our own column names
 
 _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 
@@ -41,21 +37,17 @@ class SqlReading:
         if not known:
             return {}
         found = await self._database.read(lambda connection: _rows(connection, known))
-        return {memory.id: memory for memory in map(memory_from_row, found)}
+        return {memory.id: memory for memory in found}
 
     async def listing(self, condition: Condition, limit: int) -> Sequence[Memory]:
         """Newest first."""
-        statement = _listing(compiled(condition), limit)
-        return await self._database.read(
-            lambda connection: [memory_from_row(row) for row in connection.execute(statement)]
-        )
+        living = and_(LIVING, compiled(condition))
+        return await self._database.read(lambda connection: _listing(connection, living, limit))
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Best first, then newest."""
         statement = keyword_hits(words, compiled(condition), self._degraded_scan, limit)
-        return await self._database.read(
-            lambda connection: [Hit(*row) for row in connection.execute(statement)]
-        )
+        return await self._database.read(lambda connection: [Hit(*row) for row in connection.execute(statement)])
 
     async def history(self, memory_id: str) -> Sequence[HistoryEntry]:
         """Oldest first."""
@@ -71,16 +63,19 @@ class SqlReading:
         )
 
 
-def _rows(connection: Connection, ids: Sequence[str]) -> Sequence[Any]:
-    found: list[Any] = []
+def _rows(connection: Connection, ids: Sequence[str]) -> list[Memory]:
+    columns = memory_text(connection)
+    found: list[Memory] = []
     for some in chunks(ids):
-        found.extend(connection.exec_driver_sql(f"{_BY_ID}({slots(connection, len(some))})", tuple(some)).all())
+        # By primary key alone: beside a condition SQLite picks that one's index and reads a whole workspace.
+        statement = f"SELECT {columns} FROM memories WHERE id IN ({slots(connection, len(some))})"  # noqa: S608 - our own names
+        found.extend(to_memories(connection, connection.exec_driver_sql(statement, tuple(some))))
     return found
 
 
-def _listing(condition: ColumnElement[bool], limit: int) -> Select[Any]:
-    columns = (memories.c[name] for name in MEMORY_COLUMNS)
-    return select(*columns).where(LIVING, condition).order_by(*_NEWEST).limit(limit)
+def _listing(connection: Connection, living: ColumnElement[bool], limit: int) -> list[Memory]:
+    statement = select(*memory_columns(connection)).where(living).order_by(*_NEWEST).limit(limit)
+    return to_memories(connection, connection.execute(statement))
 
 
 def _history(connection: Connection, memory_id: str) -> Sequence[HistoryEntry]:
