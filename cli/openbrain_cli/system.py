@@ -1,11 +1,14 @@
 """The whole pipeline in one process on embedded parts: what `openbrain up` runs. The one importer of every room."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from starlette.applications import Starlette
 
 from openbrain.adapters.data_folder import DataFolder
 from openbrain.adapters.embedded_valkey import EmbeddedValkey
@@ -17,6 +20,7 @@ from openbrain.ports.truth import Workspace
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
 from openbrain.wiring import EMBEDDED
+from openbrain_api import app as api
 from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
@@ -43,6 +47,10 @@ class Running:
     rooms: tuple[Startable, ...]
     key_file: Path
 
+    def api(self) -> Starlette:
+        """The REST API beside these rooms."""
+        return api.api(self.parts, self.rooms)
+
 
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Running]:
@@ -54,7 +62,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             stack.push_async_callback(valkey.stop)
             streams = settings.streams.model_copy(update={"url": await valkey.start()})
             settings = settings.model_copy(update={"streams": streams})
-        await upgrade(truth_url(settings.truth.url, settings.data_dir))
+        await asyncio.to_thread(upgrade, truth_url(settings.truth.url, settings.data_dir))
         parts = await stack.enter_async_context(Parts(settings, shared=True))
         await _first_keys(parts, folder.path)
         rooms: tuple[Startable, ...] = (
@@ -93,3 +101,12 @@ async def _workspace_with_key(parts: Parts, workspace: str, file: Path, permissi
     written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(written, "w", encoding="utf-8") as out:
         out.write(secret + "\n")
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed; None for asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

@@ -1,0 +1,52 @@
+"""`openbrain run ROOM`: one room as a process, as in production."""
+
+from typing import Annotated
+
+import typer
+
+from openbrain.errors import SetupError
+from openbrain.settings import load
+from openbrain.wiring import EMBEDDED
+
+ROOMS = {
+    "ingest": "openbrain_ingest.app:app",
+    "embedder": "openbrain_embedder.app:app",
+    "indexer-text": "openbrain_indexer.app:text",
+    "indexer-vector": "openbrain_indexer.app:vector",
+    "housekeeper": "openbrain_housekeeper.app:app",
+    "api": "openbrain_api.app:app",
+}
+RoomArgument = Annotated[str, typer.Argument(help=f"One of: {', '.join(ROOMS)}.")]
+
+
+def run(
+    room: RoomArgument,
+    host: Annotated[str | None, typer.Option(help="Where /live, /ready and /metrics (and the API) answer.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
+) -> None:
+    """Start one room on the servers that the settings name. It stops cleanly on SIGTERM.
+
+    Example:
+
+      OPENBRAIN_STREAMS__URL=redis://redis:6379/0 OPENBRAIN_TRUTH__URL=mysql+aiomysql://… openbrain run ingest
+    """
+    if room not in ROOMS:
+        raise SetupError(f"there is no room {room}: choose one of {', '.join(ROOMS)}")
+    settings = load()
+    if settings.streams.url == EMBEDDED:
+        raise SetupError(
+            "a room started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "
+            "or run everything with `openbrain up`"
+        )
+    import uvicorn
+
+    module, _, name = ROOMS[room].partition(":")
+    app = getattr(__import__(module, fromlist=[name]), name)
+    uvicorn.run(
+        app,
+        host=host or settings.server.host,
+        port=settings.server.port if port is None else port,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=round(settings.streams.shutdown_s),
+    )

@@ -1,0 +1,127 @@
+"""`openbrain up`: every room and the API in one process, on one port."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from starlette.applications import Starlette
+
+from openbrain.errors import SetupError
+from openbrain.settings import Settings, load
+
+DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of everything embedded.")]
+PortOption = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")]
+
+
+def up(data: DataOption = None, port: PortOption = None) -> None:
+    """Start the whole pipeline on this machine and print what to type next. Ctrl-C stops it and loses nothing.
+
+    Examples:
+
+      openbrain up
+
+      openbrain up --data ./brain --port 9000
+    """
+    settings = load()
+    if data is not None:
+        settings = settings.model_copy(update={"data_dir": data.expanduser().resolve()})
+    if port is not None:
+        settings = settings.model_copy(update={"server": settings.server.model_copy(update={"port": port})})
+    from openbrain_cli.system import loop_factory
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(serve(settings))
+
+
+async def serve(settings: Settings) -> None:
+    """Run until SIGINT or SIGTERM."""
+    from openbrain import logs
+    from openbrain_cli.system import running
+
+    logs.configure(settings.logs.model_copy(update={"level": max_level(settings.logs.level)}))
+    listener = _listen(settings.server.host, settings.server.port)
+    url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
+    async with running(settings) as system, _http(system.api(), listener), _noted(settings.data_dir / "url", url):
+        _welcome(url, system.key_file)
+        await _stopped()
+        typer.echo("stopping: what is running ends first ...")
+
+
+def max_level(level: str) -> str:
+    """In a terminal of a person only what needs them; whoever sets a level gets it."""
+    return "WARNING" if level == "INFO" else level
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise SetupError(f"port {port} of {host} can't be had ({error.strerror}): choose another with --port") from None
+    return listener
+
+
+@contextlib.asynccontextmanager
+async def _http(app: Starlette, listener: socket.socket) -> AsyncIterator[None]:
+    """Answer requests until left; requests that run then are ended first."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            """Signals are heard by `_stopped`: the rooms end after the requests."""
+            yield
+
+    server = Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=10))
+    task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
+
+
+@contextlib.asynccontextmanager
+async def _noted(file: Path, text: str) -> AsyncIterator[None]:
+    """Where the running system answers, for the commands that look for it."""
+    file.write_text(text + "\n", encoding="utf-8")
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+
+
+async def _stopped() -> None:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    await stopped.wait()
+
+
+def _welcome(url: str, key_file: Path) -> None:
+    default = load().data_dir / key_file.name
+    program = "openbrain" if _on_path() else ".venv/bin/openbrain"
+    option = "" if key_file == default else f" --data {key_file.parent}"
+    typer.echo(f"OpenBrain answers on {url}")
+    typer.echo(f"The key is in     {key_file}")
+    typer.echo("Type next, in a second terminal:")
+    typer.echo(f'  {program} remember "The cache key must hold the tenant." --type bug{option}')
+    typer.echo(f'  {program} recall "what must a cache key hold?"{option}')
+    typer.echo(f"  {program} import --dry-run{option}")
+
+
+def _on_path() -> bool:
+    import shutil
+
+    found = shutil.which("openbrain")
+    return found is not None and os.access(found, os.X_OK)
