@@ -3,12 +3,13 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection
+from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.util import greenlet_spawn
 
 from openbrain.adapters.sql.database import MARIADB, Database
 from openbrain.adapters.sql.mariadb_errors import BUSY, repeatable, translated
@@ -37,11 +38,11 @@ class MariaDatabase(Database):
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """As in `Database`."""
-        return await self._repeated(lambda: self._read(fn))
+        return await self._repeated(lambda: greenlet_spawn(_statements, self._reading.sync_engine, fn))
 
     async def write(self, fn: Callable[[Connection], T]) -> T:
         """As in `Database`."""
-        return await self._repeated(lambda: self._write(fn))
+        return await self._repeated(lambda: greenlet_spawn(_transaction, self._writing.sync_engine, fn))
 
     def explain(self, error: DBAPIError) -> OpenBrainError | None:
         """As in `Database`."""
@@ -51,14 +52,6 @@ class MariaDatabase(Database):
         """As in `Database`."""
         await self._reading.dispose()
         await self._writing.dispose()
-
-    async def _read(self, fn: Callable[[Connection], T]) -> T:
-        async with self._reading.connect() as connection:
-            return await connection.run_sync(fn)
-
-    async def _write(self, fn: Callable[[Connection], T]) -> T:
-        async with self._writing.connect() as connection:
-            return await connection.run_sync(_transaction, fn)
 
     async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
         for number in range(_ATTEMPTS):
@@ -76,16 +69,21 @@ class MariaDatabase(Database):
         raise TryLater(BUSY)
 
 
-def _transaction(connection: Connection, fn: Callable[[Connection], T]) -> T:
-    with connection.begin():
+def _statements(engine: Engine, fn: Callable[[Connection], T]) -> T:
+    with engine.connect() as connection:
+        return fn(connection)
+
+
+def _transaction(engine: Engine, fn: Callable[[Connection], T]) -> T:
+    with engine.connect() as connection, connection.begin():
         return fn(connection)
 
 
 def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> AsyncEngine:
-    session = f"SET SESSION sql_mode = '{_SQL_MODE}', innodb_lock_wait_timeout = {max(1, round(lock_wait_s))}"
     return create_async_engine(
         address,
         isolation_level=isolation,
+        skip_autocommit_rollback=True,
         pool_size=pool,
         max_overflow=0,
         pool_timeout=lock_wait_s,
@@ -95,9 +93,11 @@ def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> Asyn
         pool_reset_on_return=None,
         # A statement's parameters hold memories: they must not get into error messages.
         hide_parameters=True,
-        connect_args={
-            "charset": "utf8mb4",
-            "connect_timeout": _CONNECT_S,
-            "init_command": session,
-        },
+        connect_args=connect_arguments(lock_wait_s),
     )
+
+
+def connect_arguments(lock_wait_s: float) -> dict[str, Any]:
+    """What every connection asks for; the same for the blocking driver."""
+    session = f"SET SESSION sql_mode = '{_SQL_MODE}', innodb_lock_wait_timeout = {max(1, round(lock_wait_s))}"
+    return {"charset": "utf8mb4", "connect_timeout": _CONNECT_S, "init_command": session}

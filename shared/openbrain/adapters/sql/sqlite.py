@@ -31,8 +31,8 @@ class SqliteDatabase(Database):
     dialect = SQLITE
 
     def __init__(self, address: URL, *, pool: int, lock_wait_s: float) -> None:
-        self._writing = _Threads(_engine(address, lock_wait_s, "BEGIN IMMEDIATE"), 1, "truth-write")
-        self._reading = _Threads(_engine(address, lock_wait_s, "BEGIN"), min(pool, _READERS), "truth-read")
+        self._writing = _Threads(engine(address, lock_wait_s, "BEGIN IMMEDIATE"), 1, "truth-write")
+        self._reading = _Threads(engine(address, lock_wait_s, "BEGIN"), min(pool, _READERS), "truth-read")
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """As in `Database`; all statements of one call see one state."""
@@ -99,8 +99,9 @@ class _Threads:
         self._engine.dispose()
 
 
-def _engine(address: URL, lock_wait_s: float, begin: str) -> Engine:
-    engine = create_engine(
+def engine(address: URL, lock_wait_s: float, begin: str) -> Engine:
+    """An engine without a pool, whose transactions start with `begin`."""
+    made = create_engine(
         address.set(drivername="sqlite+pysqlite"),
         poolclass=NullPool,
         # A statement's parameters hold memories: they must not get into error messages.
@@ -115,21 +116,19 @@ def _engine(address: URL, lock_wait_s: float, begin: str) -> Engine:
         },
     )
 
-    @event.listens_for(engine, "connect")
-    def _prepare(connection: Any, _record: Any) -> None:
-        _write_ahead(
-            connection.driver_connection if hasattr(connection, "driver_connection") else connection, lock_wait_s
-        )
+    @event.listens_for(made, "connect")
+    def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
+        _write_ahead(connection, lock_wait_s)
 
-    @event.listens_for(engine, "begin")
+    @event.listens_for(made, "begin")
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql(begin)
 
-    @event.listens_for(engine, "do_connect")
+    @event.listens_for(made, "do_connect")
     def _folder(_dialect: Any, _record: Any, arguments: Any, _named: Any) -> None:
         Path(arguments[0]).parent.mkdir(parents=True, exist_ok=True)
 
-    return engine
+    return made
 
 
 def _write_ahead(connection: sqlite3.Connection, lock_wait_s: float) -> None:

@@ -111,7 +111,7 @@ memories = Table(
     Column("confirmed_at", BigInteger, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False),
-    Column("expires_at", BigInteger, index=True),
+    Column("expires_at", BigInteger),
     Column("archived_at", BigInteger),
     Column("deleted_at", BigInteger),
     Column("reason", _ascii(16)),
@@ -126,6 +126,8 @@ memories = Table(
     Column("wants_vector", Boolean, nullable=False),
     Index("ix_memories_workspace_id_created_at", "workspace_id", "created_at", "id"),
     Index("ix_memories_supersedes_id", "supersedes_id"),
+    # Due memories are those without a reason: the expired ones are not walked through again.
+    Index("ix_memories_reason_expires_at", "reason", "expires_at"),
 )
 
 memory_lineage = Table(
