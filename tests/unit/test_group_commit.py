@@ -1,0 +1,126 @@
+"""The thread that commits for all: who shares a commit, and what each writer is told."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import pytest
+
+from openbrain.adapters.tantivy_text.generation import Batch, Failures
+from openbrain.adapters.tantivy_text.group_commit import MOST_ENTRIES, GroupCommit
+from openbrain.errors import TryLater
+from tests.index_support import new_id, tombstone
+
+PATIENCE = 10.0
+
+
+@dataclass
+class Disk:
+    """Where groups arrive: a commit lasts until it is let go."""
+
+    groups: list[Sequence[Batch]] = field(default_factory=list)
+    began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    may_end: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    error: BaseException | None = None
+
+    def write(self, batches: Sequence[Batch]) -> list[Failures]:
+        self.groups.append(batches)
+        self.began.release()
+        assert self.may_end.acquire(timeout=PATIENCE)
+        if self.error is not None:
+            raise self.error
+        return [{batch[0].id: ValueError(batch[0].id)} for batch in batches]
+
+    def let_go(self, commits: int = 1) -> None:
+        for _ in range(commits):
+            self.may_end.release()
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+@pytest.fixture
+def commits(disk: Disk) -> Iterator[GroupCommit]:
+    commits = GroupCommit("test", disk.write, longest_wait_s=PATIENCE)
+    yield commits
+    disk.let_go(100)
+    commits.close()
+
+
+def batch(entries: int = 1) -> Batch:
+    return [tombstone(new_id(), revision=1) for _ in range(entries)]
+
+
+def holding(commits: GroupCommit, disk: Disk, several: Sequence[Batch]) -> list["Future[Failures]"]:
+    """One commit that runs, and these batches behind it."""
+    commits.submit(batch())
+    assert disk.began.acquire(timeout=PATIENCE)
+    return [commits.submit(each) for each in several]
+
+
+def test_what_arrives_during_a_commit_is_the_next(commits: GroupCommit, disk: Disk) -> None:
+    several = [batch() for _ in range(5)]
+    waiting = holding(commits, disk, several)
+
+    disk.let_go(2)
+
+    assert [list(each.result(PATIENCE)) for each in waiting] == [[each[0].id] for each in several]
+    assert disk.groups[1:] == [several]
+
+
+def test_a_commit_takes_no_more_than_its_share(commits: GroupCommit, disk: Disk) -> None:
+    waiting = holding(commits, disk, [batch(MOST_ENTRIES // 2) for _ in range(3)])
+
+    disk.let_go(3)
+
+    for each in waiting:
+        each.result(PATIENCE)
+    assert [len(group) for group in disk.groups] == [1, 2, 1]
+
+
+def test_who_gave_up_waiting_is_left_out(commits: GroupCommit, disk: Disk) -> None:
+    several = [batch(), batch()]
+    waiting = holding(commits, disk, several)
+    assert waiting[0].cancel()
+
+    disk.let_go(2)
+
+    waiting[1].result(PATIENCE)
+    assert disk.groups[1:] == [[several[1]]]
+
+
+class Panic(BaseException):
+    """As the engine's panics come: no Exception."""
+
+
+@pytest.mark.parametrize("error", [TryLater("the disk is full"), Panic()])
+def test_a_failed_commit_is_told_to_each_and_the_thread_goes_on(
+    commits: GroupCommit, disk: Disk, error: BaseException
+) -> None:
+    waiting = holding(commits, disk, [batch(), batch()])
+    disk.let_go()
+    assert disk.began.acquire(timeout=PATIENCE)
+    disk.error = error
+    disk.let_go()
+
+    for each in waiting:
+        with pytest.raises(TryLater):
+            each.result(PATIENCE)
+    disk.error = None
+    disk.let_go()
+    assert commits.submit(batch()).result(PATIENCE)
+
+
+def test_closing_writes_what_waits_and_takes_no_more(disk: Disk) -> None:
+    commits = GroupCommit("test", disk.write, longest_wait_s=0)
+    waiting = holding(commits, disk, [batch(), batch()])
+    disk.let_go(3)
+
+    commits.close()
+
+    assert all(each.done() and each.result(0) for each in waiting)
+    with pytest.raises(TryLater, match="closing"):
+        commits.submit(batch())
