@@ -73,7 +73,7 @@ class Claims:
             for workspace in sorted({row[0] for row in rows})
         ]
         found = self._connection.execute(select(keys).where(or_(*one_workspace)))
-        return {(row.workspace_id, row.key_hash): row._tuple() for row in found}
+        return {(row.workspace_id, row.key_hash): tuple(row) for row in found}
 
     def _move(self, row: _Row, to: _Row) -> None:
         """A key past its time, or of a memory that is no more, is free."""
