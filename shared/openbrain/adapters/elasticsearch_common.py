@@ -17,8 +17,7 @@ from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 from openbrain.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 
 _LONG = 2**62
-BUSY = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses after which the same request may succeed."""
+_BUSY = frozenset({408, 429, 500, 502, 503, 504})
 _KEYWORDS = (
     *("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "tags", "source"),
     "memory_id",
@@ -69,17 +68,22 @@ def translated() -> Iterator[None]:
         raise refusal(error) from None
 
 
+def passing(status: int, kind: str) -> bool:
+    """Whether the same request may succeed later. A block is an operator's, or the disk's that is nearly full."""
+    return status in _BUSY or kind == "cluster_block_exception"
+
+
 def refusal(error: ApiError) -> OpenBrainError:
     """What an answer of the server means for us."""
     status, kind = error.meta.status, str(error.error)
+    if passing(status, kind):
+        return TryLater(f"Elasticsearch is busy or not ready ({status} {kind})")
     if status in {401, 403}:
         return SetupError(f"Elasticsearch refuses our credentials ({status}): check user, password and their rights")
     if "media_type_header" in kind:
         return SetupError(
             "this Elasticsearch is too old for the installed client: pip install 'elasticsearch>=8.19,<9'"
         )
-    if status in BUSY:
-        return TryLater(f"Elasticsearch is busy or not ready ({status} {kind})")
     if isinstance(error, NotFoundError):
         return TryLater(f"a generation is missing in Elasticsearch ({kind}): restart the room to make it, then reindex")
     return NeverRetry(f"Elasticsearch refuses the request ({status} {kind})")

@@ -9,7 +9,7 @@ from typing import Any, Generic
 import orjson
 from elasticsearch import ApiError, AsyncElasticsearch, BadRequestError
 
-from openbrain.adapters.elasticsearch_common import BUSY, COMMON_MAPPING, refusal, tombstone_document, translated
+from openbrain.adapters.elasticsearch_common import COMMON_MAPPING, passing, refusal, tombstone_document, translated
 from openbrain.adapters.fencing import Entry, highest_per_id
 from openbrain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.index import Checked, Standing, Tombstone
@@ -198,6 +198,6 @@ def _unfit(error: Exception) -> Invalid:
 
 def _item_failure(result: Mapping[str, Any]) -> OpenBrainError:
     status, kind = result["status"], result["error"]["type"]
-    if status in BUSY or status == 404:
+    if passing(status, kind) or status == 404:
         return TryLater(f"Elasticsearch could not take the entry now ({status} {kind})")
     return NeverRetry(f"Elasticsearch refuses the entry ({status} {kind})")
