@@ -1,0 +1,137 @@
+"""Claude Code's memory folders: an index, topic files with frontmatter in two shapes, or one long MEMORY.md."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from openbrain.memory import MemoryType
+from openbrain_cli.importing.cutting import Cutter
+from openbrain_cli.importing.found import Found, Note, Scan, line, tags
+from openbrain_cli.importing.frontmatter import Page, page
+from openbrain_cli.importing.kinds import by_words, of_topic, scope_of
+from openbrain_cli.importing.reading import Unreadable, listing, read
+from openbrain_cli.importing.sections import Section, sections
+
+CLIENT = "claude"
+INDEX = "MEMORY.md"
+CONFIDENCE = 0.7
+"""Of what an agent noted down for itself."""
+
+_INDEX_LINE = re.compile(r"\s*[-*+]\s+(?:\[[^\]]+\]\([^)]+\.md[^)]*\)|\[\[[^\]]+\]\]|`[^`]+\.md`)")
+_LINK = re.compile(r"\[\[([^\]|#\n]{1,100})")
+_MAX_LINKS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFolder:
+    """One memory folder and what is known about it from where it stands."""
+
+    path: Path
+    portable: str
+    """Stands before the portable path of every file in it."""
+    project: str = ""
+    agent: str = ""
+    """The sub-agent whose folder it is."""
+    only: Path | None = None
+    """The one file of it that was asked for."""
+
+
+def scan(folder: MemoryFolder) -> Scan:
+    """Everything in the folder."""
+    listed = listing(folder.path)
+    found: list[Found] = []
+    notes = [Note(str(path), reason) for path, reason in listed.skipped]
+    unread: set[tuple[str, str]] = set()
+    topics = [path for path in listed.pages if not _is_index(path, folder)]
+    asked = listed.pages if folder.only is None else [path for path in listed.pages if path == folder.only]
+    for path in asked:
+        place = f"{folder.portable}{line(path.relative_to(folder.path).as_posix())}"
+        try:
+            file = read(path, folder.path)
+        except Unreadable as error:
+            notes.append(Note(str(path), str(error)))
+            unread.add((CLIENT, place))
+            continue
+        parsed = page(file.text)
+        if parsed.problem:
+            notes.append(Note(str(path), f"{parsed.problem}; taken as plain text"))
+        cutter = Cutter(CLIENT, place, file.changed)
+        if _is_index(path, folder):
+            found += _index(parsed, cutter, folder, with_topics=bool(topics))
+        else:
+            found += _topic(parsed, cutter, folder, path.stem)
+    covered = folder.portable if folder.only is None else f"{folder.portable}{line(folder.only.name)}"
+    return Scan(tuple(found), tuple(notes), ((CLIENT, covered),), frozenset(unread))
+
+
+def _is_index(path: Path, folder: MemoryFolder) -> bool:
+    return path.name == INDEX and path.parent == folder.path
+
+
+def _index(parsed: Page, cutter: Cutter, folder: MemoryFolder, *, with_topics: bool) -> Iterator[Found]:
+    """All of it where it is the only file; beside topic files, what is more than a list of them."""
+    for section in sections(parsed.body):
+        if not (with_topics and _lists_topics(section)):
+            yield from _section(section, cutter, folder, "")
+
+
+def _lists_topics(section: Section) -> bool:
+    lines = [text for text in section.body.split("\n") if text.strip()]
+    listed = sum(_INDEX_LINE.match(text) is not None for text in lines)
+    return listed > 0 and listed * 2 >= len(lines)
+
+
+def _topic(parsed: Page, cutter: Cutter, folder: MemoryFolder, stem: str) -> Iterator[Found]:
+    """One memory where frontmatter says what the file is, else one for each section."""
+    if not (parsed.text("name", "description", "type", "node_type")):
+        for section in sections(parsed.body):
+            yield from _section(section, cutter, folder, stem)
+        return
+    name, description, declared = parsed.text("name"), parsed.text("description"), parsed.text("type")
+    body = parsed.body.strip("\n")
+    if not (body.strip() or description):
+        return
+    head = [] if body.lstrip().startswith("#") else [name or stem]
+    shown = description if description and description not in body else ""
+    session = parsed.text("originSessionId")
+    links = tuple(dict.fromkeys(map(str.strip, _LINK.findall(body))))[:_MAX_LINKS]
+    yield from cutter.cut(
+        "",
+        "\n\n".join(part for part in (*head, shown, body) if part.strip()),
+        type=of_topic(declared, name or stem, description),
+        scope=scope_of(declared, folder.project),
+        project=folder.project,
+        tags=_tags(folder, stem),
+        confidence=CONFIDENCE,
+        occurred_at=parsed.moment("modified") or cutter.changed,
+        details={
+            **_agent(folder),
+            **({"origin_session": session[:200]} if session else {}),
+            **({"links": list(links)} if links else {}),
+        },
+    )
+
+
+def _section(section: Section, cutter: Cutter, folder: MemoryFolder, stem: str) -> Iterator[Found]:
+    if not section.body:
+        return
+    yield from cutter.cut(
+        section.heading,
+        "\n\n".join(part for part in (section.heading, section.body) if part),
+        type=by_words(section.heading or stem, MemoryType.OBSERVATION),
+        scope=scope_of("", folder.project),
+        project=folder.project,
+        tags=_tags(folder, stem),
+        confidence=CONFIDENCE,
+        occurred_at=cutter.changed,
+        details=_agent(folder),
+    )
+
+
+def _agent(folder: MemoryFolder) -> dict[str, str]:
+    return {"agent": line(folder.agent)} if folder.agent else {}
+
+
+def _tags(folder: MemoryFolder, stem: str) -> tuple[str, ...]:
+    return tags(re.sub(r"[-_]+", " ", stem), folder.agent)

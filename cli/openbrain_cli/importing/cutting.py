@@ -1,0 +1,40 @@
+"""From a place in a file to memories that fit: each heading once, nothing longer than a memory may be."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import count
+from typing import Any
+
+from openbrain_cli.importing.found import Found, clean, short
+from openbrain_cli.importing.sections import pieces
+
+PIECE_CHARS = 40_000
+"""Leaves room for what Unicode normalisation adds."""
+
+
+@dataclass(slots=True)
+class Cutter:
+    """Of one file."""
+
+    client: str
+    path: str
+    changed: datetime | None
+    _taken: set[str] = field(default_factory=set)
+
+    def cut(self, heading: str, content: str, **filed: Any) -> Iterator[Found]:
+        """The memories of one section: one, or several where it is too long for one."""
+        for piece in pieces(clean(content), PIECE_CHARS):
+            yield Found(
+                client=self.client,
+                path=self.path,
+                heading=self._unique(short(heading)),
+                content=piece,
+                **filed,
+            )
+
+    def _unique(self, heading: str) -> str:
+        names = (heading if number == 1 else f"{heading} ({number})".strip() for number in count(1))
+        free = next(name for name in names if name not in self._taken)
+        self._taken.add(free)
+        return free

@@ -1,0 +1,143 @@
+"""One memory as found in a file, and who it is: client, portable path, heading."""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from openbrain import limits
+from openbrain.memory import MemoryType, Scope
+
+TAG = "memory-import"
+"""On every imported memory, so that the next import finds it."""
+
+_SHORT = 160
+_UNSAFE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_BREAKS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A section of a file. Content is never empty and has no control characters."""
+
+    client: str
+    path: str
+    """Relative to the client's home or the repository's address: the same on another machine."""
+    heading: str
+    content: str
+    type: MemoryType
+    scope: Scope = Scope.PROJECT
+    project: str = ""
+    tags: tuple[str, ...] = ()
+    confidence: float = 1.0
+    occurred_at: datetime | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """What else the file says: the session it came from, links, the paths it is about."""
+
+    @property
+    def key(self) -> Key:
+        """Its identity."""
+        return self.client, self.path, self.heading
+
+    @property
+    def content_digest(self) -> str:
+        """Of what it says."""
+        return _digest(unicodedata.normalize("NFC", self.content))
+
+    @property
+    def digest(self) -> str:
+        """Of what it says and how it is filed; nothing in it depends on the machine or on the day."""
+        filed = "\0".join((self.type, self.scope, str(self.confidence), *sorted(self.tags)))
+        return f"{self.content_digest}.{_digest(filed)}"
+
+    @property
+    def source(self) -> str:
+        """As the memory's `source`: readable where it fits, unique always."""
+        text = line(f"import:{self.client}:{self.path}#{self.heading}")
+        if len(text) <= limits.SOURCE_CHARS:
+            return text
+        return f"{text[:_SHORT]}…{_digest(text)}"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """As the memory's `metadata`."""
+        place = {"client": self.client, "path": self.path, "heading": self.heading, "digest": self.digest}
+        return {**self.details, "import": place}
+
+    def offer(self) -> dict[str, object]:
+        """As the API takes it."""
+        offered: dict[str, object] = {
+            "content": self.content,
+            "type": self.type.value,
+            "memory_scope": self.scope.value,
+            "tags": list(self.tags),
+            "source": self.source,
+            "metadata": self.metadata,
+            "confidence": self.confidence,
+        }
+        if self.project:
+            offered["project"] = self.project
+        if self.occurred_at:
+            offered["occurred_at"] = self.occurred_at.isoformat()
+        return offered
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A file, or a place in it, that was not taken as it stands, and why. Never says what is in the file."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a place holds, and which portable paths were looked at: what was there once and is not now has vanished."""
+
+    found: tuple[Found, ...] = ()
+    notes: tuple[Note, ...] = ()
+    covered: tuple[tuple[str, str], ...] = ()
+    """(client, prefix of portable paths)"""
+    unread: frozenset[tuple[str, str]] = frozenset()
+    """(client, portable path) of what could not be read: nothing of it has vanished."""
+
+
+def together(scans: "list[Scan]") -> Scan:
+    """All as one."""
+    return Scan(
+        found=tuple(found for scan in scans for found in scan.found),
+        notes=tuple(note for scan in scans for note in scan.notes),
+        covered=tuple(dict.fromkeys(each for scan in scans for each in scan.covered)),
+        unread=frozenset().union(*(scan.unread for scan in scans)),
+    )
+
+
+def line(text: str) -> str:
+    """One line without control characters."""
+    return _BREAKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
+
+
+def clean(text: str) -> str:
+    """Text as a memory may hold it: what a terminal would obey is left out."""
+    return _UNSAFE.sub("", text).lstrip("\n").rstrip()
+
+
+def short(text: str) -> str:
+    """A heading as part of an identity."""
+    text = line(text)
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 17]}…{_digest(text)}"
+
+
+def tags(*words: str) -> tuple[str, ...]:
+    """Tags of these words, the mark of an import last."""
+    named = (line(word)[: limits.TAG_CHARS].strip() for word in words)
+    return tuple(dict.fromkeys([*(word for word in named if word), TAG]))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

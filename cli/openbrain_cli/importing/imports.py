@@ -1,0 +1,56 @@
+"""`@path` in a CLAUDE.md: another file to read, unless it stands in code or is only an address or a name."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_IMPORT = re.compile(r"(?:^|(?<=[\s(]))@(?P<path>(?:\\ |[^\s`,;)])+)")
+_SPAN = re.compile(r"(`+)(?:(?!\1).)+?\1")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
+_TEXT = (".md", ".markdown", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One import, as written."""
+
+    written: str
+    line: int
+
+    @property
+    def surely(self) -> bool:
+        """Whether it names a page of text, and not a package, a person or a data file."""
+        return self.written.lower().endswith(_TEXT)
+
+    def path(self, folder: Path, home: Path) -> Path:
+        """Where it leads, from the folder of the file that it stands in."""
+        written = Path(self.written)
+        return home.joinpath(*written.parts[1:]) if written.parts[:1] == ("~",) else folder / written
+
+
+def imports_of(text: str) -> Iterator[Import]:
+    """In order."""
+    for number, prose in _prose(text):
+        for found in _IMPORT.finditer(_SPAN.sub(" ", prose)):
+            written = found["path"].replace("\\ ", " ").rstrip(".:!?\"'")
+            if written:
+                yield Import(written, number)
+
+
+def without_imports(text: str) -> str:
+    """The text without lines that do nothing but import, so that an empty page is seen as empty."""
+    return "\n".join(line for line in text.split("\n") if not _IMPORT.fullmatch(line.strip()))
+
+
+def _prose(text: str) -> Iterator[tuple[int, str]]:
+    fence = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        found = _FENCE.match(line)
+        if found is None:
+            if not fence:
+                yield number, line
+        elif not fence:
+            fence = found[1]
+        elif found[1][0] == fence[0] and len(found[1]) >= len(fence):
+            fence = ""

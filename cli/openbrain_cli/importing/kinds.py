@@ -1,0 +1,54 @@
+"""What kind of knowledge a piece of text is, told from the words that stand out in it."""
+
+import re
+
+from openbrain.memory import MemoryType, Scope
+
+_BY_WORD = (
+    (MemoryType.ARCHITECTURE, ("architecture", "infrastructure", "layout", "structure", "stack", "module")),
+    (MemoryType.CONVENTION, ("convention", "style", "standard", "naming", "rule", "guideline", "do not", "don't")),
+    (MemoryType.DECISION, ("decision", "decided", "chose", "trade-off", "tradeoff", "why we", "approach")),
+    (MemoryType.BUG, ("bug", "fix", "issue", "error", "gotcha", "pitfall", "workaround", "known problem")),
+    (MemoryType.PLAN, ("plan", "todo", "to do", "roadmap", "next step", "milestone", "phase")),
+    (MemoryType.RESEARCH, ("research", "finding", "investigat", "analysis", "comparison", "rfc")),
+)
+_PROCEDURE = ("command", "build", "test", "deploy", "release", "setup", "set up", "install", "how to", "run")
+_DECIDED = ("decision", "decided", "chose", "agreed")
+
+
+def by_words(title: str, otherwise: MemoryType) -> MemoryType:
+    """From a heading or a file's name."""
+    return next((kind for kind, words in _BY_WORD if _has(title, words)), otherwise)
+
+
+def of_instruction(heading: str) -> MemoryType:
+    """What people tell agents to keep to is a convention, unless its heading says otherwise."""
+    return MemoryType.PROCEDURE if _has(heading, _PROCEDURE) else by_words(heading, MemoryType.CONVENTION)
+
+
+def of_topic(declared: str, name: str, description: str) -> MemoryType:
+    """From the type in a topic file's frontmatter, or else from what it is called."""
+    match declared.strip().lower():
+        case "feedback":
+            return MemoryType.CONVENTION
+        case "user":
+            return MemoryType.FACT
+        case "reference":
+            return MemoryType.DOCUMENTATION
+        case "project":
+            return MemoryType.DECISION if _has(f"{name} {description}", _DECIDED) else MemoryType.CONTEXT
+        case known if known in set(MemoryType):
+            return MemoryType(known)
+    return by_words(f"{name} {description}", MemoryType.OBSERVATION)
+
+
+def scope_of(declared: str, project: str) -> Scope:
+    """What is known of the person holds in every project; so does what belongs to none."""
+    if declared.strip().lower() == "user" or not project:
+        return Scope.SHARED
+    return Scope.PROJECT
+
+
+def _has(title: str, words: tuple[str, ...]) -> bool:
+    """Whether a word of the title begins like one of these."""
+    return re.search(rf"\b(?:{'|'.join(words)})", title, re.IGNORECASE) is not None

@@ -1,0 +1,66 @@
+"""Markdown into sections: at #, ## and ###, but never inside a code fence. Nothing is left out."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_HEADING = re.compile(r" {0,3}#{1,3}(?:[ \t]+(?P<text>.*?))?(?:[ \t]+#+)?[ \t]*$")
+_FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<marks>`{3,}|~{3,})(?P<info>.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what stands under it; the first section of a page may have no heading."""
+
+    heading: str
+    body: str
+    line: int
+    """1-based, of the heading (or of the first line of the page)."""
+
+
+def sections(text: str) -> Iterator[Section]:
+    """Every line of the page in exactly one section, in order. Sections without any text are left out."""
+    heading, first, body = "", 1, list[str]()
+    fence = ""
+    for number, line in enumerate(_lines(text), 1):
+        title = None if fence else _HEADING.match(line)
+        if title is None:
+            body.append(line)
+            fence = _fence(line, fence)
+            continue
+        if heading or any(map(str.strip, body)):
+            yield _section(heading, body, first)
+        heading, first, body = (title["text"] or "").strip(), number, []
+    if heading or any(map(str.strip, body)):
+        yield _section(heading, body, first)
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _section(heading: str, body: list[str], line: int) -> Section:
+    return Section(heading, "\n".join(body).strip("\n").rstrip(), line)
+
+
+def _fence(line: str, open_fence: str) -> str:
+    """The fence that is open after this line, '' for none."""
+    found = _FENCE.match(line)
+    if found is None:
+        return open_fence
+    marks, info = found["marks"], found["info"].strip()
+    if open_fence:
+        closes = marks[0] == open_fence[0] and len(marks) >= len(open_fence) and not info
+        return "" if closes else open_fence
+    # An inline ``` code span ``` in prose opens nothing.
+    return "" if marks[0] == "`" and "`" in info else marks
+
+
+def pieces(text: str, limit: int) -> list[str]:
+    """`text` in pieces of at most `limit` characters, cut at empty lines, else at line ends, else anywhere."""
+    found = []
+    while len(text) > limit:
+        cut = max(text.rfind("\n\n", 1, limit), 0) or max(text.rfind("\n", 1, limit), 0) or limit
+        found.append(text[:cut].strip("\n"))
+        text = text[cut:].lstrip("\n")
+    return [piece for piece in [*found, text] if piece.strip()]
