@@ -36,12 +36,11 @@ def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Orig
 
 def embedded(passages: Embedded, model: str, at: int) -> Announcement:
     """`memory.embedded` about a row whose passages have just been put into the truth."""
-    data = MemoryEmbedded.model_construct(
+    data = MemoryEmbedded(
         memory_id=passages.memory_id,
         workspace_id=passages.workspace_id,
         revision=passages.revision,
         model=model,
-        generation=None,
     )
     return _announcement(EMBEDDED, data, passages.memory_id, passages, at)
 

@@ -21,9 +21,9 @@ _PASSAGES = """SELECT p.memory_id, p.revision, p.passage, e.vector FROM memory_p
  LEFT JOIN embeddings AS e ON e.input_hash = p.input_hash AND e.model = p.model
  WHERE p.model = {slot} AND p.memory_id IN ({these}) ORDER BY p.memory_id, p.passage"""
 
-_ALIVE = """SELECT id, revision, passages_high FROM memories WHERE id IN ({these})
- AND deleted_at IS NULL AND archived_at IS NULL AND reason IS NULL AND (expires_at IS NULL OR expires_at > {slot})
- ORDER BY id"""
+# By primary key alone: with a condition on `reason` both databases would rather walk all that is alive.
+_STANDING = """SELECT id, revision, passages_high, deleted_at, archived_at, reason, expires_at
+ FROM memories WHERE id IN ({these}) ORDER BY id"""
 
 
 class SqlVectors:
@@ -96,11 +96,18 @@ def _save(
 
 def _lock_current(connection: Connection, embedded: Sequence[Embedded], now: int) -> Mapping[str, int]:
     """The highest number of passages so far of each memory that is alive and still at that revision, locked."""
-    one, these = slot(connection), slots(connection, len(embedded))
     lock = "" if is_sqlite(connection) else " FOR UPDATE"
     revisions = {each.memory_id: each.revision for each in embedded}
-    rows = connection.exec_driver_sql(_ALIVE.format(slot=one, these=these) + lock, (*revisions, now)).all()
-    return {memory_id: high for memory_id, revision, high in rows if revision == revisions[memory_id]}
+    statement = _STANDING.format(these=slots(connection, len(revisions))) + lock
+    return {
+        memory_id: high
+        for memory_id, revision, high, deleted, archived, reason, expires in connection.exec_driver_sql(
+            statement, tuple(revisions)
+        )
+        if revision == revisions[memory_id]
+        and (deleted, archived, reason) == (None, None, None)
+        and (expires is None or expires > now)
+    }
 
 
 def _raise_high(connection: Connection, current: Sequence[Embedded], high: Mapping[str, int]) -> None:

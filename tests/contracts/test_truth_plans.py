@@ -1,0 +1,111 @@
+"""How the databases find rows among a hundred thousand: a wrong plan is right, and a thousand times slower."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, and_, event
+
+from openbrain.adapters.sql import projecting, reading, vectors
+from openbrain.adapters.sql.conditions import LIVING, compiled
+from openbrain.adapters.sql.database import SQLITE, Database
+from openbrain.adapters.sql.rows import row_from_memory
+from openbrain.adapters.sql.tables import memories
+from openbrain.memory import MemoryType
+from openbrain.ports.truth import Embedded, IndexKind
+from openbrain.visibility import Criteria, Viewer, visible
+from tests.truth_support import START, memory
+
+ROWS = 100_000
+NEWEST = "ix_memories_workspace_id_created_at"
+
+_DIGITS = " UNION ALL ".join(f"SELECT '{digit}' AS d" for digit in range(10))
+_NUMBER = {"sqlite": "a.d || b.d || c.d || e.d || f.d", "mysql": "CONCAT(a.d, b.d, c.d, e.d, f.d)"}
+_ID = {"sqlite": "'00000000-0000-7000-8000-0000000' || n", "mysql": "CONCAT('00000000-0000-7000-8000-0000000', n)"}
+
+
+def _id(number: int) -> str:
+    return f"00000000-0000-7000-8000-0000000{number:05}"
+
+
+IDS = [_id(number) for number in range(0, ROWS, ROWS // 400)]
+
+
+def _fill(connection: Connection) -> None:
+    """One row in eight is of another workspace; the rest are like any memory."""
+    dialect = connection.dialect.name
+    sample = dict(zip(memories.columns.keys(), row_from_memory(memory(tags=("a", "b")), None), strict=True))
+    sample |= {"id": None, "workspace_id": None, "created_at": None}
+    columns = ", ".join(sample)
+    values = {
+        "id": _ID[dialect],
+        "workspace_id": "CASE WHEN n % 8 = 0 THEN 'w2' ELSE 'w1' END",
+        "created_at": f"{START} + n",
+    }
+    slot = "?" if dialect == SQLITE else "%s"
+    chosen = ", ".join(values.get(name, slot) for name in sample).replace(" % ", " % " if dialect == SQLITE else " %% ")
+    numbers = f"SELECT {_NUMBER[dialect]} AS n FROM t a, t b, t c, t e, t f"
+    given = tuple(value for name, value in sample.items() if name not in values)
+    connection.exec_driver_sql(
+        f"INSERT INTO memories ({columns}) WITH t AS ({_DIGITS}) SELECT {chosen} FROM ({numbers}) AS numbered", given
+    )
+
+
+@pytest.fixture
+async def many(database: Database) -> Database:
+    """A database with many rows."""
+    await database.write(_fill)
+    return database
+
+
+def _plans(connection: Connection, work: Callable[[Connection], object]) -> list[str]:
+    """What the database says about every statement on `memories` that `work` runs."""
+    said: list[tuple[str, Any]] = []
+
+    def listen(*call: Any) -> None:
+        said.append((call[2], call[3]))
+
+    event.listen(connection, "before_cursor_execute", listen)
+    work(connection)
+    event.remove(connection, "before_cursor_execute", listen)
+    explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == SQLITE else "EXPLAIN"
+    return [
+        str([dict(row) for row in connection.exec_driver_sql(f"{explain} {statement}", given).mappings()])
+        for statement, given in said
+        if " memories " in statement.replace("\n", " ")
+    ]
+
+
+async def plans(database: Database, work: Callable[[Connection], object]) -> Sequence[str]:
+    return await database.write(lambda connection: _plans(connection, work))
+
+
+@pytest.mark.parametrize(
+    "criteria",
+    [
+        Criteria(),
+        Criteria(project="p", types=(MemoryType.FACT,), tags=("a",), since=1, until=2**60, min_confidence=0.5),
+    ],
+)
+async def test_a_listing_walks_the_index_from_its_newest_end(many: Database, criteria: Criteria) -> None:
+    living = and_(LIVING, compiled(visible(Viewer("w1", "ada", ("o",)), criteria, START)))
+
+    (plan,) = await plans(many, lambda connection: reading._listing(connection, living, 20))
+
+    assert NEWEST in plan
+    for slow in ("TEMP B-TREE", "filesort", "temporary"):
+        assert slow not in plan
+
+
+async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
+    """Reading, marking and locking."""
+    marked = dict.fromkeys(IDS, 1)
+    embedded = [Embedded(memory_id=each, workspace_id="w1", revision=1, input_hashes=()) for each in IDS]
+
+    for work in (
+        lambda connection: reading._rows(connection, IDS),
+        lambda connection: projecting._mark(connection, IndexKind.TEXT, marked, START),
+        lambda connection: vectors._lock_current(connection, embedded, START),
+    ):
+        (plan,) = await plans(many, work)
+        assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan
