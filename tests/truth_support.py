@@ -6,17 +6,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import metadata
+from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.tables import memories, metadata
+from openbrain.adapters.sql.writing import SqlWriting
+from openbrain.events import CloudEvent, MemoryStored, MemorySuperseded, decode, event_type
 from openbrain.ids import content_hash, uuid7
 from openbrain.memory import DAY, Memory, MemoryType
-from openbrain.ports.truth import Origin, Write
+from openbrain.ports.truth import Origin, Status, Write
 from openbrain.visibility import Viewer
 
 START = 1_800_000_000_000_000
 """Where a test's clock begins: January 2027, in microseconds."""
+
+
+_MODELS: dict[str, type[CloudEvent[Any]]] = {
+    "memory.stored": CloudEvent[MemoryStored],
+    "memory.superseded": CloudEvent[MemorySuperseded],
+}
 
 
 class FakeClock:
@@ -86,6 +95,39 @@ def write(content: str = "the sky is blue", *, now: int = START, **changes: Any)
     mine: dict[str, Any] = {"viewer": viewer(), "origin": origin(), "idempotency_expires_at": now + DAY}
     mine |= {name: changes.pop(name) for name in own}
     return Write(memory=memory(content, now, **changes), **mine)
+
+
+@pytest.fixture
+def writing(database: Database, clock: FakeClock) -> SqlWriting:
+    return SqlWriting(database, clock)
+
+
+async def stored(writing: SqlWriting, content: str = "the sky is blue", **changes: Any) -> Memory:
+    """Remember something new."""
+    (outcome,) = await writing.remember([write(content, **changes)])
+    assert outcome.status is Status.CREATED, outcome.error
+    assert outcome.memory is not None
+    return outcome.memory
+
+
+async def row(database: Database, memory_id: str) -> Memory:
+    """The row as it stands."""
+    query = select(*[memories.c[name] for name in MEMORY_COLUMNS]).where(memories.c.id == memory_id)
+    return await database.read(lambda connection: memory_from_row(connection.execute(query).one()))
+
+
+async def announced(database: Database) -> list[dict[str, Any]]:
+    """The events in the outbox, in order, checked against their models."""
+    found = await rows(database, "SELECT stream, body FROM outbox ORDER BY id")
+    return [_event(each["stream"], each["body"]) for each in found]
+
+
+def _event(stream: str, body: bytes) -> dict[str, Any]:
+    event: CloudEvent[Any] = decode(_MODELS[stream], body, event_type(stream))
+    assert event.subject == event.data.memory_id
+    about = {"stream": stream, "causationid": event.causationid, "traceparent": event.traceparent}
+    told: dict[str, Any] = event.data.model_dump(mode="json", exclude_none=True)
+    return told | {name: value for name, value in about.items() if value}
 
 
 async def rows(database: Database, statement: str, **values: Any) -> list[dict[str, Any]]:
