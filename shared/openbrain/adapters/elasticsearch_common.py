@@ -85,8 +85,13 @@ def refusal(error: ApiError) -> OpenBrainError:
             "this Elasticsearch is too old for the installed client: pip install 'elasticsearch>=8.19,<9'"
         )
     if isinstance(error, NotFoundError):
-        return TryLater(f"a generation is missing in Elasticsearch ({kind}): restart the room to make it, then reindex")
+        return missing()
     return NeverRetry(f"Elasticsearch refuses the request ({status} {kind})")
+
+
+def missing() -> TryLater:
+    """Later, because a reindex heals it and no entry is to blame."""
+    return TryLater("a generation is missing in Elasticsearch: restart the room to make it, then reindex")
 
 
 def compiled(condition: Condition) -> dict[str, Any]:

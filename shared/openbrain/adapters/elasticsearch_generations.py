@@ -9,7 +9,14 @@ from typing import Any, Generic
 import orjson
 from elasticsearch import ApiError, AsyncElasticsearch, BadRequestError
 
-from openbrain.adapters.elasticsearch_common import COMMON_MAPPING, passing, refusal, tombstone_document, translated
+from openbrain.adapters.elasticsearch_common import (
+    COMMON_MAPPING,
+    missing,
+    passing,
+    refusal,
+    tombstone_document,
+    translated,
+)
 from openbrain.adapters.fencing import Entry, highest_per_id
 from openbrain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.index import Checked, Standing, Tombstone
@@ -134,6 +141,8 @@ class Generations(Generic[Entry]):
         if not answer["errors"]:
             return {}
         results = [item["index"] for item in answer["items"]]
+        if any(each["status"] == 404 for each in results):
+            raise missing()
         return {each["_id"]: _item_failure(each) for each in results if each["status"] not in {200, 201, 409}}
 
     async def search(self, name: str, **request: Any) -> list[dict[str, Any]]:
@@ -157,7 +166,7 @@ class Generations(Generic[Entry]):
         with translated():
             answer = await self._client.mget(index=self.index(name), ids=list(dict.fromkeys(ids)), source=wanted)
         if any("error" in each for each in answer["docs"]):
-            raise TryLater("a generation is missing in Elasticsearch: restart the room to make it, then reindex")
+            raise missing()
         return {each["_id"]: Standing(id=each["_id"], **each["_source"]) for each in answer["docs"] if each["found"]}
 
     async def check(self) -> Checked:
@@ -198,6 +207,6 @@ def _unfit(error: Exception) -> Invalid:
 
 def _item_failure(result: Mapping[str, Any]) -> OpenBrainError:
     status, kind = result["status"], result["error"]["type"]
-    if passing(status, kind) or status == 404:
+    if passing(status, kind):
         return TryLater(f"Elasticsearch could not take the entry now ({status} {kind})")
     return NeverRetry(f"Elasticsearch refuses the entry ({status} {kind})")
