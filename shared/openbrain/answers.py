@@ -91,6 +91,7 @@ class Listed(Answer):
 
     memories: tuple[MemoryAnswer, ...]
     count: int
+    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
 
 
 class HistoryLine(Answer):
@@ -177,14 +178,22 @@ class KeyRevoked(Answer):
     revoked: bool
 
 
-class Sign(Answer):
-    """A probe's answer."""
+class Live(Answer):
+    """Whether the loops of the process turn."""
 
-    status: Literal["ok", "down"]
+    live: bool
+    stuck: dict[str, list[str]]
+
+
+class Ready(Answer):
+    """Whether what the process needs answers; by room and part, why not."""
+
+    ready: bool
+    failing: dict[str, dict[str, str]]
 
 
 class Health(Answer):
-    """`ok`, or what is missing: without vectors or text recall is degraded, without the truth nothing works."""
+    """`ok`, or what is missing: without the truth (`down`) nothing works, without a part the rest does."""
 
     status: Literal["ok", "degraded", "down"]
     version: str

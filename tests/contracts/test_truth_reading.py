@@ -280,3 +280,19 @@ async def test_rows_and_listing_agree(truth: SqlTruth, database: Database) -> No
     await put(database, alive)
 
     assert await truth.listing(EVERYTHING, 1) == [alive]
+
+
+async def test_a_listing_goes_on_where_a_page_ended(truth: SqlTruth, clock: FakeClock) -> None:
+    """Also between memories of the same moment."""
+    for moment in range(3):
+        await truth.remember([write(f"{moment}-{n}", now=START + moment) for n in range(3)])
+    whole = [each.id for each in await truth.listing(EVERYTHING, 100)]
+    pages: list[str] = []
+    before = None
+
+    while page := await truth.listing(EVERYTHING, 2, before):
+        pages += [each.id for each in page]
+        before = (page[-1].created_at, page[-1].id)
+
+    assert pages == whole
+    assert len(whole) == 9

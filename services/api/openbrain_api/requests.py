@@ -139,6 +139,10 @@ class RecallBody(Body):
         BeforeValidator(_boost),
         Field(description="A number: what all keywords together add (0.3). A list: words that lift by half."),
     ] = None
+    text_weight: Annotated[
+        Confidence | None,
+        Field(description="Of the keywords' score in the fusion: 1 keywords alone, 0 vectors alone."),
+    ] = None
     filter: FilterBody = FilterBody()
 
     _empty = model_validator(mode="before")(_asked)
@@ -195,6 +199,10 @@ class ForgetQuery(SessionQuery):
     reason: Note | None = None
 
 
+CURSOR = r"^[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+"""created_at and id of the last memory of a page."""
+
+
 class ListQuery(SessionQuery):
     """What to list."""
 
@@ -211,3 +219,6 @@ class ListQuery(SessionQuery):
     since: Moment | None = None
     until: Moment | None = None
     limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
+    cursor: Annotated[
+        str | None, Field(pattern=CURSOR, description="The next_cursor of an answer: list what follows it.")
+    ] = None

@@ -106,11 +106,16 @@ class OpenBrain:
             body["boost_keywords"] = boost_keywords
         return await self._wire.ask(answers.Recalled, "POST", "/v1/brain/recall", body=body)
 
-    async def memories(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> answers.Listed:
-        """List the newest."""
+    async def memories(
+        self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[Filters]
+    ) -> answers.Listed:
+        """List the newest, or what follows the page whose `next_cursor` is given."""
         author = filters.pop("author", None)
         return await self._wire.ask(
-            answers.Listed, "GET", "/v1/brain/list", query={"limit": limit, "agent_id": author, **filters}
+            answers.Listed,
+            "GET",
+            "/v1/brain/list",
+            query={"limit": limit, "cursor": cursor, "agent_id": author, **filters},
         )
 
     async def memory(self, memory_id: str, *, history: bool = False, session_id: str = "") -> answers.MemoryDetail:

@@ -117,8 +117,10 @@ class Reading(Protocol):
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         """By id, dead or alive, of any workspace: for projectors, and for callers that apply `visibility.matches`."""
 
-    async def listing(self, condition: Condition, limit: int) -> Sequence[Memory]:
-        """Living memories, newest first."""
+    async def listing(
+        self, condition: Condition, limit: int, before: tuple[int, str] | None = None
+    ) -> Sequence[Memory]:
+        """Living memories, newest first; `before` (created_at and id of one) lists those that follow it."""
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Living memories holding any of the words (lower case), scored by the share of words present: the slow way

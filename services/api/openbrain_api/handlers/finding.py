@@ -51,9 +51,17 @@ async def listing(call: Call[Nothing, ListQuery]) -> Reply:
         until=None if query.until is None else from_datetime(query.until),
     )
     condition = visible(call.actor.viewer(query.session_id or ""), criteria, now)
-    rows = await call.api.truth.listing(condition, query.limit)
+    rows = await call.api.truth.listing(condition, query.limit, _after(query.cursor))
     data = {"memories": await _rendered(call, [Found(row, 0) for row in rows], now, scored=False), "count": len(rows)}
-    return answer(data, data)
+    last = rows[-1] if len(rows) == query.limit else None
+    return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
+
+
+def _after(cursor: str | None) -> tuple[int, str] | None:
+    if cursor is None:
+        return None
+    at, _, memory_id = cursor.partition(".")
+    return int(at), memory_id
 
 
 async def memory(call: Call[Nothing, MemoryQuery]) -> Reply:
@@ -108,6 +116,7 @@ def _question(call: Call[RecallBody, Nothing]) -> Question:
         keywords=body.keywords,
         boost=boost if isinstance(boost, int | float) else KEYWORD_BOOST,
         boost_words=boost if isinstance(boost, tuple) else (),
+        text_weight=body.text_weight,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, and_, select
+from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
 
 from openbrain.adapters.sql.conditions import LIVING, compiled
 from openbrain.adapters.sql.database import Database
@@ -39,9 +39,11 @@ class SqlReading:
         found = await self._database.read(lambda connection: _rows(connection, known))
         return {memory.id: memory for memory in found}
 
-    async def listing(self, condition: Condition, limit: int) -> Sequence[Memory]:
+    async def listing(
+        self, condition: Condition, limit: int, before: tuple[int, str] | None = None
+    ) -> Sequence[Memory]:
         """Newest first."""
-        living = and_(LIVING, compiled(condition))
+        living = and_(LIVING, compiled(condition), _following(before))
         return await self._database.read(lambda connection: _listing(connection, living, limit))
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
@@ -76,6 +78,14 @@ def _rows(connection: Connection, ids: Sequence[str]) -> list[Memory]:
 def _listing(connection: Connection, living: ColumnElement[bool], limit: int) -> list[Memory]:
     statement = select(*memory_columns(connection)).where(living).order_by(*_NEWEST).limit(limit)
     return to_memories(connection, connection.execute(statement))
+
+
+def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
+    if before is None:
+        return true()
+    created, (at, memory_id) = memories.c.created_at, before
+    # The first bound is implied by the second; it lets a database start in the middle of the index.
+    return and_(created <= at, or_(created < at, and_(created == at, memories.c.id < memory_id)))
 
 
 def _history(connection: Connection, memory_id: str) -> Sequence[HistoryEntry]:
