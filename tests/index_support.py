@@ -1,11 +1,13 @@
 """What the tests of both indexes write and ask: entries with sensible defaults, laws over random ones."""
 
+import math
 import uuid
+from array import array
 from collections.abc import Mapping
 
-from openbrain.ids import bucket, digest
+from openbrain.ids import bucket, digest, point_id
 from openbrain.memory import Memory, MemoryType, Scope
-from openbrain.ports.index import Fields, TextEntry, Tombstone
+from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 from openbrain.visibility import NEVER, AllOf, Equals
 
 WORKSPACE = "acme"
@@ -73,3 +75,27 @@ def text_entry(
 def tombstone(memory_id: str, *, revision: int, entry_id: str = "") -> Tombstone:
     """The removal of a memory, or of one passage of it."""
     return Tombstone(id=entry_id or memory_id, memory_id=memory_id, revision=revision, bucket=bucket(memory_id))
+
+
+def direction(*numbers: float) -> "array[float]":
+    """The unit vector that points there."""
+    length = math.hypot(*numbers)
+    return array("f", (number / length for number in numbers))
+
+
+def vector_entry(
+    row: Memory, vector: "array[float]", *, revision: int = 1, passage: int = 0, **changes: object
+) -> VectorEntry:
+    """A passage of a row as an entry of the vector index; `changes` replace fields of the entry itself."""
+    entry_id = point_id(row.id, passage)
+    values: dict[str, object] = {
+        "id": entry_id,
+        "memory_id": row.id,
+        "revision": revision,
+        "bucket": bucket(row.id),
+        "digest": digest(entry_id, passage, revision, row.content, BUILDER),
+        "fields": fields_of(row),
+        "vector": vector,
+        **changes,
+    }
+    return VectorEntry(**values)  # type: ignore[arg-type]  # the values are named by the caller

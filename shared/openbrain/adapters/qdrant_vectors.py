@@ -13,7 +13,7 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 from openbrain.adapters.qdrant_errors import translated
 from openbrain.adapters.qdrant_filters import VECTOR, compiled, not_higher, point
 from openbrain.adapters.vector_entries import best_passages, same_dimensions, writable
-from openbrain.errors import NeverRetry, SetupError
+from openbrain.errors import NeverRetry, SetupError, TryLater
 from openbrain.ports.index import Checked, Hit, Standing, Tombstone, VectorEntry
 from openbrain.visibility import KEYWORD_FIELDS, AllOf
 
@@ -96,6 +96,8 @@ class QdrantVectors:
         if name not in self._dimensions:
             collection = self.collection(name)
             with translated():
+                if not await self._client.collection_exists(collection):
+                    raise TryLater(f"collection {collection} is missing: restart the room to make it, then reindex")
                 info = await self._client.get_collection(collection)
             vectors = info.config.params.vectors
             if not isinstance(vectors, dict) or VECTOR not in vectors:
