@@ -164,3 +164,12 @@ def test_prompts_belong_to_models_however_a_server_spells_them(name: str, query:
 
 def test_an_unknown_model_is_given_what_any_model_takes() -> None:
     assert (model("never-heard-of").token_limit, model("never-heard-of").wordpiece) == (256, False)
+
+
+@given(TEXTS, KINDS)
+@settings(max_examples=150, deadline=None)
+def test_no_text_has_more_tokens_than_bytes(text: str, kind: Model) -> None:
+    """By this most texts are known to fit before they are counted."""
+    broken = break_words(text, kind.word_chars)
+
+    assert count_tokens(broken, kind) <= len(broken.encode()) + 2

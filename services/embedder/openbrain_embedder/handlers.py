@@ -27,6 +27,9 @@ Inputs = Mapping[str, str]
 Failures = Mapping[str, Exception]
 """Why something could not be embedded, by memory id or by input hash. `TryLater`: the model was not to be had."""
 
+LONG_CHARS = 5_000
+"""Cutting a text of this length takes some milliseconds: too long for the event loop."""
+
 log = structlog.get_logger()
 
 
@@ -89,11 +92,15 @@ async def _documents(
     documents = []
     for row in (rows[each] for each in latest if each in rows):
         if row.alive(now) and row.wants_vector:
-            inputs = {content_hash(text): text for text in embedder.passages(row.content, header(row))}
-            documents.append(Document(row, latest[row.id], inputs))
-            # A text at the limit takes tens of milliseconds to cut: others may run in between.
-            await asyncio.sleep(0)
+            texts = await _passages(row, embedder)
+            documents.append(Document(row, latest[row.id], {content_hash(text): text for text in texts}))
     return documents
+
+
+async def _passages(memory: Memory, embedder: Embedder) -> Sequence[str]:
+    if len(memory.content) < LONG_CHARS:
+        return embedder.passages(memory.content, header(memory))
+    return await asyncio.to_thread(embedder.passages, memory.content, header(memory))
 
 
 async def _model_key(embedder: Embedder) -> str:

@@ -6,6 +6,7 @@ Cuts lie where paragraphs, lines, sentences or at least words end, if such a pla
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import accumulate
 
 from openbrain.adapters import wordpiece
@@ -25,10 +26,12 @@ _WIDE_SENTENCE_ENDS = "。！？"  # noqa: RUF001 - full-width on purpose
 
 def passages(text: str, header: str, model: Model) -> list[str]:
     """All inputs of a document, in order; one for a short text. Beyond half of the window a header is cut off."""
-    room = min(model.token_limit, PASSAGE_TOKENS) - SPECIAL_TOKENS - _tokens(model.document_prompt, model)
+    room = _room(model)
     header = _clip(break_words(header, model.word_chars), room // 2, model)
     text = break_words(text, model.word_chars)
     prefix = f"{model.document_prompt}{header} " if header else model.document_prompt
+    if _surely_fits(f"{header} {text}", room):
+        return [prefix + text]
     return [prefix + piece for piece in _pieces(text, room - _tokens(header, model), model)]
 
 
@@ -40,6 +43,17 @@ def break_words(text: str, longest: int) -> str:
 def count_tokens(text: str, model: Model) -> int:
     """Tokens of an input with its special ones: exact for WordPiece models, else an estimate that is rather high."""
     return SPECIAL_TOKENS + _tokens(text, model)
+
+
+@cache
+def _room(model: Model) -> int:
+    """Tokens for header and text."""
+    return min(model.token_limit, PASSAGE_TOKENS) - SPECIAL_TOKENS - _tokens(model.document_prompt, model)
+
+
+def _surely_fits(text: str, room: int) -> bool:
+    """No text has more tokens than bytes: so most need not be counted."""
+    return len(text.encode()) <= room
 
 
 def _tokens(text: str, model: Model) -> int:
@@ -65,6 +79,8 @@ def _estimate(piece: str) -> int:
 
 
 def _clip(header: str, room: int, model: Model) -> str:
+    if _surely_fits(header, room):
+        return header
     starts, counts = _words(header, model)
     fitting = bisect_right(list(accumulate(counts)), room)
     return header if fitting == len(starts) else header[: starts[fitting]].rstrip()
