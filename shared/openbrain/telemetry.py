@@ -1,6 +1,6 @@
 """Metrics and traces: every metric is named here, spans are made here."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
@@ -15,6 +15,7 @@ from prometheus_client import (
     Histogram,
     PlatformCollector,
     ProcessCollector,
+    disable_created_metrics,
 )
 
 REGISTRY = CollectorRegistry()
@@ -67,7 +68,18 @@ STREAM_DEAD_LETTERS = Gauge(
     "openbrain_stream_dead_letters", "Entries in the dead-letter stream.", ("stream", "group"), registry=REGISTRY
 )
 STREAM_LENGTH = Gauge("openbrain_stream_length", "Entries in the stream.", ("stream",), registry=REGISTRY)
+API_REQUESTS = Counter(
+    "openbrain_api_requests", "Requests by route and status.", ("method", "route", "status"), registry=REGISTRY
+)
+API_SECONDS = Histogram(
+    "openbrain_api_request_seconds",
+    "How long an answer took.",
+    ("method", "route"),
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30),
+    registry=REGISTRY,
+)
 
+disable_created_metrics()  # a series more for each, which nobody asks for
 _MOST_LINKS = 128
 
 
@@ -83,23 +95,36 @@ def tracing() -> bool:
 
 
 @contextmanager
-def batch_span(name: str, traceparents: Sequence[str | None]) -> Iterator[Span | None]:
+def batch_span(name: str, traceparents: Iterable[str | None]) -> Iterator[Span | None]:
     """A span for a batch, linked to the trace of each event. Only one event: a child of its span."""
     if not tracing():
         yield None
         return
-    origins = [found for text in traceparents[:_MOST_LINKS] if text and (found := _origin(text))]
-    parent = (
-        trace.set_span_in_context(trace.NonRecordingSpan(origins[0])) if len(traceparents) == 1 and origins else None
-    )
+    texts = list(traceparents)
+    origins = [found for text in texts[:_MOST_LINKS] if text and (found := _origin(text))]
+    parent = trace.set_span_in_context(trace.NonRecordingSpan(origins[0])) if len(texts) == 1 and origins else None
     links = () if parent else tuple(Link(origin) for origin in origins)
     with tracer().start_as_current_span(
         name,
         context=parent,
         kind=SpanKind.CONSUMER,
         links=links,
-        attributes={"messaging.system": "redis", "messaging.batch.message_count": len(traceparents)},
+        attributes={"messaging.system": "redis", "messaging.batch.message_count": len(texts)},
         record_exception=False,  # an exception's message may hold content
+    ) as span:
+        yield span
+
+
+@contextmanager
+def request_span(name: str, parent: str | None) -> Iterator[Span | None]:
+    """A span for a request, a child of the caller's."""
+    if not tracing():
+        yield None
+        return
+    origin = _origin(parent) if parent else None
+    context = trace.set_span_in_context(trace.NonRecordingSpan(origin)) if origin else None
+    with tracer().start_as_current_span(
+        name, context=context, kind=SpanKind.SERVER, record_exception=False, set_status_on_exception=False
     ) as span:
         yield span
 

@@ -1,8 +1,9 @@
 """FastStream's Redis broker with our client below it and our loops beside it."""
 
 from collections.abc import Callable
+from itertools import chain
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from faststream.middlewares import AckPolicy
 from faststream.redis import RedisBroker, StreamSub
@@ -25,6 +26,15 @@ REPLICA = "replica"
 """What the AsyncAPI document says for the consumer; each process reads under a name of its own."""
 
 
+class _Stream(StreamSub):
+    """FastStream copies the declaration twice a batch, to put a prefix before its name: ours has none to put."""
+
+    __slots__ = ()
+
+    def add_prefix(self, prefix: str) -> Self:
+        return super().add_prefix(prefix) if prefix else self
+
+
 class _Raw:
     """A batch as it came; its length is its size in bytes."""
 
@@ -34,7 +44,7 @@ class _Raw:
         self.message = message
 
     def __len__(self) -> int:
-        return sum(len(part) for fields in self.message["data"] for part in fields)
+        return sum(map(len, chain.from_iterable(self.message["data"])))
 
 
 async def _parse(message: BatchStreamMessage) -> RedisBatchStreamMessage:
@@ -101,7 +111,7 @@ class RoomBroker(RedisBroker):
         handle.__annotations__ = {"event": CloudEvent[subscription.spec.data], "return": None}  # type: ignore[name-defined]
         handle.__name__ = f"{group}_{stream}".replace(".", "_").replace("-", "_")
         subscriber = self.subscriber(
-            stream=StreamSub(
+            stream=_Stream(
                 stream,
                 group=group,
                 consumer=REPLICA,

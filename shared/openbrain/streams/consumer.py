@@ -116,11 +116,10 @@ class Consumer:
     async def _handle(self, batch: Sequence[Delivery[Any]], loop: str) -> Sequence[Exception | None] | None:
         """One result for each; None when it is not known which of them failed."""
         started = perf_counter()
-        exhausted = [self._exhausted(delivery) for delivery in batch]
-        if any(exhausted):
-            return exhausted if len(batch) == 1 else None
+        if len(batch) == 1 and (exhausted := self._exhausted(batch[0])):
+            return [exhausted]
         try:
-            with telemetry.batch_span(f"{self.group.stream} process", [each.event.traceparent for each in batch]):
+            with telemetry.batch_span(f"{self.group.stream} process", (each.event.traceparent for each in batch)):
                 results = await self.subscription.handler(batch)
                 _check(results, len(batch))
         except TryLater as error:
@@ -138,6 +137,7 @@ class Consumer:
         return results if results is not None else [None] * len(batch)
 
     def _exhausted(self, delivery: Delivery[Any]) -> Exception | None:
+        # What was abandoned as often as that is always handled alone.
         limit = self.runtime.settings.abandoned_limit
         if delivery.abandonments <= limit:
             return None

@@ -67,7 +67,7 @@ class ConsumerGroup:
 
     async def ack(self, ids: Sequence[str]) -> int:
         """Acknowledge what is still ours of these; how many that was."""
-        return int(await scripts.ACK(self.client, self._keys, self.group, self.consumer, *ids))
+        return int(await scripts.ACK(self.client, self._keys, self.group, self.consumer, " ".join(ids)))
 
     async def park(self, failed: Iterable[tuple[Delivery[Any], Exception]]) -> int:
         """Count a failed attempt of each and put it aside for its pause; how many were still ours."""
@@ -85,7 +85,7 @@ class ConsumerGroup:
 
     async def renew(self, ids: Sequence[str]) -> list[str]:
         """Renew the leases of these; the ids that are no longer ours."""
-        lost = await scripts.RENEW(self.client, self._keys, self.group, self.consumer, *ids)
+        lost = await scripts.RENEW(self.client, self._keys, self.group, self.consumer, " ".join(ids))
         return [each.decode() for each in lost]
 
     async def release(self) -> int:

@@ -1,7 +1,7 @@
--- ARGV: group, me, ids. Acknowledges what is still held; answers how many that was.
+-- ARGV: group, me, ids in one string. Acknowledges what is still held; answers how many that was.
 local mine, ids = held(), {}
-for i = 3, #ARGV do
-  if mine[ARGV[i]] then ids[#ids + 1] = ARGV[i] end
+for id in string.gmatch(ARGV[3], '%S+') do
+  if mine[id] then ids[#ids + 1] = id end
 end
 if #ids == 0 then return 0 end
 redis.call('HDEL', states, unpack(ids))

@@ -1,7 +1,6 @@
--- ARGV: group, me, ids. Renews the leases of what is still held; answers the ids that are not.
+-- ARGV: group, me, ids in one string. Renews the leases of what is still held; answers the ids that are not.
 local mine, ids, lost = held(), {}, {}
-for i = 3, #ARGV do
-  local id = ARGV[i]
+for id in string.gmatch(ARGV[3], '%S+') do
   if mine[id] then ids[#ids + 1] = id else lost[#lost + 1] = id end
 end
 if #ids > 0 then
