@@ -15,19 +15,21 @@ from openbrain_api.recall.query_vectors import QueryVectors
 from openbrain_api.recall.serving import Serving
 
 _log = structlog.get_logger()
+BOTH = ("vectors", "text")
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What each index answered; None where it did not."""
+    """What each index answered; None where it did not, or was not asked."""
 
     text: Sequence[Hit] | None
     vectors: Sequence[Hit] | None
+    asked: tuple[str, ...] = BOTH
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """The names of those that did not answer."""
-        return (() if self.vectors is not None else ("vectors",)) + (() if self.text is not None else ("text",))
+        """The names of those that were asked and did not answer."""
+        return tuple(name for name in self.asked if getattr(self, name) is None)
 
     def full(self, limit: int) -> bool:
         """Whether one of them may have more to give."""
@@ -54,13 +56,12 @@ class Indexes:
         self._query_vectors = QueryVectors(embedder, cache)
         self._timeout = timeout_s
 
-    async def ask(self, query: str, condition: AllOf, limit: int) -> Heard:
-        """At most `limit` memories from each, in the time that one may take."""
-        text, vectors = await asyncio.gather(
-            self._in_time("text", self._ask_text(query, condition, limit)),
-            self._in_time("vectors", self._ask_vectors(query, condition, limit)),
-        )
-        return Heard(text, vectors)
+    async def ask(self, query: str, condition: AllOf, limit: int, names: tuple[str, ...] = BOTH) -> Heard:
+        """At most `limit` memories from each of `names`, in the time that one may take."""
+        asking = {"text": self._ask_text, "vectors": self._ask_vectors}
+        hits = await asyncio.gather(*(self._in_time(name, asking[name](query, condition, limit)) for name in names))
+        heard = dict(zip(names, hits, strict=True))
+        return Heard(heard.get("text"), heard.get("vectors"), names)
 
     async def _ask_text(self, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         generation = await self._serving.get(IndexKind.TEXT)

@@ -7,7 +7,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.truth import Reading
 from openbrain.settings import Recall
 from openbrain.visibility import AllOf, visible
-from openbrain_api.recall.ask import Indexes
+from openbrain_api.recall.ask import BOTH, Indexes
 from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.order import ordered
 from openbrain_api.recall.question import Answer, Question
@@ -34,12 +34,14 @@ class Recaller:
         settings, now = self._settings, self._clock.now()
         condition = visible(question.viewer, question.criteria, now)
         limit = max(settings.candidates, question.top_k)
+        weight = settings.text_weight if question.text_weight is None else question.text_weight
+        names = tuple(name for name in BOTH if weight != (0 if name == "text" else 1))
         while True:
-            heard = await self._indexes.ask(question.query, condition, limit)
+            heard = await self._indexes.ask(question.query, condition, limit, names)
             if heard.text is None and heard.vectors is None:
                 scores = await self._by_words(question.query, condition, limit)
             else:
-                scores = fuse(heard.text, heard.vectors, settings.text_weight)
+                scores = fuse(heard.text, heard.vectors, weight)
             found, dropped = await standing(
                 scores, question, condition=condition, now=now, width=settings.bucket_width, truth=self._truth
             )

@@ -23,6 +23,8 @@ class Question:
     boost: float = KEYWORD_BOOST
     """Added to the score, x the share of `keywords` present."""
     boost_words: tuple[str, ...] = ()
+    text_weight: float | None = None
+    """Of keywords in the fusion, 0..1; None takes the setting. At 1 or 0 the other index is not asked."""
 
     @property
     def reads_content(self) -> bool:
