@@ -24,6 +24,10 @@ class RunnerDied(TryLater):
     """The process that runs the model ended during the request; Ollama starts another at once."""
 
 
+class NotThere(TryLater):
+    """404: the model was removed, or this is no Ollama."""
+
+
 class OllamaHttp:
     """One server. Connects at the first request."""
 
@@ -42,7 +46,10 @@ class OllamaHttp:
 
     async def digests(self) -> Mapping[str, str]:
         """The digest of each installed model, by its name with tag."""
-        answer = await self._request("GET", "api/tags")
+        try:
+            answer = await self._request("GET", "api/tags")
+        except NotThere:
+            answer = {}
         if "models" not in answer:
             raise SetupError(f"{self.place} does not answer like Ollama: check OPENBRAIN_EMBEDDING__URL")
         return {str(model["name"]): str(model["digest"]) for model in answer["models"] or ()}
@@ -85,7 +92,7 @@ class OllamaHttp:
             return TooLong(said)
         if status in {400, 413, 501} or _NOT_A_NUMBER in words:
             return NeverRetry(said)
-        return TryLater(said)
+        return NotThere(said) if status == 404 else TryLater(said)
 
 
 def _object(response: httpx.Response) -> Mapping[str, Any] | None:
