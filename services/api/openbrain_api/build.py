@@ -2,9 +2,8 @@
 
 import contextlib
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.routing import Route as Path
 from starlette.routing import Router
@@ -18,12 +17,13 @@ from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.settings import Settings
+from openbrain.streams.health import Watched
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
 from openbrain_api.committing import Committer
-from openbrain_api.endpoint import Endpoint, Meters, write
+from openbrain_api.endpoint import Endpoint, write
 from openbrain_api.openapi import document
-from openbrain_api.ports import Api, OtherParts
+from openbrain_api.ports import Api
 from openbrain_api.recall.ask import Indexes
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.serving import Serving
@@ -46,11 +46,11 @@ def build_api(
     gate: WriteGate,
     wake: Wake,
     settings: Settings,
-    health: OtherParts | None = None,
-    registry: CollectorRegistry | None = None,
+    rooms: Sequence[Watched] = (),
+    close: Callable[[], Awaitable[None]] | None = None,
 ) -> Starlette:
-    """The REST API on these ports, which stay the caller's to close. `health` tells of parts it does not hold."""
-    registry = registry or CollectorRegistry()
+    """The REST API on these ports; `close` ends them with the app, where they are its own. `rooms` run beside it: their
+    state is part of /v1/health, /live, /ready and /metrics."""
     committer = Committer(
         truth, wake, group=settings.server.group_commit, lanes=COMMIT_LANES.get(settings.truth.url.partition("+")[0], 1)
     )
@@ -72,27 +72,30 @@ def build_api(
         committer=committer,
         recaller=Recaller(indexes=indexes, truth=truth, clock=clock, settings=settings.recall),
         chains=Chains(truth),
-        checks=Checks(checks, clock, others=health),
-        registry=registry,
+        checks=Checks(checks, rooms, clock),
         document=document(ROUTES),
     )
 
     @contextlib.asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        yield
-        await committer.close()
+        try:
+            yield
+        finally:
+            await committer.close()
+            if close is not None:
+                await close()
 
-    app = Starlette(routes=_paths(api, Meters(registry)), lifespan=lifespan)
+    app = Starlette(routes=_paths(api), lifespan=lifespan)
     app.router.redirect_slashes = False
     app.router.default = _not_found
     return app
 
 
-def _paths(api: Api, meters: Meters) -> list[Path]:
+def _paths(api: Api) -> list[Path]:
     by_path: dict[str, list[Route]] = defaultdict(list)
     for route in ROUTES:
         by_path[route.path].append(route)
-    return [Path(path, Endpoint(path, routes, api, meters)) for path, routes in by_path.items()]
+    return [Path(path, Endpoint(path, routes, api)) for path, routes in by_path.items()]
 
 
 async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,56 +1,51 @@
-"""Whether the parts answer: asked at most once a second, whoever asks us."""
+"""What does not answer: asked at most once a second, whoever asks us."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-
-import structlog
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
+from openbrain.streams.health import Watched, failing
 
-Check = Callable[[], Awaitable[object]]
-_log = structlog.get_logger(__name__)
+OWN = "api"
+Failing = Mapping[str, Mapping[str, str]]
+"""Room -> part -> reason."""
 
 
 class Checks:
-    """Named checks; one that raises, or takes longer than `timeout_s`, is down."""
+    """The API's own dependencies, and the rooms that run in the same process."""
 
     def __init__(
         self,
-        checks: Mapping[str, Check],
+        own: Mapping[str, Callable[[], Awaitable[object]]],
+        rooms: Sequence[Watched],
         clock: Clock,
         *,
-        others: Callable[[], Awaitable[Mapping[str, bool]]] | None = None,
-        timeout_s: float = 3.0,
         fresh_s: float = 1.0,
     ) -> None:
-        self._checks = checks
-        self._others = others
+        self.rooms = rooms
+        self.parts = tuple(own)
+        self._own = own
         self._clock = clock
-        self._timeout = timeout_s
         self._fresh = int(fresh_s * MICROSECONDS)
-        self._known: tuple[int, Mapping[str, bool]] | None = None
+        self._known: tuple[int, Failing] | None = None
         self._lock = asyncio.Lock()
 
-    async def parts(self) -> Mapping[str, bool]:
-        """Which parts answer, by name."""
+    async def failing(self) -> Failing:
+        """What does not answer, with the reason; rooms where all is well are absent."""
         async with self._lock:
             now = self._clock.now()
-            if self._known is not None and 0 <= now - self._known[0] < self._fresh:
-                return self._known[1]
-            names = list(self._checks)
-            well = await asyncio.gather(*(self._well(name) for name in names))
-            parts = dict(zip(names, well, strict=True))
-            if self._others is not None:
-                parts |= await self._others()
-            self._known = (now, parts)
-            return parts
+            if self._known is None or not 0 <= now - self._known[0] < self._fresh:
+                own, *others = await asyncio.gather(failing(self._own), *(room.unready() for room in self.rooms))
+                names = (OWN, *(room.group for room in self.rooms))
+                reasons = dict(zip(names, (own, *others), strict=True))
+                self._known = (now, {name: why for name, why in reasons.items() if why})
+            return self._known[1]
 
-    async def _well(self, name: str) -> bool:
-        try:
-            async with asyncio.timeout(self._timeout):
-                await self._checks[name]()
-        except Exception as error:  # noqa: BLE001 - any failure means that it does not answer
-            _log.warning("part_is_down", part=name, error=type(error).__name__)
-            return False
-        return True
+    def stuck(self) -> Mapping[str, list[str]]:
+        """The loops that stand still though they should not, by room."""
+        return {room.group: loops for room in self.rooms if (loops := room.stuck())}
+
+    async def measure(self) -> None:
+        """Bring the rooms' gauges up to date."""
+        await asyncio.gather(*(room.measure() for room in self.rooms))

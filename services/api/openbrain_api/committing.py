@@ -18,14 +18,16 @@ class Committer:
         self._lanes = lanes
         self._waiting: deque[tuple[Write, asyncio.Future[Outcome]]] = deque()
         self._running: set[asyncio.Task[None]] = set()
-        self._hinting: asyncio.Task[None] | None = None
+        self._busy = 0
+        self._hinting = False
         self._hint_due = False
 
     async def remember(self, write: Write) -> Outcome:
         """Stored, or why not. Who stops waiting does not stop the write."""
         done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((write, done))
-        if len(self._running) < self._lanes:
+        if self._busy < self._lanes:
+            self._busy += 1
             lane = asyncio.create_task(self._drain())
             self._running.add(lane)
             lane.add_done_callback(self._running.discard)
@@ -42,32 +44,43 @@ class Committer:
     def hint(self) -> None:
         """Something was committed: tell the relay, without waiting for it."""
         self._hint_due = True
-        if self._hinting is None or self._hinting.done():
-            self._hinting = asyncio.create_task(self._notify())
+        if not self._hinting:
+            self._hinting = True
+            task = asyncio.create_task(self._notify())
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
 
     async def close(self) -> None:
         """Commit what is waiting."""
         while self._running:
             await asyncio.wait(self._running)
-        if self._hinting is not None:
-            await self._hinting
 
     async def _drain(self) -> None:
-        while self._waiting:
-            taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group))]
-            try:
-                outcomes = await self._truth.remember([write for write, _ in taken])
-            except Exception as error:  # noqa: BLE001 - each waiter is told, the lane goes on
-                for _, done in taken:
-                    if not done.done():
-                        done.set_exception(error)
-                continue
-            self.hint()
-            for (_, done), outcome in zip(taken, outcomes, strict=True):
+        try:
+            while self._waiting:
+                taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group))]
+                await self._commit(taken)
+        finally:
+            # In the same step as the last look at what waits: a task ends a moment later.
+            self._busy -= 1
+
+    async def _commit(self, taken: Sequence[tuple[Write, asyncio.Future[Outcome]]]) -> None:
+        try:
+            outcomes = await self._truth.remember([write for write, _ in taken])
+        except Exception as error:  # noqa: BLE001 - each waiter is told, the lane goes on
+            for _, done in taken:
                 if not done.done():
-                    done.set_result(outcome)
+                    done.set_exception(error)
+            return
+        self.hint()
+        for (_, done), outcome in zip(taken, outcomes, strict=True):
+            if not done.done():
+                done.set_result(outcome)
 
     async def _notify(self) -> None:
-        while self._hint_due:
-            self._hint_due = False
-            await self._wake.notify()
+        try:
+            while self._hint_due:
+                self._hint_due = False
+                await self._wake.notify()
+        finally:
+            self._hinting = False

@@ -4,9 +4,9 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.types import Receive, Scope, Send
 
+from openbrain import telemetry
 from openbrain.auth import Actor
 from openbrain_api import reading
 from openbrain_api.ports import Api
@@ -15,31 +15,18 @@ from openbrain_api.reply import Reply, problem
 from openbrain_api.route import Call, Nothing, Route
 
 NOBODY = Actor(key_id="", name="", workspace_id="", agent_id="", permissions=frozenset())
-SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-
-
-class Meters:
-    """What is measured of every request."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.requests = Counter(
-            "openbrain_api_requests", "Requests by route and status.", ("method", "route", "status"), registry=registry
-        )
-        self.seconds = Histogram(
-            "openbrain_api_request_seconds", "Time to answer.", ("method", "route"), buckets=SECONDS, registry=registry
-        )
 
 
 class Endpoint:
     """All methods of one path."""
 
-    def __init__(self, path: str, routes: Sequence[Route], api: Api, meters: Meters) -> None:
+    def __init__(self, path: str, routes: Sequence[Route], api: Api) -> None:
         self._path = path
         self._routes: Mapping[str, Route] = {route.method: route for route in routes}
         self._allowed = ", ".join(sorted(self._routes))
         self._api = api
-        self._meters = meters
-        self._seconds = {method: meters.seconds.labels(method, path) for method in self._routes}
+        self._seconds = {method: telemetry.API_SECONDS.labels(method, path) for method in self._routes}
+        self._names = {method: f"{method} {path}" for method in self._routes}
         self._counts: dict[tuple[str, int], Any] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,8 +36,10 @@ class Endpoint:
         if route is None:
             await write(problem(wrong_method(self._allowed)), send)
             return
+        headers: reading.Headers = dict(scope["headers"])
         try:
-            reply = await self._reply(route, scope, receive)
+            with telemetry.request_span(self._names[method], reading.traceparent(headers)):
+                reply = await self._reply(route, scope, headers, receive)
         except reading.Gone:
             return
         except Exception as error:  # noqa: BLE001 - every failure gets its answer
@@ -59,8 +48,7 @@ class Endpoint:
         self._seconds[method].observe(time.perf_counter() - started)
         self._count(method, reply.status)
 
-    async def _reply(self, route: Route, scope: Scope, receive: Receive) -> Reply:
-        headers: reading.Headers = dict(scope["headers"])
+    async def _reply(self, route: Route, scope: Scope, headers: reading.Headers, receive: Receive) -> Reply:
         actor = NOBODY
         if route.permission is not None:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
@@ -81,7 +69,7 @@ class Endpoint:
     def _count(self, method: str, status: int) -> None:
         counter = self._counts.get((method, status))
         if counter is None:
-            counter = self._counts[method, status] = self._meters.requests.labels(method, self._path, str(status))
+            counter = self._counts[method, status] = telemetry.API_REQUESTS.labels(method, self._path, str(status))
         counter.inc()
 
 

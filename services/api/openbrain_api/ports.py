@@ -1,9 +1,6 @@
 """What handlers may reach: handed in whole by the builder, nothing is global."""
 
-from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-
-from prometheus_client import CollectorRegistry
 
 from openbrain.auth import Keyring
 from openbrain.ports.clock import Clock
@@ -14,9 +11,6 @@ from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
 from openbrain_api.committing import Committer
 from openbrain_api.recall.engine import Recaller
-
-OtherParts = Callable[[], Awaitable[Mapping[str, bool]]]
-"""Whether parts that the API does not hold itself (streams, other rooms) are well, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +26,5 @@ class Api:
     recaller: Recaller
     chains: Chains
     checks: Checks
-    registry: CollectorRegistry
     document: bytes
     """The OpenAPI document."""

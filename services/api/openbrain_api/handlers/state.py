@@ -1,35 +1,45 @@
-"""How the process is. Open to everyone, so they tell little."""
+"""How the process is. Open to everyone: they name parts, never what is in them."""
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 import openbrain
+from openbrain import telemetry
+from openbrain_api.checks import OWN
 from openbrain_api.reply import Reply, plain
 from openbrain_api.route import Call, Nothing
 
 
 async def health(call: Call[Nothing, Nothing]) -> Reply:
-    """Well, degraded (recall lacks an index) or down (the truth does not answer)."""
-    parts = await call.api.checks.parts()
-    status = "down" if not parts["truth"] else "ok" if all(parts.values()) else "degraded"
-    named = {name: "ok" if well else "down" for name, well in parts.items()}
-    fields = {"status": status, "version": openbrain.__version__, "parts": named}
+    """Well, degraded (something answers not) or down (the truth does not)."""
+    checks = call.api.checks
+    failing = await checks.failing()
+    own = failing.get(OWN, {})
+    parts = {part: "down" if part in own else "ok" for part in checks.parts}
+    parts |= {room.group: "down" if room.group in failing else "ok" for room in checks.rooms}
+    status = "down" if "truth" in own else "degraded" if failing else "ok"
+    fields = {"status": status, "version": openbrain.__version__, "parts": parts}
     return plain(fields, status=503 if status == "down" else 200)
 
 
-async def live(_call: Call[Nothing, Nothing]) -> Reply:
-    """The loop turns."""
-    return plain({"status": "ok"})
+async def live(call: Call[Nothing, Nothing]) -> Reply:
+    """Every loop of this process turns."""
+    stuck = call.api.checks.stuck()
+    return plain({"live": not stuck, "stuck": stuck}, status=503 if stuck else 200)
 
 
 async def ready(call: Call[Nothing, Nothing]) -> Reply:
-    """Requests can be served: the truth answers."""
-    parts = await call.api.checks.parts()
-    return plain({"status": "ok" if parts["truth"] else "down"}, status=200 if parts["truth"] else 503)
+    """Everything that this process needs answers. Without an index the API still serves, and stays ready."""
+    failing = dict(await call.api.checks.failing())
+    own = {part: why for part, why in failing.pop(OWN, {}).items() if part == "truth"}
+    if own:
+        failing[OWN] = own
+    return plain({"ready": not failing, "failing": failing}, status=503 if failing else 200)
 
 
 async def metrics(call: Call[Nothing, Nothing]) -> Reply:
     """Prometheus."""
-    return Reply(200, generate_latest(call.api.registry), CONTENT_TYPE_LATEST)
+    await call.api.checks.measure()
+    return Reply(200, generate_latest(telemetry.REGISTRY), CONTENT_TYPE_LATEST)
 
 
 async def document(call: Call[Nothing, Nothing]) -> Reply:

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from openbrain import telemetry
 from openbrain.auth import Actor
 from openbrain.errors import OpenBrainError
 from openbrain.memory import Memory
@@ -88,7 +89,7 @@ def _key(call: Call[Any, Any]) -> str:
 
 
 def _origin(call: Call[Any, Any], actor: Actor) -> Origin:
-    return Origin(actor=actor.label, traceparent=reading.traceparent(call.headers))
+    return Origin(actor=actor.label, traceparent=telemetry.traceparent() or reading.traceparent(call.headers))
 
 
 def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:

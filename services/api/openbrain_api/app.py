@@ -1,0 +1,35 @@
+"""The API as a process: `uvicorn openbrain_api.app:app`. Embedded indexes belong to `openbrain up`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from starlette.applications import Starlette
+
+from openbrain import logs, settings
+from openbrain.parts import Parts
+from openbrain.streams.health import Watched
+from openbrain_api.build import build_api
+
+
+def api(parts: Parts, rooms: Sequence[Watched] = ()) -> Starlette:
+    """The API on the parts of a process, beside the rooms that run in it."""
+    return build_api(
+        truth=parts.truth,
+        text=parts.text,
+        vectors=parts.vectors,
+        embedder=parts.embedder,
+        clock=parts.clock,
+        gate=parts.gate,
+        wake=parts.wake,
+        settings=parts.settings,
+        rooms=rooms,
+        close=None if parts.shared else parts.close,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(name)
+    loaded = settings.load()
+    logs.configure(loaded.logs)
+    return api(Parts(loaded))

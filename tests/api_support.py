@@ -1,0 +1,181 @@
+"""A whole OpenBrain in the test's process: the API on a real database, real embedded indexes and the real small model.
+
+What the rooms do between a write and its being indexed is done by `Brain.settle`, with the rooms' own handlers.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from openbrain import events, generations
+from openbrain.adapters.local_wake import LocalWake
+from openbrain.adapters.minilm import MiniLM
+from openbrain.adapters.open_gate import OpenGate
+from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.tables import metadata
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.auth import Permission, hash_secret, issue
+from openbrain.events import CloudEvent, EventData
+from openbrain.ids import uuid7
+from openbrain.ports.embedder import Embedder
+from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.truth import Generation, Workspace
+from openbrain.settings import Settings
+from openbrain_api.build import build_api
+from openbrain_embedder.handlers import embed_stored
+from openbrain_indexer.handlers import project_text, project_vector
+from tests.truth_support import FakeClock
+
+MODELS: Mapping[str, type[EventData]] = {
+    "memory.stored": events.MemoryStored,
+    "memory.embedded": events.MemoryEmbedded,
+    "memory.superseded": events.MemorySuperseded,
+}
+_MODEL: list[MiniLM] = []
+
+
+def small_model() -> MiniLM:
+    """One for the run: it takes longer to load than most tests to run."""
+    if not _MODEL:
+        _MODEL.append(MiniLM(threads=1))
+    return _MODEL[0]
+
+
+@dataclass
+class Brain:
+    """The parts, and the app on them."""
+
+    truth: SqlTruth
+    text: TextIndex
+    vectors: VectorIndex
+    embedder: Embedder
+    clock: FakeClock
+    settings: Settings
+    wake: LocalWake = field(default_factory=LocalWake)
+    text_generation: Generation | None = None
+    vector_generation: Generation | None = None
+
+    def app(self, **other: Any) -> Starlette:
+        """The API; `other` replaces a port."""
+        ports = {
+            "truth": self.truth,
+            "text": self.text,
+            "vectors": self.vectors,
+            "embedder": self.embedder,
+            "clock": self.clock,
+            "gate": OpenGate(),
+            "wake": self.wake,
+            "settings": self.settings,
+        }
+        return build_api(**(ports | other))
+
+    async def workspace(self, name: str = "w1") -> None:
+        if name not in {known.id for known in await self.truth.workspaces()}:
+            await self.truth.create_workspace(Workspace(id=name, name=name, created_at=self.clock.now()))
+
+    async def key(self, workspace: str = "w1", agent: str = "ada", **limits: Any) -> str:
+        """A new key's secret; everything allowed but what `limits` say."""
+        await self.workspace(workspace)
+        given: dict[str, Any] = {"permissions": frozenset(Permission) - {Permission.ADMIN}, "name": f"{agent} of test"}
+        key, secret = issue(workspace_id=workspace, agent_id=agent, now=self.clock.now(), **(given | limits))
+        await self.truth.create_key(key, hash_secret(secret))
+        return secret
+
+    async def settle(self) -> None:
+        """Do what the rooms do, until nothing is left to do."""
+        identity = await self.embedder.identity()
+        text = await generations.text_generation(self.truth, self.text, "t-1")
+        vector = await generations.vector_generation(self.truth, self.vectors, identity, "v")
+        while entries := await self.truth.take(500):
+            found = [(entry.stream, _decoded(entry.stream, entry.body)) for entry in entries]
+            stored = [event for stream, event in found if stream == "memory.stored"]
+            if stored:
+                await embed_stored(stored, truth=self.truth, embedder=self.embedder, clock=self.clock, batch=32)
+            ids = list(dict.fromkeys(event.data.memory_id for _, event in found))
+            await project_text(ids, truth=self.truth, index=self.text, generation=text, clock=self.clock)
+            await project_vector(ids, truth=self.truth, index=self.vectors, generation=vector, clock=self.clock)
+            await self.truth.delete([entry.id for entry in entries])
+
+    @asynccontextmanager
+    async def rooms(self) -> AsyncIterator[None]:
+        """The rooms at work while the block runs."""
+
+        async def work() -> None:
+            while True:
+                await self.settle()
+                await self.wake.wait(0.05)
+
+        task = asyncio.create_task(work())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def _decoded(stream: str, body: bytes) -> CloudEvent[Any]:
+    return events.decode(CloudEvent[MODELS[stream]], body, events.event_type(stream))  # type: ignore[misc]
+
+
+@asynccontextmanager
+async def open_brain(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[Brain]:
+    """A brain of its own in `folder`."""
+    from openbrain.adapters.tantivy_text import TantivyText
+
+    database = Database.open(database_url, pool=8, lock_wait_s=10)
+    clock = FakeClock()
+    text = TantivyText(folder / "text", commit_ms=5)
+    vectors = QdrantEdgeVectors(folder / "vectors")
+    try:
+        await database.write(metadata.create_all)
+        truth = SqlTruth(database, clock)
+        chosen = Settings(_env_file=None, data_dir=folder, truth={"url": database_url}, **settings)  # type: ignore[call-arg]
+        yield Brain(truth, text, vectors, small_model(), clock, chosen)
+    finally:
+        await text.close()
+        await vectors.close()
+        await database.close()
+
+
+@pytest.fixture
+def brain_database_url(tmp_path: Path) -> str:
+    """SQLite; a module that wants both databases overrides it."""
+    return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
+
+
+@pytest.fixture
+async def brain(brain_database_url: str, tmp_path: Path) -> AsyncIterator[Brain]:
+    async with open_brain(brain_database_url, tmp_path) as opened:
+        yield opened
+
+
+def http(app: Starlette, key: str = "", **headers: str) -> httpx.AsyncClient:
+    """Raw HTTP to the app in process."""
+    own = {"authorization": f"Bearer {key}"} if key else {}
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://brain", headers={**own, **headers})
+
+
+def offer(content: str = "the sky is blue", **changes: Any) -> dict[str, Any]:
+    return {"content": content, "type": "fact", **changes}
+
+
+async def remembered(client: httpx.AsyncClient, *contents: str, **changes: Any) -> Sequence[str]:
+    """Ids of new memories."""
+    ids = []
+    for content in contents:
+        response = await client.post("/v1/brain/remember", json=offer(content, **changes))
+        assert response.status_code == 201, response.text
+        ids.append(response.json()["id"])
+    return ids
+
+
+def unknown_id() -> str:
+    return uuid7(0)
