@@ -10,6 +10,7 @@ from aiohttp import web
 
 from openbrain.adapters.qdrant_vectors import QdrantVectors
 from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.ports.index import Tombstone, VectorEntry
 from tests.index_support import EVERYTHING, direction, memory, new_id, tombstone, vector_entry
 from tests.servers.places import free_port
 
