@@ -65,7 +65,7 @@ class Brain:
 
     def app(self, **other: Any) -> Starlette:
         """The API; `other` replaces a port."""
-        ports = {
+        ports: dict[str, Any] = {
             "truth": self.truth,
             "text": self.text,
             "vectors": self.vectors,
@@ -122,7 +122,8 @@ class Brain:
 
 
 def _decoded(stream: str, body: bytes) -> CloudEvent[Any]:
-    return events.decode(CloudEvent[MODELS[stream]], body, events.event_type(stream))  # type: ignore[misc]
+    model: Any = CloudEvent[MODELS[stream]]  # type: ignore[valid-type]
+    return events.decode(model, body, events.event_type(stream))
 
 
 @asynccontextmanager
@@ -137,7 +138,7 @@ async def open_brain(database_url: str, folder: Path, **settings: Any) -> AsyncI
     try:
         await database.write(metadata.create_all)
         truth = SqlTruth(database, clock)
-        chosen = Settings(_env_file=None, data_dir=folder, truth={"url": database_url}, **settings)  # type: ignore[call-arg]
+        chosen = Settings(_env_file=None, data_dir=folder, truth={"url": database_url}, **settings)
         yield Brain(truth, text, vectors, small_model(), clock, chosen)
     finally:
         await text.close()

@@ -1,0 +1,132 @@
+"""Laws of order."""
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openbrain.memory import DAY, HALF_LIFE_DAYS, MemoryType, Scope, effective_confidence
+from openbrain.visibility import Criteria
+from openbrain_api.recall.boost import boosted
+from openbrain_api.recall.order import Found, bucket, ordered
+from openbrain_api.recall.question import Question
+from tests.truth_support import START, memory, viewer
+
+NOW = START + 400 * DAY
+WIDTH = 0.02
+
+
+def found(score: float, name: str = "", **changes: Any) -> Found:
+    return Found(memory(name, id=name or "x", **changes), score)
+
+
+def names(*candidates: Found) -> list[str]:
+    return [each.memory.id for each in ordered(candidates, now=NOW, width=WIDTH, half_life_days=HALF_LIFE_DAYS)]
+
+
+candidates = st.lists(
+    st.builds(
+        lambda number, score, scope, kind, confidence, age: Found(
+            memory(
+                id=f"{number:03}",
+                memory_scope=scope,
+                type=kind,
+                confidence=confidence,
+                confirmed_at=NOW - age,
+                created_at=NOW - age,
+            ),
+            score,
+        ),
+        number=st.integers(0, 999),
+        score=st.floats(0, 1.5),
+        scope=st.sampled_from(Scope),
+        kind=st.sampled_from(MemoryType),
+        confidence=st.floats(0, 1),
+        age=st.integers(0, 1000 * DAY),
+    ),
+    max_size=20,
+    unique_by=lambda each: each.memory.id,
+)
+
+
+def test_relevance_counts_first() -> None:
+    assert names(found(0.5, "low", memory_scope=Scope.AGENT), found(0.9, "high", memory_scope=Scope.SESSION)) == [
+        "high",
+        "low",
+    ]
+
+
+def test_within_a_bucket_the_scope_decides() -> None:
+    tied = [found(0.9 - place / 1000, scope.value, memory_scope=scope) for place, scope in enumerate(reversed(Scope))]
+
+    assert names(*tied) == ["agent", "project", "shared", "session"]
+
+
+def test_then_what_is_still_sure_then_what_is_new() -> None:
+    faded = found(0.9, "faded", type=MemoryType.OBSERVATION)
+    lasting = found(0.9, "lasting", type=MemoryType.CONVENTION, confidence=0.5)
+    newer = found(0.9, "newer", type=MemoryType.CONVENTION, confidence=0.5, created_at=START + 1)
+
+    assert names(faded, lasting, newer) == ["newer", "lasting", "faded"]
+
+
+def test_buckets_are_measured_from_the_top() -> None:
+    assert [bucket(0.95, score, WIDTH) for score in (0.95, 0.931, 0.93, 0.911, 0.91)] == [0, 0, 1, 1, 2]
+
+
+@given(candidates)
+def test_no_better_bucket_comes_later_and_ties_follow_the_rules(some: list[Found]) -> None:
+    best = ordered(some, now=NOW, width=WIDTH, half_life_days=HALF_LIFE_DAYS)
+    top = max((each.score for each in some), default=0)
+    scopes = list(Scope)
+
+    for earlier, later in itertools.pairwise(best):
+        one, other = bucket(top, earlier.score, WIDTH), bucket(top, later.score, WIDTH)
+        assert one <= other
+        if one == other:
+            first, second = scopes.index(earlier.memory.memory_scope), scopes.index(later.memory.memory_scope)
+            assert first <= second
+            if first == second:
+                sure = [effective_confidence(each.memory, NOW, HALF_LIFE_DAYS) for each in (earlier, later)]
+                assert sure[0] >= sure[1]
+                if sure[0] == sure[1]:
+                    assert earlier.memory.created_at >= later.memory.created_at
+
+
+@given(candidates, st.randoms(use_true_random=False))
+def test_the_order_of_candidates_makes_no_difference(some: list[Found], shuffled: random.Random) -> None:
+    other = list(some)
+    shuffled.shuffle(other)
+
+    assert names(*other) == names(*some)
+    assert sorted(names(*some)) == sorted(each.memory.id for each in some)
+
+
+def question(**changes: Any) -> Question:
+    return Question(query="q", top_k=5, viewer=viewer(), criteria=Criteria(), **changes)
+
+
+def test_a_number_lifts_by_the_share_of_keywords_present() -> None:
+    about = memory("Deploy with Podman", tags=("ops",), project="web")
+
+    assert boosted(0.5, about, question(keywords=("podman", "docker"), boost=0.4)) == pytest.approx(0.7)
+    assert boosted(0.5, about, question(keywords=("PODMAN", "ops", "web"), boost=0.3)) == pytest.approx(0.8)
+    assert boosted(0.5, about, question(keywords=("docker",))) == 0.5
+
+
+def test_a_list_lifts_by_half_once_one_word_is_there() -> None:
+    about = memory("Deploy with Podman", org="acme", source="import")
+
+    for word in ("podman", "ACME", "import", "fact"):
+        assert boosted(0.5, about, question(boost_words=("docker", word))) == 0.75
+    assert boosted(0.5, about, question(boost_words=("docker",))) == 0.5
+
+
+@given(st.floats(0, 1), st.lists(st.text(min_size=1, max_size=3), max_size=4), st.floats(0, 10))
+def test_a_keyword_never_lowers(score: float, words: list[str], boost: float) -> None:
+    asked = question(keywords=tuple(words), boost=boost, boost_words=tuple(words))
+
+    assert boosted(score, memory("abc def"), asked) >= score
