@@ -1,0 +1,98 @@
+"""A set of servers for one test, and what an operator's environment says about them."""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from openbrain.adapters.clock import SystemClock
+from openbrain.adapters.sql.schema_commands import upgrade
+from openbrain.adapters.sql.truth import SqlTruth, open_truth
+from openbrain.auth import Permission, hash_secret, issue
+from openbrain.events import FIELD, encode
+from openbrain.memory import MemoryType
+from openbrain.ports.truth import Workspace
+from openbrain.settings import Truth
+from openbrain.streams.table import SUBMITTED
+from openbrain.submission import MemorySubmitted
+from tests.integration.rooms import Rooms, rooms
+from tests.servers.process import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What a test runs on: the settings of every process, the truth and the streams to look at."""
+
+    environment: Mapping[str, str]
+    truth: SqlTruth
+    redis: Redis
+    prefix: str
+    key: str
+
+    async def submit(self, number: int, content: str, **more: Any) -> None:
+        """One XADD."""
+        offered = MemorySubmitted(**{"type": MemoryType.FACT, "workspace_id": "default", "content": content, **more})
+        body = encode(SUBMITTED.name, offered, event_id=f"s-{number}", at=0)
+        await self.redis.xadd(self.prefix + SUBMITTED.name, {FIELD: body})
+
+    def http(self, url: str) -> httpx.AsyncClient:
+        return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {self.key}"}, timeout=30)
+
+
+def environment(name: str, *, redis: Server, mariadb_url: str, elasticsearch: Server, ollama: Server) -> dict[str, str]:
+    """As an operator sets it; times scaled down."""
+    return {
+        "OPENBRAIN_STREAMS__URL": redis.url,
+        "OPENBRAIN_STREAMS__PREFIX": f"{name}.",
+        "OPENBRAIN_STREAMS__LEASE_S": "4",
+        "OPENBRAIN_STREAMS__REAP_S": "0.3",
+        "OPENBRAIN_STREAMS__POLL_S": "0.5",
+        "OPENBRAIN_STREAMS__BATCH": "16",
+        "OPENBRAIN_STREAMS__BREAKER_S": "0.2",
+        "OPENBRAIN_STREAMS__BREAKER_MAX_S": "1",
+        "OPENBRAIN_TRUTH__URL": mariadb_url,
+        "OPENBRAIN_TEXT__URL": elasticsearch.url,
+        "OPENBRAIN_TEXT__REFRESH_MS": "100",
+        "OPENBRAIN_VECTORS__URL": f"elasticsearch+{elasticsearch.url}",
+        "OPENBRAIN_EMBEDDING__URL": ollama.url,
+        "OPENBRAIN_EMBEDDING__MODEL": "all-minilm",
+        "OPENBRAIN_HOUSEKEEPING__LEASE_S": "2",
+    }
+
+
+async def prepared(values: Mapping[str, str], name: str, folder: Path) -> Servers:
+    """Schema, workspace and key."""
+    upgrade(values["OPENBRAIN_TRUTH__URL"])
+    clock = SystemClock()
+    truth = open_truth(Truth(url=values["OPENBRAIN_TRUTH__URL"]), folder, clock)
+    await truth.create_workspace(Workspace(id="default", name="default", created_at=clock.now()))
+    key, secret = issue(workspace_id="default", name="test", permissions=frozenset(Permission), now=clock.now())
+    await truth.create_key(key, hash_secret(secret))
+    return Servers(values, truth, Redis.from_url(values["OPENBRAIN_STREAMS__URL"]), f"{name}.", secret)
+
+
+@pytest.fixture
+async def servers(
+    tmp_path: Path, redis_server: Server, mariadb_url: str, elasticsearch_server: Server, ollama_server: Server
+) -> AsyncIterator[Servers]:
+    """The run's shared servers, with names of this test's own."""
+    name = f"t{uuid.uuid4().hex[:10]}"
+    values = environment(
+        name, redis=redis_server, mariadb_url=mariadb_url, elasticsearch=elasticsearch_server, ollama=ollama_server
+    )
+    made = await prepared(values, name, tmp_path)
+    yield made
+    await made.truth.close()
+    await made.redis.aclose()
+
+
+@pytest.fixture
+def started(servers: Servers, tmp_path: Path) -> Iterator[Rooms]:
+    """Starts rooms on those servers."""
+    with rooms(servers.environment, tmp_path) as made:
+        yield made
