@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters import qdrant_edge_vectors
-from openbrain.adapters.qdrant_edge_shard import FLUSH_POINTS
 from openbrain.adapters.qdrant_edge_vectors import SLICE, QdrantEdgeVectors
 from openbrain.errors import SetupError
 from openbrain.visibility import AllOf, AtLeast, Equals
@@ -21,10 +20,12 @@ EAST = direction(1, 0, 0, 0)
 WRITER = """
 import asyncio, sys
 from pathlib import Path
+from openbrain.adapters import qdrant_edge_shard
 from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
 from tests.index_support import direction, memory, tombstone, vector_entry
 
 async def main() -> None:
+    qdrant_edge_shard.FLUSH_POINTS = 200
     index = QdrantEdgeVectors(Path(sys.argv[1]))
     await index.prepare("first", 4)
     number = 0
@@ -43,7 +44,7 @@ asyncio.run(main())
 async def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
     """Killed twice, before and after the log was worked off, with a write under way each time."""
     acknowledged: list[list[str]] = []
-    for enough in (20, FLUSH_POINTS):
+    for enough in (20, 300):
         writer = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
         assert writer.stdout is not None
         acknowledged += [writer.stdout.readline().split() for _ in range(enough)]

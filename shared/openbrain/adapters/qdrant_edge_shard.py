@@ -37,8 +37,9 @@ from openbrain.visibility import NEVER
 
 BUILDER = "qdrant-edge-1"
 VECTOR = "v"
-FLUSH_POINTS = 1024
-"""Written points after which the log is worked off: bounds what a start after a crash reads again (0.1 s)."""
+FLUSH_POINTS = 20_000
+"""Written points after which the log is worked off. That stops everything for some 0.2 s (more on a busy disk), and is
+needed only to bound what a start after a crash reads again: 2 s, 40 MB. A killed process loses nothing either way."""
 _NO_GRAPH = 10**9
 """Kilobytes of vectors before a graph is built: never, every search is exact."""
 _PASSAGE = 5
