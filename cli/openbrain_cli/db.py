@@ -1,0 +1,65 @@
+"""db: upgrade, check."""
+
+from typing import Annotated
+
+import typer
+
+from openbrain_cli import exit_codes
+from openbrain_cli.lazily import command, new_app
+from openbrain_cli.options import AsJson, Data
+from openbrain_cli.output import as_json
+from openbrain_cli.profile import profile
+
+app = new_app(
+    no_args_is_help=True, help="The database's schema. The database is OPENBRAIN_TRUTH__URL, else the data folder's."
+)
+
+Patience = Annotated[int, typer.Option("--wait", min=0, help="Seconds to wait until the database answers.")]
+
+
+@app.command()
+@command("openbrain db upgrade --wait 60")
+def upgrade(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
+    """Bring the schema up to date. Several at once are safe: one works, the others wait."""
+    from openbrain.adapters.sql import schema_commands
+
+    url = _url(data)
+    if wait:
+        schema_commands.wait(url, wait)
+    before = schema_commands.current(url)
+    schema_commands.upgrade(url)
+    after = schema_commands.current(url)
+    if json:
+        as_json({"before": before, "after": after})
+    else:
+        print(f"up to date at {after}" if before == after else f"upgraded from {before or 'nothing'} to {after}")
+
+
+@app.command()
+@command("openbrain db check --wait 60 && openbrain run ingest")
+def check(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
+    """Look for what is wrong with the database and its schema; exit code 1 where something is."""
+    from openbrain.adapters.sql import schema_commands
+
+    url = _url(data)
+    if wait:
+        schema_commands.wait(url, wait)
+    problems = schema_commands.check(url)
+    if json:
+        as_json({"revision": schema_commands.current(url), "problems": list(problems)})
+    else:
+        print("\n".join(problems) if problems else f"well, at revision {schema_commands.current(url)}")
+    if problems:
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+def _url(data: Data) -> str:
+    from openbrain.adapters.sql.truth import EMBEDDED, FILE, truth_url
+    from openbrain.errors import NotFound
+
+    settings = profile(data=data).settings()
+    if settings.truth.url == EMBEDDED and not (settings.data_dir / FILE).exists():
+        raise NotFound(
+            f"there is no database in {settings.data_dir} yet: `openbrain up` makes it, or set OPENBRAIN_TRUTH__URL"
+        )
+    return truth_url(settings.truth.url, settings.data_dir)

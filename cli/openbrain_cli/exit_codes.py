@@ -1,0 +1,49 @@
+"""What a script can tell from the exit code. The page docs/reference/exit-codes.md says the same; a test compares."""
+
+from openbrain.errors import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    OpenBrainError,
+    SetupError,
+    TryLater,
+    Unauthorised,
+)
+
+OK = 0
+REFUSED = 1
+USAGE = 2
+UNREACHABLE = 3
+NOT_FOUND = 4
+NOT_ALLOWED = 5
+SETUP = 6
+INTERNAL = 70
+INTERRUPTED = 130
+
+MEANING = {
+    OK: "Done. For `doctor`: nothing is red.",
+    REFUSED: "Refused or failed: an input that a limit forbids, a conflict, a red line of `doctor`, a refused section.",
+    USAGE: "Wrong use: an unknown command or option, a missing argument.",
+    UNREACHABLE: "The server, or something that it needs, can't be reached or is busy: try again later.",
+    NOT_FOUND: "There is no such memory, key or workspace, or none that this key may see.",
+    NOT_ALLOWED: "No key, one that does not open anything, or one that is not for this.",
+    SETUP: "The settings can't work: the message says what to change.",
+    INTERNAL: "An error in OpenBrain itself: set OPENBRAIN_DEBUG=1 to see where.",
+    INTERRUPTED: "Stopped with Ctrl-C.",
+}
+
+_BY_ERROR: tuple[tuple[type[OpenBrainError], int], ...] = (
+    (TryLater, UNREACHABLE),
+    (NotFound, NOT_FOUND),
+    (Unauthorised, NOT_ALLOWED),
+    (Forbidden, NOT_ALLOWED),
+    (SetupError, SETUP),
+    (Invalid, REFUSED),
+    (Conflict, REFUSED),
+)
+
+
+def of(error: OpenBrainError) -> int:
+    """The code of an error."""
+    return next((code for kind, code in _BY_ERROR if isinstance(error, kind)), REFUSED)

@@ -1,0 +1,96 @@
+"""recall, list and show."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain_cli.lazily import command
+from openbrain_cli.options import AsJson, Narrowed, Session, Speaking
+from openbrain_cli.output import as_json, say
+from openbrain_cli.remembering import MemoryId
+
+if TYPE_CHECKING:
+    from openbrain.answers import MemoryAnswer
+    from openbrain.client import OpenBrain
+
+_PAGE = 100
+
+Top = Annotated[int, typer.Option("--top-k", "-k", min=1, max=100, help="How many at most.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")]
+Keywords = Annotated[list[str] | None, typer.Option("--keyword", help="Counts extra where it occurs; repeatable.")]
+History = Annotated[bool, typer.Option("--history", help="Also what happened to it, and its chain.")]
+
+
+@command(
+    'openbrain recall "why did customers see foreign answers?"',
+    'openbrain recall "deploy steps" --project shop --type procedure -k 3 --json',
+)
+def recall(
+    query: Annotated[str, typer.Argument(help="A question, or a few words.")],
+    *,
+    to: Speaking,
+    narrowed: Narrowed,
+    top_k: Top = 10,
+    keyword: Keywords = None,
+    json: AsJson = False,
+) -> None:
+    """Find what bears on a question, best first."""
+    filters = narrowed.filters(to.profile)
+    found = to.ask(lambda brain: brain.recall(query, top_k=top_k, keywords=keyword or (), **filters))
+    if found.degraded:
+        say(f"note: {' and '.join(found.degraded)} did not answer; some of what is there may be missing")
+    if json:
+        as_json(found)
+    else:
+        _print(found.memories, "nothing found: ask in other words, or see what is there: openbrain list", scored=True)
+
+
+@command("openbrain list", "openbrain list --project shop --type decision -n 50", "openbrain list --json | jq .count")
+def list_memories(to: Speaking, narrowed: Narrowed, limit: Limit = 20, json: AsJson = False) -> None:
+    """List the newest memories."""
+    filters = narrowed.filters(to.profile)
+    memories = to.ask(lambda brain: _pages(brain, limit, filters))
+    if json:
+        as_json({"memories": [each.model_dump(mode="json") for each in memories], "count": len(memories)})
+    else:
+        _print(memories, "there are no memories here yet: openbrain remember ..., or openbrain import")
+
+
+async def _pages(brain: "OpenBrain", limit: int, filters: dict[str, Any]) -> "list[MemoryAnswer]":
+    found: list[MemoryAnswer] = []
+    cursor: str | None = None
+    while len(found) < limit:
+        page = await brain.memories(limit=min(_PAGE, limit - len(found)), cursor=cursor, **filters)
+        found += page.memories
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found
+
+
+def _print(memories: "Sequence[MemoryAnswer]", otherwise: str, *, scored: bool = False) -> None:
+    from openbrain_cli import rendering
+
+    if memories:
+        rendering.listed(memories, scored=scored)
+    else:
+        say(otherwise)
+
+
+@command("openbrain show 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --history")
+def show(
+    memory_id: MemoryId, to: Speaking, history: History = False, session: Session = "", json: AsJson = False
+) -> None:
+    """Show one memory whole, dead or alive."""
+    from openbrain_cli import rendering
+
+    found = to.ask(lambda brain: brain.memory(memory_id, history=history, session_id=session))
+    if json:
+        as_json(found)
+        return
+    rendering.detail(found)
+    if found.history:
+        rendering.history(found.history)
+    if found.lineage:
+        rendering.lineage(found.lineage)

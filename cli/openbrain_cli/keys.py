@@ -1,0 +1,125 @@
+"""keys: create, list, revoke."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
+
+import typer
+
+from openbrain.errors import SetupError
+from openbrain_cli.lazily import command, new_app
+from openbrain_cli.options import AsJson, Connection, Workspace, given
+from openbrain_cli.output import as_json, one_line, say, show, table
+
+if TYPE_CHECKING:
+    from openbrain.answers import KeyAnswer
+
+app = new_app(no_args_is_help=True, help="Keys open a workspace, for one agent, with some permissions.")
+
+Permissions = Annotated[list[str], typer.Option("--permission", help="brain.read, brain.write, admin ...; repeatable.")]
+KeyAgent = Annotated[str | None, typer.Option("--agent", help="The agent whose key it is.")]
+Orgs = Annotated[list[str] | None, typer.Option("--org", help="Only this org; repeatable. Else every org.")]
+ActAs = Annotated[list[str] | None, typer.Option("--act-as", help="May also speak for this agent; * for any.")]
+Hours = Annotated[int | None, typer.Option("--expires-in", min=1, help="Hours until it ends.")]
+Write = Annotated[Path | None, typer.Option("--write", help="Put the secret into this new file instead (mode 0600).")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What a new key may do."""
+
+    permission: Permissions = field(default_factory=lambda: ["brain.read", "brain.write"])
+    agent_id: KeyAgent = None
+    org: Orgs = None
+    act_as: ActAs = None
+    expires_in: Hours = None
+
+
+@app.command()
+@command(
+    "openbrain keys create ci --agent ci-bot",
+    "openbrain keys create reader --permission brain.read --org acme --write ~/.config/openbrain/key",
+)
+def create(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    *,
+    grant: Grant,
+    to: Connection,
+    workspace: Workspace = "",
+    write: Write = None,
+    json: AsJson = False,
+) -> None:
+    """Make a key. Its secret is printed once and kept nowhere."""
+    wanted = given(name=name, permissions=grant.permission, agent_id=grant.agent_id, orgs=grant.org)
+    wanted |= given(act_as=grant.act_as, expires_in=grant.expires_in, workspace_id=workspace)
+    with _SecretFile(write) as file:
+        made = to.ask(lambda brain: brain.create_key(**wanted), admin=bool(workspace))
+        file.keep(made.key)
+    if json:
+        as_json(made.model_dump(mode="json", exclude={"key"}) if write else made)
+        return
+    say(f"key {made.id} of {one_line(made.workspace_id)}: {', '.join(made.permissions)}; the secret is shown this once")
+    print(f"written to {write}" if write else made.key)
+
+
+class _SecretFile:
+    """A new file for a secret, made before the key is, so that no secret is lost for want of a place."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path.expanduser() if path else None
+        self._kept = False
+
+    def __enter__(self) -> Self:
+        if self._path is not None:
+            try:
+                os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            except OSError as error:
+                raise SetupError(f"{self._path} can't be made ({error.strerror}): choose another --write") from None
+        return self
+
+    def keep(self, secret: str) -> None:
+        if self._path is not None:
+            self._path.write_text(f"{secret}\n", encoding="utf-8")
+        self._kept = True
+
+    def __exit__(self, *_: object) -> None:
+        if self._path is not None and not self._kept:
+            self._path.unlink()
+
+
+@app.command("list")
+@command("openbrain keys list", "openbrain keys list --workspace acme --json")
+def list_keys(to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
+    """List the workspace's keys, without their secrets."""
+    found = to.ask(lambda brain: brain.keys(workspace_id=workspace), admin=bool(workspace))
+    if json:
+        as_json(found)
+    elif found.keys:
+        show(table("id", "created", "state", "agent", "name", "permissions", rows=_rows(found.keys)))
+    else:
+        say("there are no keys here")
+
+
+def _rows(keys: "Iterable[KeyAnswer]") -> "Iterable[tuple[str, ...]]":
+    from openbrain_cli.rendering import day
+
+    for key in keys:
+        state = "revoked" if key.revoked_at else f"until {day(key.expires_at)}" if key.expires_at else "valid"
+        orgs = "" if key.orgs is None else f" in {', '.join(key.orgs)}"
+        may = f"{', '.join(key.permissions)}{orgs}"
+        yield key.id, day(key.created_at), state, one_line(key.agent_id or ""), one_line(key.name), one_line(may)
+
+
+@app.command()
+@command("openbrain keys revoke 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
+def revoke(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")],
+    to: Connection,
+    workspace: Workspace = "",
+    json: AsJson = False,
+) -> None:
+    """End a key: within seconds it opens nothing."""
+    ended = to.ask(lambda brain: brain.revoke_key(key_id, workspace_id=workspace), admin=bool(workspace))
+    as_json(ended) if json else print(f"{ended.id}  revoked")

@@ -1,0 +1,96 @@
+"""Commands that are imported when they are called, so that help is there at once; and how they are declared."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from importlib import import_module
+from typing import Any, get_type_hints
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+Function = Callable[..., Any]
+
+
+class Later(TyperCommand):
+    """Stands for a command in the list of commands; called, it becomes the command itself."""
+
+    def __init__(self, name: str, target: str, about: str) -> None:
+        super().__init__(name, help=about)
+        self._target = target
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """The context of the command itself."""
+        return self.load().make_context(*arguments, **options)
+
+    def load(self) -> Any:
+        """The command: of a function, or of a typer app with commands of its own."""
+        module, _, name = self._target.partition(":")
+        found = getattr(import_module(module), name)
+        if not isinstance(found, typer.Typer):
+            alone = new_app()
+            alone.command(self.name)(found)
+            found = alone
+        return typer.main.get_command(found)
+
+
+def group_of(commands: Mapping[str, tuple[str, str]]) -> type[TyperGroup]:
+    """A group of these commands: name -> (module:function, what it does)."""
+
+    class Group(TyperGroup):
+        def __init__(self, **attributes: Any) -> None:
+            super().__init__(**attributes)
+            self.commands = {name: Later(name, target, about) for name, (target, about) in commands.items()}
+
+    return Group
+
+
+def new_app(**settings: Any) -> typer.Typer:
+    """An app as all of ours: plain help, no traceback art."""
+    return typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **settings,
+    )
+
+
+def command(*examples: str) -> Callable[[Function], Function]:
+    """Make a function fit to be a command: examples stand under its help, each on a line of its own, and a parameter
+    that is a dataclass becomes its fields, as options."""
+
+    def made(function: Function) -> Function:
+        own = inspect.signature(function, eval_str=True).parameters.values()
+        bundles: dict[str, Any] = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
+        ordered = sorted(own, key=lambda each: each.name in bundles)
+        options = [option for each in ordered for option in _options(each)]
+
+        def called(**given: Any) -> Any:
+            for name, bundle in bundles.items():
+                given[name] = bundle(**{option.name: given.pop(option.name) for option in fields(bundle)})
+            return function(**given)
+
+        shown = "\n".join(f"  {example}" for example in examples)
+        called.__name__ = function.__name__
+        called.__doc__ = f"{inspect.getdoc(function)}\n\n\b\nExamples:\n{shown}"
+        called.__annotations__ = {each.name: each.annotation for each in options}
+        vars(called)["__signature__"] = inspect.Signature(options)
+        return called
+
+    return made
+
+
+def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    if not is_dataclass(parameter.annotation):
+        return [parameter.replace(kind=kind)]
+    hints = get_type_hints(parameter.annotation, include_extras=True)
+    return [
+        inspect.Parameter(each.name, kind, default=_default(each), annotation=hints[each.name])
+        for each in fields(parameter.annotation)
+    ]
+
+
+def _default(option: Field[Any]) -> Any:
+    return option.default if option.default_factory is MISSING else option.default_factory()

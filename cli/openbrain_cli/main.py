@@ -1,0 +1,91 @@
+"""The command `openbrain`."""
+
+import os
+import sys
+import traceback
+from typing import Annotated, NoReturn
+
+import typer
+
+from openbrain.errors import OpenBrainError
+from openbrain_cli import exit_codes
+from openbrain_cli.lazily import group_of, new_app
+from openbrain_cli.profile import debugging
+
+COMMANDS = {
+    "up": ("openbrain_cli.up:up", "Start the whole pipeline on this machine."),
+    "run": ("openbrain_cli.run:run", "Start one room as a process, as in production."),
+    "doctor": ("openbrain_cli.doctor:doctor", "Prove the running system end to end."),
+    "remember": ("openbrain_cli.remembering:remember", "Store one memory."),
+    "recall": ("openbrain_cli.finding:recall", "Find what bears on a question, best first."),
+    "list": ("openbrain_cli.finding:list_memories", "List the newest memories."),
+    "show": ("openbrain_cli.finding:show", "Show one memory whole, dead or alive."),
+    "forget": ("openbrain_cli.remembering:forget", "End one memory; its history stays."),
+    "import": ("openbrain_cli.imports:import_files", "Import what agents left in files on this machine."),
+    "workspaces": ("openbrain_cli.workspaces:app", "Make and list workspaces."),
+    "keys": ("openbrain_cli.keys:app", "Make, list and revoke keys."),
+    "db": ("openbrain_cli.db:app", "Bring the database's schema up to date, or check it."),
+    "schema": ("openbrain_cli.schema:schema", "Print the JSON Schema of events and the AsyncAPI document."),
+    "publish": ("openbrain_cli.publish:publish", "Put validated events on a stream."),
+    "seed-memory": ("openbrain_cli.imports:seed_memory", "The original's name for importing memory folders."),
+    "version": ("openbrain_cli.version:version", "Print the version."),
+}
+
+app = new_app(
+    cls=group_of(COMMANDS),
+    no_args_is_help=True,
+    help="Shared memory for a fleet of AI agents.\n\n\b\nStart here:\n"
+    "  openbrain up                     everything on this machine; prints what to type next\n"
+    '  openbrain remember "..."         store what you learned\n'
+    '  openbrain recall "..."           find what anyone learned\n'
+    "  openbrain COMMAND --help         options and examples",
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        import openbrain
+
+        print(openbrain.__version__)
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")]
+
+
+@app.callback()
+def root(version: Version = False) -> None:
+    """Options that stand before a command."""
+
+
+def main() -> NoReturn:
+    """Run; every error is one clear line on stderr and an exit code, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    try:
+        app()
+    except OpenBrainError as error:
+        _fail(str(error), exit_codes.of(error))
+    except KeyboardInterrupt:
+        sys.exit(exit_codes.INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read us has seen enough; nothing is left to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(exit_codes.REFUSED)
+    except Exception as error:  # noqa: BLE001 - the last line of defence: nobody is shown a traceback
+        if debugging():
+            traceback.print_exc()
+        _fail(f"internal error ({type(error).__name__}): set OPENBRAIN_DEBUG=1 to see where", exit_codes.INTERNAL)
+    sys.exit(exit_codes.OK)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    from openbrain_cli.output import plain
+
+    print(f"openbrain: {plain(message)}", file=sys.stderr)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

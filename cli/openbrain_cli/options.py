@@ -1,0 +1,127 @@
+"""Options that many commands share: which OpenBrain to ask, and what narrows a recall or a list."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from openbrain_cli.profile import Profile, profile
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+
+T = TypeVar("T")
+
+Url = Annotated[str, typer.Option("--url", help="Of the API; else OPENBRAIN_URL, else the one `openbrain up` runs.")]
+KeyFile = Annotated[Path | None, typer.Option("--key-file", help="Its first line is the key; only you may read it.")]
+Data = Annotated[Path | None, typer.Option("--data", help="The data folder of `openbrain up`.")]
+Agent = Annotated[str, typer.Option("--agent", help="Speak for this agent, where the key may.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Workspace = Annotated[str, typer.Option("--workspace", help="Not the key's own workspace; needs an operator's key.")]
+
+Org = Annotated[str | None, typer.Option("--org", help="Organisation.")]
+Project = Annotated[str | None, typer.Option("--project", help="Project.")]
+Session = Annotated[str, typer.Option("--session", help="Within this session.")]
+Kinds = Annotated[list[str] | None, typer.Option("--type", help="Only of this type; repeatable.")]
+Scopes = Annotated[list[str] | None, typer.Option("--scope", help="agent, project, shared or session; repeatable.")]
+Tags = Annotated[list[str] | None, typer.Option("--tag", help="Repeatable.")]
+Sources = Annotated[list[str] | None, typer.Option("--source", help="Only from this source; repeatable.")]
+Authors = Annotated[list[str] | None, typer.Option("--author", help="Only what this agent wrote; repeatable.")]
+MinConfidence = Annotated[float | None, typer.Option("--min-confidence", min=0, max=1, help="From 0 to 1.")]
+Wait = Annotated[int, typer.Option("--wait", min=0, help="Wait until it is found, at most this many seconds.")]
+
+_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+Since = Annotated[
+    datetime | None, typer.Option("--since", formats=_FORMATS, metavar="TIME", help="Happened then or later (UTC).")
+]
+Until = Annotated[
+    datetime | None, typer.Option("--until", formats=_FORMATS, metavar="TIME", help="Happened before then (UTC).")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """Which OpenBrain, with which key."""
+
+    url: Url = ""
+    key_file: KeyFile = None
+    data: Data = None
+
+    @property
+    def speaker(self) -> str:
+        """The agent to speak for; '' for the key's own."""
+        return ""
+
+    @property
+    def profile(self) -> Profile:
+        """These options over the environment."""
+        return profile(self.url, self.key_file, self.data)
+
+    def ask(self, question: "Callable[[OpenBrain], Awaitable[T]]", *, admin: bool = False) -> T:
+        """Open the client, ask, close. `admin` asks with the key that makes workspaces."""
+        chosen = self.profile
+
+        async def whole() -> T:
+            async with chosen.client(agent=self.speaker, admin=admin) as brain:
+                return await question(brain)
+
+        return asyncio.run(whole())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speaking(Connection):
+    """The same, for which agent."""
+
+    agent: Agent = ""
+
+    @property
+    def speaker(self) -> str:
+        """The agent that was named."""
+        return self.agent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Narrowed:
+    """What narrows a recall or a list."""
+
+    org: Org = None
+    project: Project = None
+    type: Kinds = None
+    scope: Scopes = None
+    tag: Tags = None
+    source: Sources = None
+    author: Authors = None
+    session: Session = ""
+    min_confidence: MinConfidence = None
+    since: Since = None
+    until: Until = None
+
+    def filters(self, default: Profile) -> Any:
+        """As the client takes them."""
+        return given(
+            org=self.org or default.org,
+            project=self.project,
+            type=self.type,
+            include_scopes=self.scope,
+            tags=self.tag,
+            source=self.source,
+            author=self.author,
+            session_id=self.session,
+            min_confidence=self.min_confidence,
+            since=self.since,
+            until=self.until,
+        )
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given, by name: what is None or empty is left out, times get their zone."""
+    kept = {name: value for name, value in options.items() if value is not None and value not in ("", [])}
+    return {name: _zoned(value) if isinstance(value, datetime) else value for name, value in kept.items()}
+
+
+def _zoned(value: datetime) -> datetime:
+    return value if value.tzinfo else value.replace(tzinfo=UTC)

@@ -1,0 +1,81 @@
+"""What people and scripts see. Remembered text is data: nothing in it moves a cursor or turns a line around."""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+
+
+def plain(text: str) -> str:
+    """Text in which what a terminal would obey, or nobody would see, stands as an escape."""
+    return _UNSEEN.sub(lambda found: _escape(found[0]), text)
+
+
+def one_line(text: str) -> str:
+    """The same without line ends."""
+    return plain(" ".join(text.split()))
+
+
+def as_json(value: "BaseModel | Any") -> None:
+    """Print JSON with the same care; it reads back as what it was."""
+    data = value.model_dump(mode="json") if hasattr(value, "model_dump") else value
+    text = json.dumps(data, ensure_ascii=False, indent=2)
+    print(re.sub(_UNSEEN, lambda found: _json_escape(found[0]), text))
+
+
+def console(*, stderr: bool = False) -> "Console":
+    """Where tables go."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def table(*columns: str, rows: Iterable[Sequence[object]]) -> "Table":
+    """A table of strings; the last column takes what is left of the line, and is shortened to it."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, expand=False)
+    for column in columns[:-1]:
+        made.add_column(column, no_wrap=True)
+    made.add_column(columns[-1], overflow="fold")
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else Text(plain(str(cell))) for cell in row))
+    return made
+
+
+def show(*what: "RenderableType") -> None:
+    """Print to stdout."""
+    out = console()
+    for each in what:
+        out.print(each)
+
+
+def say(text: str) -> None:
+    """A line for people, beside the result."""
+    print(plain(text), file=sys.stderr)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_escape(character: str) -> str:
+    code = ord(character)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"

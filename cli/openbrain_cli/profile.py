@@ -1,0 +1,153 @@
+"""Which OpenBrain the commands talk to, and with which key: the only reader of the command line's environment."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from openbrain.errors import SetupError, Unauthorised
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.settings import Settings
+    from openbrain_cli.importing.places import Homes
+
+KEY_FILE = "key"
+ADMIN_KEY_FILE = "admin-key"
+URL_FILE = "url"
+ORIGINAL_KEY_FILE = ".claude/brain.key"
+
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+_TRUE = {"1", "true", "yes", "on"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What was said on the command line, over what stands in the environment, over what `openbrain up` wrote."""
+
+    data_dir: Path
+    environment: Mapping[str, str]
+    url_option: str = ""
+    key_file_option: Path | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the API answers. `SetupError` where nothing says so."""
+        found = self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL") or self._local_url()
+        if not found:
+            raise SetupError(
+                f"no OpenBrain runs on {self.data_dir}: start one with `openbrain up`, or name one with --url "
+                "or OPENBRAIN_URL"
+            )
+        return found
+
+    def key(self, *, admin: bool = False) -> str:
+        """The secret for `url`: never the key of this machine's own OpenBrain for another machine's.
+
+        `admin`: the key that makes workspaces, where `openbrain up` wrote one.
+        """
+        if self.key_file_option is not None:
+            return read_key(self.key_file_option)
+        if secret := self._env("OPENBRAIN_API_KEY", "CORE_BRAIN_KEY"):
+            return secret
+        if named := self._env("OPENBRAIN_KEY_FILE"):
+            return read_key(Path(named).expanduser())
+        if self._is_local():
+            return read_key(self.data_dir / (ADMIN_KEY_FILE if admin else KEY_FILE))
+        original = self._home() / ORIGINAL_KEY_FILE
+        if self._env("CORE_BRAIN_URL") and original.is_file():
+            return read_key(original)
+        raise Unauthorised(f"no key for {self.url}: give --key-file, or set OPENBRAIN_API_KEY or OPENBRAIN_KEY_FILE")
+
+    def client(self, *, agent: str = "", admin: bool = False) -> "OpenBrain":
+        """The API, ready to be asked."""
+        from openbrain.client import OpenBrain
+
+        return OpenBrain(
+            self.url,
+            self.key(admin=admin),
+            agent=agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID"),
+            allow_http=self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in _TRUE,
+        )
+
+    @property
+    def org(self) -> str | None:
+        """The org that commands are about where none is named."""
+        return self._env("OPENBRAIN_ORG", "CORE_BRAIN_ORG") or None
+
+    def homes(self) -> "Homes":
+        """Where this person's agents leave files."""
+        from openbrain_cli.importing.places import Homes
+
+        override = self._env("CLAUDE_COWORK_MEMORY_PATH_OVERRIDE")
+        configured = self._env("CLAUDE_CONFIG_DIR")
+        return Homes(
+            home=self._home(),
+            claude=Path(configured).expanduser() if configured else self._home() / ".claude",
+            here=Path.cwd(),
+            memory_override=Path(override).expanduser() if override else None,
+        )
+
+    def settings(self) -> "Settings":
+        """The settings of the system, with this data folder."""
+        return _settings().model_copy(update={"data_dir": self.data_dir})
+
+    def _is_local(self) -> bool:
+        return self.url == self._local_url() or urlsplit(self.url).hostname in _LOOPBACK
+
+    def _local_url(self) -> str:
+        try:
+            return (self.data_dir / URL_FILE).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+    def _home(self) -> Path:
+        return Path.home()
+
+    def _env(self, *names: str) -> str:
+        return next((value for name in names if (value := self.environment.get(name, "").strip())), "")
+
+
+def profile(url: str = "", key_file: Path | None = None, data: Path | None = None) -> Profile:
+    """From the options of a command and the environment."""
+    folder = data.expanduser().resolve() if data is not None else _settings().data_dir
+    return Profile(data_dir=folder, environment=os.environ, url_option=url, key_file_option=key_file)
+
+
+def read_key(path: Path) -> str:
+    """The first line of a key file that nobody but its owner can read."""
+    try:
+        mode = path.stat().st_mode
+        if mode & 0o077:
+            raise SetupError(f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}")
+        secret = path.read_text(encoding="utf-8").partition("\n")[0].strip()
+    except FileNotFoundError:
+        raise Unauthorised(
+            f"there is no key file {path}: `openbrain up` writes one, or name another with --key-file"
+        ) from None
+    except (OSError, UnicodeDecodeError):
+        raise SetupError(f"the key file {path} can't be read: look at its owner and mode") from None
+    if not secret:
+        raise SetupError(f"the key file {path} is empty: its first line must be the key")
+    return secret
+
+
+def debugging() -> bool:
+    """Whether tracebacks are wanted."""
+    return os.environ.get("OPENBRAIN_DEBUG", "").lower() in _TRUE
+
+
+def _settings() -> "Settings":
+    from pydantic import ValidationError
+
+    from openbrain.events import first_problem
+    from openbrain.settings import load
+
+    try:
+        return load()
+    except ValidationError as error:
+        field, message = first_problem(error)
+        name = f"OPENBRAIN_{field.replace('.', '__').upper()}"
+        raise SetupError(f"the setting {name} can't be used: {message}") from None
