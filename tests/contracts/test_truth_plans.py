@@ -1,6 +1,7 @@
 """How the databases find rows among a hundred thousand: a wrong plan is right, and a thousand times slower."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -90,11 +91,12 @@ async def plans(database: Database, work: Callable[[Connection], object]) -> Seq
 async def test_a_listing_walks_the_index_from_its_newest_end(many: Database, criteria: Criteria) -> None:
     living = and_(LIVING, compiled(visible(Viewer("w1", "ada", ("o",)), criteria, START)))
 
-    (plan,) = await plans(many, lambda connection: reading._listing(connection, living, 20))
-
-    assert NEWEST in plan
-    for slow in ("TEMP B-TREE", "filesort", "temporary"):
-        assert slow not in plan
+    for before in (None, (START + ROWS // 2, IDS[200])):
+        following = and_(living, reading._following(before))
+        (plan,) = await plans(many, partial(reading._listing, living=following, limit=20))
+        assert NEWEST in plan
+        for slow in ("TEMP B-TREE", "filesort", "temporary"):
+            assert slow not in plan
 
 
 async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
