@@ -1,0 +1,144 @@
+"""How each route could show, or touch, a memory that one should not see. A new route needs a probe here or a reason."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from openbrain.memory import Memory, Scope
+
+Route = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """One request. `hit`: what a caller who may see the memory gets shows that memory's id."""
+
+    method: str
+    path: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    json: Any = None
+    hit: bool = True
+    like_unknown: bool = False
+    """The path or body names the memory: the answer must be the same as for an id that never was."""
+
+
+Probe = Callable[[Memory, str], Sequence[Ask]]
+"""The requests for a memory, by someone who names this session."""
+
+
+def _session(session: str) -> dict[str, str]:
+    return {"session_id": session} if session else {}
+
+
+def _remember(memory: Memory, session: str) -> Sequence[Ask]:
+    body = {
+        "content": memory.content,
+        "type": memory.type,
+        "memory_scope": memory.memory_scope,
+        "agent_id": memory.agent_id,
+        **({"session_id": session or "s-other"} if memory.memory_scope is Scope.SESSION else {}),
+    }
+    replacing = {"content": f"instead of {memory.content[:5]}", "type": "fact", **_session(session)}
+    return (
+        Ask(method="POST", path="/v1/brain/remember", json={**body, **_org(memory)}, hit=True),
+        Ask(method="POST", path="/v1/brain/remember", json=body, hit=False),
+        Ask(
+            method="POST",
+            path="/v1/brain/remember",
+            json={**replacing, "supersedes": memory.id},
+            hit=False,
+            like_unknown=True,
+        ),
+    )
+
+
+def _org(memory: Memory) -> dict[str, str]:
+    return {"org": memory.org} if memory.org else {}
+
+
+def _batch(memory: Memory, session: str) -> Sequence[Ask]:
+    return [
+        Ask(
+            method="POST",
+            path="/v1/brain/remember:batch",
+            json={"memories": [ask.json]},
+            hit=ask.hit,
+            like_unknown=ask.like_unknown,
+        )
+        for ask in _remember(memory, session)
+    ]
+
+
+def _recall(memory: Memory, session: str) -> Sequence[Ask]:
+    filters: list[dict[str, Any]] = [
+        {},
+        {"agent_id": memory.agent_id},
+        {"filter": {"agent_id": memory.agent_id}},
+        {"org": memory.org} if memory.org else {"top_k": 100},
+        {"project": memory.project},
+        {"type": [memory.type], "tags": list(memory.tags), "source": memory.source},
+        {"include_scopes": [memory.memory_scope]},
+        {"keywords": memory.content.split(), "boost_keywords": 10},
+        {"workspace_id": memory.workspace_id, "boost_keywords": memory.content.split()},
+        {"since": "2000-01-01T00:00:00Z", "min_confidence": 0},
+    ]
+    ask = {"query": memory.content, **_session(session)}
+    return [Ask(method="POST", path="/v1/brain/recall", json={**ask, **each}) for each in filters]
+
+
+def _list(memory: Memory, session: str) -> Sequence[Ask]:
+    filters: list[dict[str, Any]] = [
+        {},
+        {"agent_id": memory.agent_id},
+        {"org": memory.org} if memory.org else {"limit": 100},
+        {"project": memory.project},
+        {"type": memory.type, "tags": list(memory.tags), "source": memory.source},
+        {"include_scopes": memory.memory_scope, "workspace_id": memory.workspace_id},
+    ]
+    return [Ask(method="GET", path="/v1/brain/list", params={**each, **_session(session)}) for each in filters]
+
+
+def _memory(memory: Memory, session: str) -> Sequence[Ask]:
+    path = f"/v1/brain/memories/{memory.id}"
+    return [
+        Ask(method="GET", path=path, params={**history, **_session(session)}, like_unknown=True)
+        for history in ({}, {"history": "1"})
+    ]
+
+
+def _update(memory: Memory, session: str) -> Sequence[Ask]:
+    path, params = f"/v1/brain/memories/{memory.id}", _session(session)
+    changes: list[dict[str, Any]] = [{"tags": ["touched"]}, {"confirm": True}]
+    return [Ask(method="PATCH", path=path, params=params, json=change, like_unknown=True) for change in changes]
+
+
+def _forget(memory: Memory, session: str) -> Sequence[Ask]:
+    path = f"/v1/brain/forget/{memory.id}"
+    return (Ask(method="DELETE", path=path, params=_session(session), json={"reason": "mine"}, like_unknown=True),)
+
+
+PROBES: Mapping[Route, Probe] = {
+    ("POST", "/v1/brain/recall"): _recall,
+    ("GET", "/v1/brain/list"): _list,
+    ("GET", "/v1/brain/memories/{id}"): _memory,
+    ("PATCH", "/v1/brain/memories/{id}"): _update,
+    # Then what writes the same content, which is the writer's own from here on.
+    ("POST", "/v1/brain/remember"): _remember,
+    ("POST", "/v1/brain/remember:batch"): _batch,
+    # Last: where it is allowed, it ends the memory.
+    ("DELETE", "/v1/brain/forget/{id}"): _forget,
+}
+
+NO_MEMORIES: Mapping[Route, str] = {
+    ("POST", "/v1/admin/workspaces"): "names of tenants, for operators: test_api_admin",
+    ("GET", "/v1/admin/workspaces"): "names of tenants, for operators: test_api_admin",
+    ("POST", "/v1/admin/keys"): "keys of the admin's own workspace: test_api_admin",
+    ("GET", "/v1/admin/keys"): "keys of the admin's own workspace: test_api_admin",
+    ("DELETE", "/v1/admin/keys/{id}"): "keys of the admin's own workspace: test_api_admin",
+    ("GET", "/v1/health"): "names of parts",
+    ("GET", "/live"): "names of rooms",
+    ("GET", "/ready"): "names of parts",
+    ("GET", "/metrics"): "numbers",
+    ("GET", "/openapi.json"): "this table",
+}
+"""Routes that hold no memory, and what they hold instead."""
