@@ -278,6 +278,14 @@ async def test_mariadb_repeats_when_a_connection_is_lost(server: Database) -> No
     assert attempts == 2
 
 
+async def test_mariadb_not_answering_in_time(server: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_patience", 0.5)
+    with pytest.raises(TryLater, match="can't be reached"):
+        await server.write(lambda connection: (change(1)(connection), connection.execute(text("SELECT SLEEP(60)"))))
+    found = await server.read(lambda connection: list(connection.scalars(text("SELECT t FROM n ORDER BY i"))))
+    assert found == ["a", "b"]
+
+
 async def test_mariadb_down_and_up_again(private_server: Starter) -> None:
     mariadb = private_server("mariadb")
     opened = Database.open(mariadb.url, pool=2, lock_wait_s=1)

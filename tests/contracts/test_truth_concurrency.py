@@ -1,4 +1,4 @@
-"""Many writers at once, in several processes, on both databases: one row, one head, nothing lost."""
+"""Many writers at once, on both databases: one row, one head, nothing lost."""
 
 import asyncio
 import json
@@ -28,8 +28,8 @@ from tests.truth_support import (
 
 __all__ = ["clock", "database", "database_url", "writing"]
 
-PROCESSES = 4
-EACH = 50
+PROCESSES = 2
+EACH = 100
 
 WORKER = """
 import asyncio, json, sys
@@ -58,7 +58,7 @@ asyncio.run(main())
 
 
 async def at_once(url: str, **changes: Any) -> list[tuple[str, str | None, str | None]]:
-    """(status, memory, head) of 200 writes that start together in four processes."""
+    """(status, memory, head) of 200 writes that start together in two processes, on eight connections each."""
     running = [
         subprocess.Popen(
             [sys.executable, "-c", WORKER, url, str(EACH), str(number), json.dumps(changes)],
@@ -76,6 +76,18 @@ async def at_once(url: str, **changes: Any) -> list[tuple[str, str | None, str |
     return [tuple(each) for answer, _ in answers for each in json.loads(answer)]
 
 
+async def beside(url: str, writing: SqlWriting, **changes: Any) -> list[tuple[str, str | None, str | None]]:
+    """The same in one process, by two openings of the database."""
+    other = Database.open(url, pool=8, lock_wait_s=60)
+    writers = [writing, SqlWriting(other, FakeClock())]
+    done = await asyncio.gather(*[writers[number % 2].remember([write(**changes)]) for number in range(200)])
+    await other.close()
+    return [
+        (each.status.value, each.memory.id if each.memory else None, getattr(each.error, "head", None))
+        for (each,) in done
+    ]
+
+
 async def test_two_hundred_of_the_same_content_are_one_row(database: Database, database_url: str) -> None:
     outcomes = await at_once(database_url, content="the same")
     assert Counter(status for status, _, _ in outcomes) == {"created": 1, "duplicate": 199}
@@ -85,8 +97,8 @@ async def test_two_hundred_of_the_same_content_are_one_row(database: Database, d
     assert len(await announced(database)) == 1 + PROCESSES
 
 
-async def test_two_hundred_with_one_key_are_one_row(database: Database, database_url: str) -> None:
-    outcomes = await at_once(database_url, content="the same", idempotency_key="k", allow_duplicate=True)
+async def test_two_hundred_with_one_key_are_one_row(database: Database, database_url: str, writing: SqlWriting) -> None:
+    outcomes = await beside(database_url, writing, content="the same", idempotency_key="k", allow_duplicate=True)
     assert Counter(status for status, _, _ in outcomes) == {"created": 1, "duplicate": 199}
     assert len({memory for _, memory, _ in outcomes}) == 1
     assert len(await rows(database, "SELECT id FROM memories WHERE content = 'the same'")) == 1
@@ -110,7 +122,7 @@ async def test_two_hundred_superseding_with_one_content_are_one_head(
     database: Database, database_url: str, writing: SqlWriting
 ) -> None:
     old = await stored(writing, "old")
-    outcomes = await at_once(database_url, content="the same", supersedes_id=old.id)
+    outcomes = await beside(database_url, writing, content="the same", supersedes_id=old.id)
     assert Counter(status for status, _, _ in outcomes) == {"created": 1, "duplicate": 199}
     assert len({memory for _, memory, _ in outcomes}) == 1
     assert len(await rows(database, "SELECT id FROM memories WHERE content = 'the same'")) == 1

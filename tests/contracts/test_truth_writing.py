@@ -215,6 +215,13 @@ async def test_a_batch_larger_than_a_statement_may_be(database: Database, writin
     assert await count(database, "memory_history") == 121
 
 
+async def test_events_keep_their_bytes(database: Database, writing: SqlWriting) -> None:
+    odd = "wörk'sp\\ace \N{BRAIN}"
+    await stored(writing, workspace_id=odd, viewer=viewer(odd), origin=origin(causation_id=odd))
+    (event,) = await announced(database)
+    assert (event["workspace_id"], event["causationid"]) == (odd, odd)
+
+
 async def test_nothing_to_remember(writing: SqlWriting) -> None:
     assert list(await writing.remember([])) == []
 

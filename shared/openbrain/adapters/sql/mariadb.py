@@ -18,6 +18,7 @@ from openbrain.errors import OpenBrainError, TryLater
 T = TypeVar("T")
 
 _ATTEMPTS = 6
+_LOCK_WAITS = 3
 _CONNECT_S = 5.0
 _RECYCLE_S = 1800
 _ANSWER_S = 30.0
@@ -31,6 +32,7 @@ class MariaDatabase(Database):
     dialect = MARIADB
 
     def __init__(self, address: URL, *, pool: int, lock_wait_s: float) -> None:
+        self._lock_wait = lock_wait_s
         self._patience = lock_wait_s + _ANSWER_S
         self._writing = _engine(address, pool, lock_wait_s, "READ COMMITTED")
         # Without a transaction around it a read needs no round trip to end one, and never stands in the way of DDL.
@@ -54,12 +56,14 @@ class MariaDatabase(Database):
         await self._writing.dispose()
 
     async def _repeated(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        clock = asyncio.get_running_loop().time
+        until = clock() + self._lock_wait
         for number in range(_ATTEMPTS):
             try:
                 async with asyncio.timeout(self._patience):
                     return await attempt()
             except (DBAPIError, PoolTimeout, TimeoutError, OSError) as error:
-                if repeatable(error) and number + 1 < _ATTEMPTS:
+                if repeatable(error) and number + 1 < _ATTEMPTS and clock() < until:
                     await asyncio.sleep(random.uniform(0.3, 1) * 0.01 * 2**number)  # noqa: S311 - no secret, a pause
                     continue
                 known = translated(error)
@@ -99,5 +103,7 @@ def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> Asyn
 
 def connect_arguments(lock_wait_s: float) -> dict[str, Any]:
     """What every connection asks for; the same for the blocking driver."""
-    session = f"SET SESSION sql_mode = '{_SQL_MODE}', innodb_lock_wait_timeout = {max(1, round(lock_wait_s))}"
+    # Less than the whole wait: a transaction that begins anew lets go of what it holds, and others get on.
+    seconds = max(1, round(lock_wait_s / _LOCK_WAITS))
+    session = f"SET SESSION sql_mode = '{_SQL_MODE}', innodb_lock_wait_timeout = {seconds}"
     return {"charset": "utf8mb4", "connect_timeout": _CONNECT_S, "init_command": session}
