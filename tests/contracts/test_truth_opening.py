@@ -1,10 +1,13 @@
 """Opening the truth by its URL, and what it says about itself."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection
 
+from openbrain.adapters.sql import schema_commands
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.health import examine
 from openbrain.adapters.sql.truth import SqlTruth, open_truth
@@ -15,8 +18,25 @@ from openbrain.settings import Truth as TruthSettings
 from tests.truth_support import START, FakeClock, write
 
 
-async def test_a_sound_database_has_no_problems(truth: SqlTruth, database_url: str) -> None:
-    product, version, found = await truth.check()
+@pytest.fixture
+async def made(database_url: str, clock: FakeClock) -> AsyncIterator[SqlTruth]:
+    """A truth whose schema was made as users make it."""
+    await asyncio.to_thread(schema_commands.upgrade, database_url)
+    truth = SqlTruth(Database.open(database_url), clock)
+    yield truth
+    await truth.close()
+
+
+async def change(database_url: str, statement: str) -> None:
+    database = Database.open(database_url)
+    try:
+        await database.write(lambda connection: connection.exec_driver_sql(statement).rowcount)
+    finally:
+        await database.close()
+
+
+async def test_a_sound_database_has_no_problems(made: SqlTruth, database_url: str) -> None:
+    product, version, found = await made.check()
     # The tests' own server gives up a power cut's worth of safety for speed, and is told so.
     problems = tuple(problem for problem in found if "innodb_flush_log_at_trx_commit" not in problem)
 
@@ -25,34 +45,32 @@ async def test_a_sound_database_has_no_problems(truth: SqlTruth, database_url: s
     assert problems == ()
 
 
-async def test_check_tells_of_a_missing_column(truth: SqlTruth, database: Database) -> None:
-    def drop(connection: Connection) -> None:
-        connection.exec_driver_sql("ALTER TABLE api_keys DROP COLUMN agent_id")
+async def test_check_tells_of_a_missing_column(made: SqlTruth, database_url: str) -> None:
+    await change(database_url, "ALTER TABLE api_keys DROP COLUMN agent_id")
 
-    await database.write(drop)
-
-    _, _, problems = await truth.check()
+    _, _, problems = await made.check()
     assert any("openbrain db upgrade" in problem for problem in problems)
 
 
-async def test_check_tells_of_an_empty_database(database_url: str, clock: FakeClock) -> None:
-    truth = SqlTruth(Database.open(database_url), clock)
-    try:
-        _, _, problems = await truth.check()
-    finally:
-        await truth.close()
+async def test_check_tells_of_an_older_schema(made: SqlTruth, database_url: str) -> None:
+    await asyncio.to_thread(schema_commands.downgrade, database_url, "base")
 
-    assert any("openbrain db upgrade" in problem for problem in problems)
+    (problem,) = (await made.check())[2]
+    assert "openbrain db upgrade" in problem
+
+
+async def test_check_tells_of_a_newer_schema(made: SqlTruth, database_url: str) -> None:
+    await change(database_url, "UPDATE alembic_version SET version_num = 'f00'")
+
+    (problem,) = (await made.check())[2]
+    assert "f00" in problem
 
 
 @pytest.mark.parametrize("database_url", ["mariadb"], indirect=True)
-async def test_check_tells_of_names_compared_loosely(truth: SqlTruth, database: Database) -> None:
-    def loosen(connection: Connection) -> None:
-        connection.exec_driver_sql("ALTER TABLE memories MODIFY org VARCHAR(128) COLLATE utf8mb4_general_ci NOT NULL")
+async def test_check_tells_of_names_compared_loosely(made: SqlTruth, database_url: str) -> None:
+    await change(database_url, "ALTER TABLE memories MODIFY org VARCHAR(128) COLLATE utf8mb4_general_ci NOT NULL")
 
-    await database.write(loosen)
-
-    _, _, problems = await truth.check()
+    _, _, problems = await made.check()
     assert any(problem.startswith("memories.org compares by utf8mb4_general_ci") for problem in problems)
 
 

@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -56,12 +57,18 @@ def current(url: str) -> str | None:
 def check(url: str) -> tuple[str, ...]:
     """What is wrong, each with what to do. `TryLater` where the database can't be reached."""
     with _connection(url, _ANSWER_S) as connection:
-        revision = _revision(connection)
-        if revision not in _known():
-            return (_newer(revision),)
-        if revision != _known()[0]:
-            return (f"the schema is at revision {revision or 'none'}, not {_known()[0]}: run `openbrain db upgrade`",)
-        return examine(connection)[2]
+        return checked(connection)[2]
+
+
+def checked(connection: Connection) -> tuple[str, str, tuple[str, ...]]:
+    """Product, version and what is wrong; where the schema is not today's, that alone."""
+    product, version, problems = examine(connection)
+    revision, known = _revision(connection), _known()
+    if revision not in known:
+        problems = (_newer(revision),)
+    elif revision != known[0]:
+        problems = (f"the schema is at revision {revision or 'none'}, not {known[0]}: run `openbrain db upgrade`",)
+    return product, version, problems
 
 
 def wait(url: str, seconds: float) -> None:
@@ -129,6 +136,7 @@ def _config(connection: Connection | None = None) -> Config:
     return config
 
 
+@cache
 def _known() -> list[str | None]:
     """Every revision of this program, newest first, and None for an empty database."""
     return [*(each.revision for each in ScriptDirectory.from_config(_config()).walk_revisions()), None]

@@ -7,7 +7,6 @@ from sqlalchemy import URL
 from openbrain.adapters.sql.access import SqlAccess
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.generations import SqlGenerations
-from openbrain.adapters.sql.health import examine
 from openbrain.adapters.sql.leases import SqlLeases
 from openbrain.adapters.sql.outbox import SqlOutbox
 from openbrain.adapters.sql.projecting import SqlProjecting
@@ -42,7 +41,10 @@ class SqlTruth(
 
     async def check(self) -> tuple[str, str, tuple[str, ...]]:
         """Product, version, and what is wrong with it. `TryLater` while it can't be reached."""
-        return await self._database.read(examine)
+        # Brings the migrations with it, which nothing else of a running room needs.
+        from openbrain.adapters.sql.schema_commands import checked
+
+        return await self._database.read(checked)
 
     async def close(self) -> None:
         """Release connections."""
