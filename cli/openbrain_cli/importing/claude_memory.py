@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from openbrain.memory import MemoryType
+from openbrain.memory import MemoryType, Scope
 from openbrain_cli.importing.cutting import Cutter
 from openbrain_cli.importing.found import Found, Note, Scan, line, tags
 from openbrain_cli.importing.frontmatter import Page, page
@@ -92,16 +92,17 @@ def _topic(parsed: Page, cutter: Cutter, folder: MemoryFolder, stem: str) -> Ite
     body = parsed.body.strip("\n")
     if not (body.strip() or description):
         return
-    head = [] if body.lstrip().startswith("#") else [name or stem]
+    head = [] if body.lstrip().startswith("#") else [_title(name or stem)]
     shown = description if description and description not in body else ""
     session = parsed.text("originSessionId")
+    scope = scope_of(declared, folder.project)
     links = tuple(dict.fromkeys(map(str.strip, _LINK.findall(body))))[:_MAX_LINKS]
     yield from cutter.cut(
         "",
         "\n\n".join(part for part in (*head, shown, body) if part.strip()),
         type=of_topic(declared, name or stem, description),
-        scope=scope_of(declared, folder.project),
-        project=folder.project,
+        scope=scope,
+        project=folder.project if scope is Scope.PROJECT else "",
         tags=_tags(folder, stem),
         confidence=CONFIDENCE,
         occurred_at=parsed.moment("modified") or cutter.changed,
@@ -127,6 +128,11 @@ def _section(section: Section, cutter: Cutter, folder: MemoryFolder, stem: str) 
         occurred_at=cutter.changed,
         details=_agent(folder),
     )
+
+
+def _title(name: str) -> str:
+    """A file's name as words; what is words already stays."""
+    return name if " " in name else re.sub(r"[-_]+", " ", name)
 
 
 def _agent(folder: MemoryFolder) -> dict[str, str]:

@@ -19,6 +19,8 @@ class Page:
     meta: Mapping[str, Any] = field(default_factory=dict)
     problem: str = ""
     """Line and reason where the frontmatter can't be read; then it is part of the body."""
+    first_line: int = 1
+    """Of the body, in the file."""
 
     def text(self, *names: str) -> str:
         """The first of these values that is there, as one line; also looked for under `metadata`."""
@@ -67,7 +69,7 @@ def page(text: str) -> Page:
     meta, problem = _parsed(block)
     if problem or not isinstance(meta, dict):
         return Page(text, problem=problem)
-    return Page("\n".join(lines[end + 1 :]), meta)
+    return Page("\n".join(lines[end + 1 :]), meta, first_line=end + 2)
 
 
 def _parsed(block: list[str]) -> tuple[Any, str]:

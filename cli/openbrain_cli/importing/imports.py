@@ -29,9 +29,9 @@ class Import:
         return home.joinpath(*written.parts[1:]) if written.parts[:1] == ("~",) else folder / written
 
 
-def imports_of(text: str) -> Iterator[Import]:
+def imports_of(text: str, first_line: int = 1) -> Iterator[Import]:
     """In order."""
-    for number, prose in _prose(text):
+    for number, prose in _prose(text, first_line):
         for found in _IMPORT.finditer(_SPAN.sub(" ", prose)):
             written = found["path"].replace("\\ ", " ").rstrip(".:!?\"'")
             if written:
@@ -43,9 +43,9 @@ def without_imports(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if not _IMPORT.fullmatch(line.strip()))
 
 
-def _prose(text: str) -> Iterator[tuple[int, str]]:
+def _prose(text: str, first_line: int) -> Iterator[tuple[int, str]]:
     fence = ""
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(text.split("\n"), first_line):
         found = _FENCE.match(line)
         if found is None:
             if not fence:

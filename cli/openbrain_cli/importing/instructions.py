@@ -77,7 +77,7 @@ def _read(reading: _Reading, path: Path, hops: int) -> None:
     cutter = Cutter(reading.folder.client, place, file.changed)
     for section in sections(parsed.body):
         reading.found += _section(section, parsed, cutter, reading.folder, path)
-    for named in imports_of(parsed.body):
+    for named in imports_of(parsed.body, parsed.first_line):
         _follow(reading, path, named, hops)
 
 

@@ -99,3 +99,19 @@ def _file(path: Path, homes: Homes) -> Iterator[Scan]:
         yield from person(homes.claude, homes.home, "claude", "user/", [path], whole=False)
     else:
         yield named_file(path, homes.home)
+
+
+def look_for_memories(path: Path, homes: Homes) -> Scan:
+    """Memory folders only; a folder that is no known place is taken for one."""
+
+    def folders(path: Path, homes: Homes) -> Iterator[Scan]:
+        projects = path / "projects" if (path / "projects").is_dir() else path
+        if any(projects.glob("*/memory")):
+            yield from memories_of(projects, homes.home)
+        elif path.is_dir():
+            yield claude_memory.scan(memory_folder(path, homes.home))
+
+    path = path.expanduser()
+    if not path.exists():
+        raise Invalid("--path", f"{path} is not there")
+    return _careful(path, folders, homes)

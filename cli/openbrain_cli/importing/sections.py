@@ -14,33 +14,30 @@ class Section:
 
     heading: str
     body: str
-    line: int
-    """1-based, of the heading (or of the first line of the page)."""
 
 
 def sections(text: str) -> Iterator[Section]:
     """Every line of the page in exactly one section, in order. Sections without any text are left out."""
-    heading, first, body = "", 1, list[str]()
-    fence = ""
-    for number, line in enumerate(_lines(text), 1):
+    heading, fence, body = "", "", list[str]()
+    for line in _lines(text):
         title = None if fence else _HEADING.match(line)
         if title is None:
             body.append(line)
             fence = _fence(line, fence)
             continue
         if heading or any(map(str.strip, body)):
-            yield _section(heading, body, first)
-        heading, first, body = (title["text"] or "").strip(), number, []
+            yield _section(heading, body)
+        heading, body = (title["text"] or "").strip(), []
     if heading or any(map(str.strip, body)):
-        yield _section(heading, body, first)
+        yield _section(heading, body)
 
 
 def _lines(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def _section(heading: str, body: list[str], line: int) -> Section:
-    return Section(heading, "\n".join(body).strip("\n").rstrip(), line)
+def _section(heading: str, body: list[str]) -> Section:
+    return Section(heading, "\n".join(body).strip("\n").rstrip())
 
 
 def _fence(line: str, open_fence: str) -> str:
