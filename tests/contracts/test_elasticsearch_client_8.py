@@ -66,7 +66,7 @@ def test_the_suites_pass_with_client_8() -> None:
             "no:cacheprovider",
             "tests/contracts",
             "-k",
-            "elasticsearch and not client_8",
+            "elasticsearch and not client_8 and not hangs",
         ],
         env=environment,
         cwd=ROOT,

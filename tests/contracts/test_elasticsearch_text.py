@@ -3,9 +3,10 @@
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from elasticsearch import AsyncElasticsearch
@@ -16,6 +17,7 @@ from tests.index_support import EVERYTHING, memory, new_id, text_entry, tombston
 from tests.servers.process import Server, ServerProcess
 
 NAME = "first"
+T = TypeVar("T")
 NOBODY_LISTENS = "http://127.0.0.1:1"
 
 
@@ -197,22 +199,34 @@ async def test_nobody_listens() -> None:
 
 async def test_a_server_that_hangs_dies_and_returns(private_server: Callable[[str], ServerProcess]) -> None:
     server = private_server("elasticsearch")
-    text = ElasticsearchText(server.url, "test", 20, verify_tls=True, timeout_s=2)
-    await text.prepare(NAME)
     row, later = memory(), memory()
-    assert await text.write(NAME, [text_entry(row, "ferry")]) == {}
+    async with AsyncExitStack() as stack:
+        text = ElasticsearchText(server.url, "test", 20, verify_tls=True, timeout_s=2)
+        stack.push_async_callback(text.close)
+        await once_it_can(lambda: text.prepare(NAME))
+        assert await once_it_can(lambda: text.write(NAME, [text_entry(row, "ferry")])) == {}
 
-    server.pause()
-    with pytest.raises(TryLater):
-        await text.write(NAME, [text_entry(later, "boat")])
-    server.resume()
-    assert await text.write(NAME, [text_entry(later, "boat")]) == {}
-    server.kill()
-    with pytest.raises(TryLater):
-        await text.search(NAME, "ferry", EVERYTHING, 1)
-    server.start()
+        server.pause()
+        with pytest.raises(TryLater):
+            await text.write(NAME, [text_entry(later, "boat")])
+        server.resume()
+        assert await once_it_can(lambda: text.write(NAME, [text_entry(later, "boat")])) == {}
+        server.kill()
+        with pytest.raises(TryLater):
+            await text.search(NAME, "ferry", EVERYTHING, 1)
+        server.start()
 
-    await text.prepare(NAME)
-    assert await found(text, "ferry") == [row.id]
-    assert await found(text, "boat") == [later.id]
-    await text.close()
+        await once_it_can(lambda: text.prepare(NAME))
+        assert await once_it_can(lambda: found(text, "ferry")) == [row.id]
+        assert await once_it_can(lambda: found(text, "boat")) == [later.id]
+
+
+async def once_it_can(call: Callable[[], Awaitable[T]]) -> T:
+    """As the stream layer does: again after `TryLater`."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return await call()
+        except TryLater:
+            if time.monotonic() > deadline:
+                raise
