@@ -32,7 +32,7 @@ from openbrain.settings import Settings
 from openbrain_api.build import build_api
 from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_text, project_vector
-from tests.truth_support import FakeClock
+from tests.truth_support import FakeClock, rows
 
 MODELS: Mapping[str, type[EventData]] = {
     "memory.stored": events.MemoryStored,
@@ -180,3 +180,42 @@ async def remembered(client: httpx.AsyncClient, *contents: str, **changes: Any) 
 
 def unknown_id() -> str:
     return uuid7(0)
+
+
+class Caller:
+    """One with every permission, and a memory to aim at."""
+
+    def __init__(self, brain: Brain, client: httpx.AsyncClient, memory_id: str) -> None:
+        self.brain = brain
+        self.client = client
+        self.memory_id = memory_id
+
+    async def send(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        return await self.client.request(method, path.replace("{id}", self.memory_id), **parts)
+
+    async def counts(self) -> list[int]:
+        """Of everything that a request could leave behind."""
+        tables = ("memories", "memory_history", "outbox", "idempotency_keys", "api_keys", "workspaces")
+        database = self.brain.truth._database
+        return [(await rows(database, f"SELECT count(*) AS n FROM {table}"))[0]["n"] for table in tables]
+
+
+@pytest.fixture
+async def caller(brain: Brain) -> AsyncIterator[Caller]:
+    key = await brain.key("system", permissions=frozenset(Permission))
+    async with http(brain.app(), key) as client:
+        (memory_id,) = await remembered(client, "here before")
+        yield Caller(brain, client, memory_id)
+
+
+def refused(response: httpx.Response, status: int, field: str | None = None) -> dict[str, Any]:
+    """The problem in an answer, after checking that it is one."""
+    problem: dict[str, Any] = response.json()
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    assert problem["status"] == status
+    assert problem["error"]
+    assert problem["message"] == problem["detail"]
+    if field:
+        assert problem["field"].startswith(field), problem
+    return problem
