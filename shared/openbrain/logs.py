@@ -10,6 +10,8 @@ from opentelemetry import trace
 
 from openbrain.settings import Logs
 
+_QUIET = ("httpx", "httpcore", "elastic_transport", "alembic", "faststream")
+"""They tell every request; what goes wrong with one is told by who made it."""
 _ADOPTED = ("uvicorn", "uvicorn.error", "uvicorn.access", "faststream")
 
 
@@ -53,6 +55,8 @@ def configure(settings: Logs, stream: TextIO | None = None) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
     for name in _ADOPTED:
         # Servers bring handlers of their own; their lines belong among ours.
         logger = logging.getLogger(name)

@@ -51,7 +51,6 @@ def environment(name: str, *, redis: Server, mariadb_url: str, elasticsearch: Se
         "OPENBRAIN_STREAMS__PREFIX": f"{name}.",
         "OPENBRAIN_STREAMS__LEASE_S": "4",
         "OPENBRAIN_STREAMS__REAP_S": "0.3",
-        "OPENBRAIN_STREAMS__POLL_S": "0.5",
         "OPENBRAIN_STREAMS__BATCH": "16",
         "OPENBRAIN_STREAMS__BREAKER_S": "0.2",
         "OPENBRAIN_STREAMS__BREAKER_MAX_S": "1",

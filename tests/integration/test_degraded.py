@@ -1,0 +1,104 @@
+"""With Ollama and Elasticsearch going away and coming back: writing never stops, recall says what it lacks."""
+
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.integration.conftest import Servers, environment, prepared
+from tests.integration.rooms import Rooms, rooms
+from tests.servers.plugin import Starter
+from tests.servers.process import Server, ServerProcess
+from tests.waiting import until
+
+
+@pytest.fixture
+async def breakable(
+    tmp_path: Path, redis_server: Server, mariadb_url: str, private_server: Starter
+) -> AsyncIterator[tuple[Servers, ServerProcess, ServerProcess]]:
+    """Servers of which Ollama and Elasticsearch are the test's own."""
+    name = f"t{uuid.uuid4().hex[:10]}"
+    ollama, elasticsearch = private_server("ollama"), private_server("elasticsearch")
+    values = environment(
+        name,
+        redis=redis_server,
+        mariadb_url=mariadb_url,
+        elasticsearch=elasticsearch.server,
+        ollama=ollama.server,
+    )
+    made = await prepared({**values, "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "2"}, name, tmp_path)
+    yield made, ollama, elasticsearch
+    await made.truth.close()
+    await made.redis.aclose()
+
+
+async def recall(http: httpx.AsyncClient, query: str) -> tuple[list[str], list[str]]:
+    """Contents found, and what the answer lacks."""
+    answer: dict[str, Any] = (await http.post("/v1/brain/recall", json={"query": query})).raise_for_status().json()
+    return [memory["content"] for memory in answer["memories"]], answer["degraded"]
+
+
+async def remember(http: httpx.AsyncClient, content: str) -> str:
+    answer = await http.post("/v1/brain/remember", json={"content": content, "type": "fact"})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+def start_all(started: Rooms) -> None:
+    for room in ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api"):
+        started.start(room)
+
+
+@pytest.mark.timeout(300)
+async def test_nothing_stops_writing_and_everything_arrives_unattended(
+    breakable: tuple[Servers, ServerProcess, ServerProcess],
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
+    servers, ollama, elasticsearch = breakable
+    with rooms(servers.environment, tmp_path) as started:
+        start_all(started)
+        await started.all_ready()
+        async with servers.http(started.started[-1].url) as http:
+            first = await remember(http, "The heron fishes at the weir.")
+
+            async def is_indexed(memory_id: str) -> bool:
+                return bool((await http.get(f"/v1/brain/memories/{memory_id}")).json()["indexed"])
+
+            await until(lambda: is_indexed(first), 60)
+            assert await recall(http, "heron") == (["The heron fishes at the weir."], [])
+
+            ollama.kill()
+            second = await remember(http, "The otter sleeps under the bridge.")
+            begun = time.monotonic()
+
+            async def found_by_keyword() -> bool:
+                return (await recall(http, "otter bridge"))[0][:1] == ["The otter sleeps under the bridge."]
+
+            await until(found_by_keyword, 20)
+            found_after = time.monotonic() - begun
+            assert (await recall(http, "otter bridge"))[1] == ["vectors"]
+            record_property("found_by_keyword_ms", round(found_after * 1000))
+
+            elasticsearch.kill()
+            third = await remember(http, "The badger digs at dusk.")
+            found, lacking = await recall(http, "badger")
+            assert found == ["The badger digs at dusk."]
+            assert sorted(lacking) == ["text", "vectors"]
+
+            elasticsearch.start()
+            ollama.start()
+            for memory_id in (first, second, third):
+                await until(lambda: is_indexed(memory_id), 120, 0.1)  # noqa: B023 - asked before the next round
+
+            async def whole_again() -> bool:
+                found, lacking = await recall(http, "badger dusk")
+                return found[0] == "The badger digs at dusk." and lacking == []
+
+            await until(whole_again, 30)
+        dead = await servers.redis.keys(f"{servers.prefix}*.dead")
+        assert dead == [], "an outage must not cost attempts"
