@@ -1,82 +1,36 @@
-"""The contract of the vector index, on each adapter. Qdrant's runs on the client's local mode: see
-docs/reference/qdrant.md for what that leaves open."""
+"""The contract of the vector index, on each adapter: finding, passages, generations, bad vectors, engines down."""
 
 import asyncio
 import math
-import uuid
 from array import array
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from elasticsearch import AsyncElasticsearch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from qdrant_client import AsyncQdrantClient
 
 from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
-from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
 from openbrain.adapters.qdrant_vectors import QdrantVectors
 from openbrain.errors import Invalid, SetupError, TryLater
-from openbrain.memory import Memory
-from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
-from openbrain.visibility import AllOf, AtLeast, Equals, matches
-from tests.index_conditions import conditions, rows
-from tests.index_support import EVERYTHING, WORKSPACE, direction, memory, new_id, tombstone, vector_entry
-from tests.servers.process import Server
-
-pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
-
-GENERATION = "first"
-DIMENSIONS = 4
-EAST, NORTH, SOUTH = direction(1, 0, 0, 0), direction(0, 1, 0, 0), direction(0, -1, 0, 0)
-NOBODY_LISTENS = "http://127.0.0.1:1"
-LAWS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+from openbrain.ports.index import VectorIndex
+from tests.index_support import EVERYTHING, direction, memory, new_id, tombstone, vector_entry
+from tests.vector_engines import (
+    DIMENSIONS,
+    EAST,
+    GENERATION,
+    INDEXLESS,
+    NORTH,
+    SOUTH,
+    Engine,
+    engine,
+    found,
+    found_all,
+    index,
+    write,
 )
 
+__all__ = ["engine", "index"]
 
-@dataclass
-class Engine:
-    """How to open this test's index, and once more as another process would."""
-
-    open: Callable[[], VectorIndex]
-    shared: bool
-    """Whether several may have it open at once."""
-
-
-@pytest.fixture(params=["qdrant-edge", "qdrant-local", "elasticsearch-knn"])
-async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Engine]:
-    first_part = f"test{uuid.uuid4().hex}"
-    if request.param == "qdrant-edge":
-        yield Engine(lambda: QdrantEdgeVectors(tmp_path / "vectors"), shared=False)
-    elif request.param == "qdrant-local":
-        folder = str(tmp_path / "qdrant")
-        yield Engine(lambda: QdrantVectors(lambda: AsyncQdrantClient(path=folder), first_part), shared=False)
-    else:
-        server: Server = request.getfixturevalue("elasticsearch_server")
-        yield Engine(lambda: ElasticsearchVectors(server.url, first_part, 10, True, 10), shared=True)
-        async with AsyncElasticsearch(server.url) as client:
-            ours = await client.indices.get(index=f"{first_part}-*", expand_wildcards="all")
-            await client.indices.delete(index=",".join(ours))
-            await client.indices.delete_index_template(name=f"{first_part}-vectors")
-
-
-@pytest.fixture
-async def index(engine: Engine) -> AsyncIterator[VectorIndex]:
-    index = engine.open()
-    await index.prepare(GENERATION, DIMENSIONS)
-    yield index
-    await index.close()
-
-
-async def write(index: VectorIndex, *entries: VectorEntry | Tombstone) -> None:
-    assert await index.write(GENERATION, entries) == {}
-
-
-async def found(index: VectorIndex, near: "array[float]" = EAST, condition: AllOf = EVERYTHING) -> list[str]:
-    return [hit.memory_id for hit in await index.search(GENERATION, near, condition, 100)]
+pytestmark = INDEXLESS
+NOBODY_LISTENS = "http://127.0.0.1:1"
 
 
 async def test_finds_what_was_written_nearest_first_with_its_cosine(index: VectorIndex) -> None:
@@ -106,131 +60,6 @@ async def test_says_what_stands(index: VectorIndex) -> None:
 async def test_nothing_to_write_is_fine(index: VectorIndex) -> None:
     await write(index)
     assert await found(index) == []
-
-
-class TestFence:
-    async def test_a_late_lower_revision_changes_nothing(self, index: VectorIndex) -> None:
-        row = memory()
-        await write(index, vector_entry(row, EAST, revision=5))
-        await write(index, vector_entry(replace(row, workspace_id="elsewhere"), NORTH, revision=4))
-        assert (await index.read(GENERATION, [row.id]))[row.id].revision == 5
-        assert [hit.score for hit in await index.search(GENERATION, EAST, EVERYTHING, 5)] == pytest.approx([1])
-
-    async def test_an_equal_revision_is_written_again(self, index: VectorIndex) -> None:
-        row = memory()
-        await write(index, vector_entry(row, EAST, revision=5, digest=1))
-        await write(index, vector_entry(row, NORTH, revision=5, digest=2))
-        assert (await index.read(GENERATION, [row.id]))[row.id].digest == 2
-        assert [hit.score for hit in await index.search(GENERATION, NORTH, EVERYTHING, 5)] == pytest.approx([1])
-
-    async def test_a_tombstone_stands_where_nothing_stood(self, index: VectorIndex) -> None:
-        row = memory()
-        await write(index, tombstone(row.id, revision=5))
-        await write(index, vector_entry(row, EAST, revision=4))
-        assert await found(index) == []
-        assert (await index.read(GENERATION, [row.id]))[row.id].tombstone
-
-    async def test_a_tombstone_takes_everything_away(self, index: VectorIndex) -> None:
-        row = memory()
-        await write(index, vector_entry(row, EAST, revision=4))
-        await write(index, tombstone(row.id, revision=4))
-        assert await found(index) == []
-        assert await found(index, condition=AllOf(())) == []
-        assert await found(index, condition=AllOf((AtLeast("expires_at", 0),))) == []
-
-    async def test_a_late_tombstone_takes_nothing_away(self, index: VectorIndex) -> None:
-        row = memory()
-        await write(index, vector_entry(row, EAST, revision=5))
-        await write(index, tombstone(row.id, revision=4))
-        assert await found(index) == [row.id]
-
-    async def test_a_restored_memory_comes_back(self, index: VectorIndex) -> None:
-        row = memory()
-        await write(index, tombstone(row.id, revision=5))
-        await write(index, vector_entry(row, EAST, revision=6))
-        assert await found(index) == [row.id]
-
-    async def test_passages_that_vanished_stay_away(self, index: VectorIndex) -> None:
-        row = memory()
-        old = [vector_entry(row, EAST, revision=1, passage=number) for number in range(3)]
-        await write(index, *old)
-        gone = [tombstone(row.id, revision=2, entry_id=each.id) for each in old[1:]]
-        await write(index, vector_entry(row, NORTH, revision=2), *gone)
-        await write(index, *old)
-        assert [hit.score for hit in await index.search(GENERATION, EAST, EVERYTHING, 5)] == pytest.approx(
-            [0], abs=1e-6
-        )
-
-    async def test_one_write_may_name_an_id_several_times(self, index: VectorIndex) -> None:
-        row, other = memory(), memory()
-        await write(
-            index,
-            vector_entry(row, EAST, revision=2, digest=1),
-            vector_entry(row, EAST, revision=3, digest=2),
-            vector_entry(row, EAST, revision=3, digest=3),
-            vector_entry(row, EAST, revision=1, digest=4),
-            vector_entry(other, EAST, revision=1),
-            tombstone(other.id, revision=1),
-        )
-        standing = await index.read(GENERATION, [row.id, other.id])
-        assert (standing[row.id].revision, standing[row.id].digest) == (3, 3)
-        assert standing[other.id].tombstone
-
-    @LAWS
-    @given(data=st.data())
-    async def test_any_order_ends_the_same(self, index: VectorIndex, data: st.DataObject) -> None:
-        """Entries and tombstones of two passages, repeated, in any order, cut into writes anywhere."""
-        row = memory()
-        passages = st.integers(0, 1)
-        entries = st.builds(
-            lambda passage, revision, mark: vector_entry(row, EAST, revision=revision, passage=passage, digest=mark),
-            passages,
-            st.integers(1, 4),
-            st.integers(1, 2**32 - 1),
-        )
-        removals = st.builds(
-            lambda passage, revision: tombstone(
-                row.id, revision=revision, entry_id=vector_entry(row, EAST, passage=passage).id
-            ),
-            passages,
-            st.integers(1, 4),
-        )
-        operations = data.draw(st.lists(entries | removals, min_size=1, max_size=8))
-        size = data.draw(st.integers(1, len(operations)))
-        expected: dict[str, VectorEntry | Tombstone] = {}
-        for each in operations:
-            if each.id not in expected or each.revision >= expected[each.id].revision:
-                expected[each.id] = each
-        for start in range(0, len(operations), size):
-            await write(index, *operations[start : start + size])
-        standing = await index.read(GENERATION, [each.id for each in operations])
-        assert {key: (one.revision, one.tombstone, one.digest) for key, one in standing.items()} == {
-            key: (one.revision, isinstance(one, Tombstone), 0 if isinstance(one, Tombstone) else one.digest)
-            for key, one in expected.items()
-        }
-        alive = any(isinstance(one, VectorEntry) for one in expected.values())
-        assert (row.id in await found_all(index, AllOf((Equals("workspace_id", WORKSPACE),)))) == alive
-
-    async def test_concurrent_writers_leave_the_highest(self, index: VectorIndex) -> None:
-        row = memory()
-        await asyncio.gather(*(write(index, vector_entry(row, EAST, revision=each)) for each in (3, 1, 5, 2, 4)))
-        assert (await index.read(GENERATION, [row.id]))[row.id].revision == 5
-
-
-async def found_all(index: VectorIndex, condition: AllOf) -> set[str]:
-    return {hit.memory_id for hit in await index.search(GENERATION, EAST, condition, 5000)}
-
-
-@LAWS
-@given(some=st.lists(rows, min_size=1, max_size=8), condition=conditions)
-async def test_finds_exactly_what_the_predicate_says(
-    index: VectorIndex, some: Sequence[Memory], condition: AllOf
-) -> None:
-    """Other examples' rows stand in the same index; only this one's are looked at."""
-    own = {row.id: row for row in (replace(each, id=new_id()) for each in some)}
-    await write(index, *(vector_entry(row, EAST) for row in own.values()), tombstone(new_id(), revision=1))
-    expected = {row.id for row in own.values() if matches(condition, row)}
-    assert await found_all(index, condition) & own.keys() == expected
 
 
 class TestPassages:

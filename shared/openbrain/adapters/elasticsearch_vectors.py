@@ -13,7 +13,7 @@ from openbrain.visibility import AllOf
 BUILDER = "elasticsearch-knn-1"
 CANDIDATES = 2
 """Looked at for each passage asked for, and LEAST at least: more finds the right ones oftener and takes longer."""
-LEAST = 300
+LEAST = 200
 
 
 class ElasticsearchVectors:

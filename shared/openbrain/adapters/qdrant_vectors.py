@@ -152,6 +152,7 @@ class QdrantVectors:
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""
         wanted = ["memory_id", "revision", "bucket", "digest"]
+        await self._standing_dimensions(name)
         with translated():
             records = await self._client.retrieve(
                 self.collection(name),

@@ -52,7 +52,7 @@ def same_dimensions(asked: int, standing: int, name: str) -> None:
 async def best_passages(ask: Callable[[int], Awaitable[Sequence[tuple[str, float]]]], limit: int) -> Sequence[Hit]:
     """The `limit` best memories, each with its best passage. `ask` gives that many passages, best first, as
     (memory id, score); it is asked for more while their memories are too few."""
-    wanted = min(MOST, 2 * limit)
+    wanted = min(MOST, limit + limit // 4)
     while True:
         found = await ask(wanted)
         best: dict[str, float] = {}
