@@ -97,7 +97,7 @@ def list_keys(to: Connection, workspace: Workspace = "", json: AsJson = False) -
     if json:
         as_json(found)
     elif found.keys:
-        show(table("id", "created", "state", "agent", "name", "permissions", rows=_rows(found.keys)))
+        show(table("created", "state", "key", rows=_rows(found.keys)))
     else:
         say("there are no keys here")
 
@@ -107,9 +107,10 @@ def _rows(keys: "Iterable[KeyAnswer]") -> "Iterable[tuple[str, ...]]":
 
     for key in keys:
         state = "revoked" if key.revoked_at else f"until {day(key.expires_at)}" if key.expires_at else "valid"
+        agent = f" ({one_line(key.agent_id)})" if key.agent_id else ""
         orgs = "" if key.orgs is None else f" in {', '.join(key.orgs)}"
-        may = f"{', '.join(key.permissions)}{orgs}"
-        yield key.id, day(key.created_at), state, one_line(key.agent_id or ""), one_line(key.name), one_line(may)
+        may = one_line(f"{', '.join(key.permissions)}{orgs}")
+        yield day(key.created_at), state, f"{one_line(key.name)}{agent}\n{key.id}\n{may}"
 
 
 @app.command()

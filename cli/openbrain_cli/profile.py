@@ -61,6 +61,11 @@ class Profile:
             return read_key(original)
         raise Unauthorised(f"no key for {self.url}: give --key-file, or set OPENBRAIN_API_KEY or OPENBRAIN_KEY_FILE")
 
+    @property
+    def runs_here(self) -> bool:
+        """Whether `url` is the system that runs on this data folder."""
+        return self.url == self._local_url()
+
     def client(self, *, agent: str = "", admin: bool = False) -> "OpenBrain":
         """The API, ready to be asked."""
         from openbrain.client import OpenBrain

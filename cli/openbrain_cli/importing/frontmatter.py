@@ -95,7 +95,8 @@ def _yaml(text: str) -> tuple[Any, str]:
 
 
 def _no_content(reason: str) -> str:
-    return re.sub(r"(['\"]).*\1", "…", reason)
+    """YAML quotes what it met; its own marks are short, what a person wrote may be anything."""
+    return re.sub(r"(['\"])[^'\"]{4,}\1", "…", reason)
 
 
 def _quoted(line: str) -> str:

@@ -87,6 +87,8 @@ def _follow(reading: _Reading, path: Path, named: Import, hops: int) -> None:
         if named.surely:
             reading.notes.append(Note(str(path), f"line {named.line}: what it imports is not there"))
         return
+    if target.resolve() in reading.seen:
+        return
     if hops == 0:
         reading.notes.append(Note(str(path), f"line {named.line}: imports are followed {HOPS} deep, not further"))
     elif not named.surely:

@@ -79,6 +79,8 @@ def _named(path: Path, homes: Homes) -> Iterator[Scan]:
     elif (path / ".claude" / "projects").is_dir():
         yield from claude_home(path / ".claude", path, None)
         yield from codex_home(path)
+    elif path == homes.home / ".codex":
+        yield from codex_home(homes.home)
     elif (path / "projects").is_dir() and (path.name == ".claude" or any(path.glob("projects/*/memory"))):
         yield from claude_home(path, homes.home, homes.memory_override)
     elif path.name == "projects" and any(path.glob("*/memory")):
@@ -97,6 +99,8 @@ def _file(path: Path, homes: Homes) -> Iterator[Scan]:
         yield claude_memory.scan(memory_folder(folder, homes.home, only=path))
     elif path.is_relative_to(homes.claude):
         yield from person(homes.claude, homes.home, "claude", "user/", [path], whole=False)
+    elif path.is_relative_to(homes.home / ".codex"):
+        yield from person(homes.home / ".codex", homes.home, "agents", ".codex/", [path], whole=False)
     else:
         yield named_file(path, homes.home)
 

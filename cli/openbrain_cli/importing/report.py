@@ -24,23 +24,23 @@ def notes(plan: Plan) -> None:
 
 def steps(plan: Plan) -> None:
     """What would be done; what stays as it is only counts."""
-    rows = [(_WOULD[step.action], *_place(step.found.path, step.found.heading)) for step in plan.of(*_WOULD)]
+    rows = [(_WOULD[step.action], _place(step.found.path, step.found.heading)) for step in plan.of(*_WOULD)]
     if rows:
-        show(table("would", "file", "section", rows=rows))
+        show(table("would", "section", rows=rows))
 
 
 def vanished(plan: Plan) -> None:
     """Memories whose section is not there any more."""
-    rows = [(old.id, *_place(old.key[1], old.key[2])) for old in plan.vanished]
+    rows = [(old.id, _place(old.key[1], old.key[2])) for old in plan.vanished]
     if rows:
         say("these sections are not in their files any more; their memories are left as they are:")
-        show(table("memory", "file", "section", rows=rows))
+        show(table("memory", "section", rows=rows))
 
 
 def refused(sent: Sent) -> None:
     """Sections that the server did not take."""
     for step, reason in sent.refused:
-        say(f"refused: {one_line(step.found.path)} # {one_line(step.found.heading)}: {reason}")
+        say(f"refused: {_place(step.found.path, step.found.heading)}: {reason}")
 
 
 def summary(plan: Plan, sent: Sent | None) -> Sequence[str]:
@@ -91,6 +91,7 @@ def _named(old: Existing) -> dict[str, str]:
     return dict(zip(("client", "path", "heading"), old.key, strict=True))
 
 
-def _place(path: str, heading: str) -> tuple[str, str]:
-    title = one_line(heading) or "(the page)"
-    return one_line(path), title if len(title) <= _HEADING_CHARS else f"{title[: _HEADING_CHARS - 1]}…"
+def _place(path: str, heading: str) -> str:
+    title = one_line(heading)
+    shown = title if len(title) <= _HEADING_CHARS else f"{title[: _HEADING_CHARS - 1]}…"
+    return f"{one_line(path)} # {shown}" if shown else one_line(path)

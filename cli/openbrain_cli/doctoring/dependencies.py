@@ -1,0 +1,88 @@
+"""The database, the indexes and the embedder: servers are asked themselves, embedded parts through their system."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from openbrain import wiring
+from openbrain.adapters.sql import schema_commands
+from openbrain.adapters.sql.truth import FILE, truth_url
+from openbrain.ports.index import Checked
+from openbrain.ports.truth import IndexKind
+from openbrain.settings import Settings
+from openbrain_cli.doctoring.findings import Finding, Status, down, found, timed
+
+Check = Callable[[], Awaitable[Finding]]
+
+
+class _Part(Protocol):
+    async def check(self) -> Checked: ...
+
+    async def close(self) -> None: ...
+
+
+def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str], *, here: bool) -> dict[str, Check]:
+    """A check for each part. `ready` and `parts` are what the running system says of itself; `here`: it runs on this
+    machine's data folder."""
+    direct: dict[str, tuple[str, Check]] = {
+        "truth": (settings.truth.url, lambda: _truth(settings)),
+        "text": (settings.text.url, lambda: _asked("text", lambda: wiring.text_index(settings))),
+        "vectors": (settings.vectors.url, lambda: _asked("vectors", lambda: wiring.vector_index(settings))),
+        "embedder": (settings.embedding.url, lambda: _embedder(settings)),
+    }
+    reachable = {name for name, (url, _) in direct.items() if url != wiring.EMBEDDED}
+    if here and (Path(settings.data_dir) / FILE).is_file():
+        reachable.add("truth")
+    return {name: check if name in reachable else _told(name, ready, parts) for name, (_, check) in direct.items()}
+
+
+async def _asked(name: str, make: Callable[[], _Part]) -> Finding:
+    part = make()
+    try:
+        checked, ms = await timed(part.check)
+    finally:
+        await part.close()
+    return found(name, checked.product, checked.version, ms, red=checked.problems)
+
+
+async def _truth(settings: Settings) -> Finding:
+    truth = wiring.truth(settings, wiring.system_clock())
+    try:
+        (product, version, _), ms = await timed(truth.check)
+    finally:
+        await truth.close()
+    problems = await asyncio.to_thread(schema_commands.check, truth_url(settings.truth.url, settings.data_dir))
+    return found("truth", product, version, ms, red=problems)
+
+
+async def _embedder(settings: Settings) -> Finding:
+    """And whether it is the model that the stored vectors come from."""
+    model = wiring.embedder(settings)
+    truth = wiring.truth(settings, wiring.system_clock()) if settings.truth.url != wiring.EMBEDDED else None
+    try:
+        checked, ms = await timed(model.check)
+        problems = list(checked.problems)
+        serving = await truth.serving(IndexKind.VECTOR) if truth and not problems else None
+        if serving is not None and serving.model != (key := (await model.identity()).key):
+            problems.append(f"the vectors that serve come from {serving.model}, this is {key}: reindex, or set it back")
+    finally:
+        await model.close()
+        if truth is not None:
+            await truth.close()
+    return found("embedder", checked.product, checked.version, ms, red=problems)
+
+
+def _told(name: str, ready: Mapping[str, Any], parts: Mapping[str, str]) -> Check:
+    async def check() -> Finding:
+        known = (ready.get("dependencies") or {}).get(name)
+        if known is not None:
+            problems = [str(problem) for problem in known.get("problems", ())]
+            product, version = str(known.get("product", "")), str(known.get("version", ""))
+            return found(name, product, version, known.get("ms"), red=problems)
+        if name not in parts:
+            return down(name, "no running system says how it is: start `openbrain up`", status=Status.YELLOW)
+        well = parts[name] == "ok"
+        return found(name, "of the running system", "", None, red=() if well else ("down: look at its log",))
+
+    return check
