@@ -53,8 +53,11 @@ class Running:
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[Running]:
-    """Every room but the API, started in order and stopped in the reverse one. Nothing acknowledged is lost by it."""
+async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | None = None) -> AsyncIterator[Running]:
+    """Every room but the API, started in order and stopped in the reverse one. Nothing acknowledged is lost by it.
+
+    `make_parts` replaces parts, as benchmarks do with the embedder.
+    """
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(DataFolder(settings.data_dir))
         if settings.streams.url == EMBEDDED:
@@ -63,7 +66,7 @@ async def running(settings: Settings) -> AsyncIterator[Running]:
             streams = settings.streams.model_copy(update={"url": await valkey.start()})
             settings = settings.model_copy(update={"streams": streams})
         await asyncio.to_thread(upgrade, truth_url(settings.truth.url, settings.data_dir))
-        parts = await stack.enter_async_context(Parts(settings, shared=True))
+        parts = await stack.enter_async_context(make_parts(settings) if make_parts else Parts(settings, shared=True))
         await _first_keys(parts, folder.path)
         rooms: tuple[Startable, ...] = (
             housekeeper.housekeeper(parts),

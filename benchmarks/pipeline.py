@@ -1,0 +1,115 @@
+"""10,000 memories by XADD until both indexes hold them: every room in one process on one core, Redis on another.
+
+The embedder costs nothing, so that what is measured is the pipeline.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from redis import Redis
+
+from benchmarks.report import Report, Row
+from benchmarks.texts import TYPES, spread, texts
+from openbrain.adapters.embedded_valkey import EmbeddedValkey
+from openbrain.events import FIELD, encode
+from openbrain.memory import MemoryType
+from openbrain.streams.table import SUBMITTED
+from openbrain.submission import MemorySubmitted
+
+NAME = "pipeline"
+GOAL_RATE = 1500
+GOAL_LAG_MS = 50
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """How much, how often, on which core."""
+    parser.add_argument("--pipeline-count", type=int, default=10_000)
+    parser.add_argument("--pipeline-repeats", type=int, default=3)
+    parser.add_argument("--pipeline-batch", type=int, default=64, help="entries a consumer takes at once")
+
+
+def run(options: argparse.Namespace) -> Report:
+    """One fresh system a repeat."""
+    count = options.pipeline_count
+    bodies = submissions(count)
+    runs = [once(bodies, "zero", options.pipeline_batch) for _ in range(options.pipeline_repeats)]
+    rate = tuple(count / each["seconds"] for each in runs)
+    return Report(
+        NAME,
+        (
+            Row("memories indexed, one core", "1/s", rate, goal=GOAL_RATE),
+            Row("process CPU a memory", "us", tuple(each["cpu"] / count * 1e6 for each in runs)),
+            Row("event-loop lag p99", "ms", tuple(each["lag_p99"] for each in runs), goal=GOAL_LAG_MS, at_most=True),
+            Row("peak memory", "MB", tuple(each["peak_mb"] for each in runs)),
+        ),
+        (f"{count} memories of about 200 characters, batches of {options.pipeline_batch}",),
+    )
+
+
+def submissions(count: int) -> list[bytes]:
+    """Finished events."""
+    return [
+        encode(
+            SUBMITTED.name,
+            MemorySubmitted(
+                content=text,
+                type=MemoryType(spread(TYPES, number)),
+                workspace_id="default",
+                org="acme",
+                project=f"p{number % 20}",
+                tags=("bench", f"t{number % 7}"),
+            ),
+            event_id=f"b-{number}",
+            at=0,
+        )
+        for number, text in enumerate(texts(count))
+    ]
+
+
+def once(bodies: Sequence[bytes], embedder: str, batch: int) -> Mapping[str, float]:
+    """Start Redis and a worker on cores of their own, submit, take the worker's figures."""
+    return asyncio.run(_once(bodies, embedder, batch))
+
+
+async def _once(bodies: Sequence[bytes], embedder: str, batch: int) -> Mapping[str, float]:
+    cores = sorted(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory(prefix="openbrain-bench-") as folder:
+        valkey = EmbeddedValkey(Path(folder) / "streams", 1024)
+        url = await valkey.start()
+        command = [sys.executable, "-m", "benchmarks.pipeline_worker", folder + "/data", url, str(len(bodies))]
+        worker = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs here
+            ["taskset", "-c", str(cores[-1]), *command, embedder, str(batch)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        try:
+            if worker.stdout.readline().strip() != "ready":
+                raise SystemExit("the worker did not start")
+            worker.stdin.write("go\n")
+            worker.stdin.flush()
+            _submit(url, bodies)
+            figures: Mapping[str, float] = json.loads(worker.stdout.readline())
+        finally:
+            worker.stdin.close()
+            worker.wait(timeout=120)
+            await valkey.stop()
+    return figures
+
+
+def _submit(url: str, bodies: Sequence[bytes]) -> None:
+    with Redis.from_url(url) as client:
+        for start in range(0, len(bodies), 500):
+            pipeline = client.pipeline(transaction=False)
+            for body in bodies[start : start + 500]:
+                pipeline.execute_command("XADD", SUBMITTED.name, "*", FIELD, body)
+            pipeline.execute()
