@@ -81,6 +81,26 @@ def test_a_commit_takes_no_more_than_its_share(commits: GroupCommit, disk: Disk)
     assert [len(group) for group in disk.groups] == [1, 2, 1]
 
 
+def test_the_writers_of_the_last_commit_are_waited_for(commits: GroupCommit, disk: Disk) -> None:
+    """As long as a commit took: here long enough for a writer that comes back at once."""
+    waiting = holding(commits, disk, [batch(), batch()])
+    disk.let_go()
+    assert disk.began.acquire(timeout=PATIENCE)
+    threading.Event().wait(0.5)
+    disk.let_go()
+    for each in waiting:
+        each.result(PATIENCE)
+
+    back = [commits.submit(batch())]
+    assert not disk.began.acquire(timeout=0.05), "committed without waiting for the other"
+    back.append(commits.submit(batch()))
+    disk.let_go()
+
+    for each in back:
+        each.result(PATIENCE)
+    assert [len(group) for group in disk.groups] == [1, 2, 2]
+
+
 def test_who_gave_up_waiting_is_left_out(commits: GroupCommit, disk: Disk) -> None:
     several = [batch(), batch()]
     waiting = holding(commits, disk, several)
