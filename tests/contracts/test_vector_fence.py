@@ -1,4 +1,4 @@
-"""The laws of the vector index, on each adapter: the fence in every order, filters that mean what the predicate says."""
+"""The laws of the vector index, on each adapter: the fence in any order, filters that mean what the predicate says."""
 
 import asyncio
 from collections.abc import Sequence
