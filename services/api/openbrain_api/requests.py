@@ -52,12 +52,25 @@ def _boost(value: object) -> object:
     return _listed(value)
 
 
-Types = Annotated[tuple[MemoryType, ...], BeforeValidator(_listed), Field(max_length=len(MemoryType))]
-Scopes = Annotated[tuple[Scope, ...], BeforeValidator(_listed), Field(max_length=SCOPES)]
-Agents = Annotated[tuple[Agent, ...], BeforeValidator(_listed), Field(max_length=limits.KEYWORDS)]
-Sources = Annotated[tuple[Source, ...], BeforeValidator(_listed), Field(max_length=limits.KEYWORDS)]
-AnyTags = Annotated[tuple[Tag, ...], BeforeValidator(_listed), Field(max_length=limits.TAGS)]
-Keywords = Annotated[tuple[Keyword, ...], BeforeValidator(_listed), Field(max_length=limits.KEYWORDS)]
+MostTypes = Field(max_length=len(MemoryType))
+MostScopes = Field(max_length=SCOPES)
+MostTags = Field(max_length=limits.TAGS)
+MostWords = Field(max_length=limits.KEYWORDS)
+
+TypeList = Annotated[tuple[MemoryType, ...], MostTypes]
+ScopeList = Annotated[tuple[Scope, ...], MostScopes]
+AgentList = Annotated[tuple[Agent, ...], MostWords]
+SourceList = Annotated[tuple[Source, ...], MostWords]
+TagList = Annotated[tuple[Tag, ...], MostTags]
+KeywordList = Annotated[tuple[Keyword, ...], MostWords]
+
+# The same, where one alone may stand for a list of one.
+Types = Annotated[TypeList, BeforeValidator(_listed, json_schema_input_type=MemoryType | TypeList)]
+Scopes = Annotated[ScopeList, BeforeValidator(_listed, json_schema_input_type=Scope | ScopeList)]
+Agents = Annotated[AgentList, BeforeValidator(_listed, json_schema_input_type=Agent | AgentList)]
+Sources = Annotated[SourceList, BeforeValidator(_listed, json_schema_input_type=Source | SourceList)]
+AnyTags = Annotated[TagList, BeforeValidator(_listed, json_schema_input_type=Tag | TagList)]
+Keywords = Annotated[KeywordList, BeforeValidator(_listed, json_schema_input_type=Keyword | KeywordList)]
 Count = Annotated[int, Field(strict=True, ge=1, le=limits.TOP_K)]
 Boost = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 
@@ -135,8 +148,8 @@ class RecallBody(Body):
     until: Annotated[Moment | None, Field(description="Happened before.")] = None
     keywords: Annotated[Keywords, Field(description="Words that lift a memory that holds them.")] = ()
     boost_keywords: Annotated[
-        Annotated[Boost | Keywords, Field(union_mode="left_to_right")] | None,
-        BeforeValidator(_boost),
+        Annotated[Boost | KeywordList, Field(union_mode="left_to_right")] | None,
+        BeforeValidator(_boost, json_schema_input_type=Boost | Keyword | KeywordList | None),
         Field(description="A number: what all keywords together add (0.3). A list: words that lift by half."),
     ] = None
     text_weight: Annotated[
@@ -210,11 +223,11 @@ class ListQuery(SessionQuery):
 
     org: Org | None = None
     project: Annotated[Project | None, Field(description="Exactly this project.")] = None
-    type: Types = ()
-    agent_id: Annotated[Agents, Field(description="Who wrote it.")] = ()
-    source: Sources = ()
-    tags: Annotated[AnyTags, Field(description="At least one of them.")] = ()
-    include_scopes: Scopes = ()
+    type: TypeList = ()
+    agent_id: Annotated[AgentList, Field(description="Who wrote it.")] = ()
+    source: SourceList = ()
+    tags: Annotated[TagList, Field(description="At least one of them.")] = ()
+    include_scopes: ScopeList = ()
     min_confidence: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
     since: Moment | None = None
     until: Moment | None = None

@@ -1,0 +1,126 @@
+"""Tenants and keys through the API."""
+
+from typing import Any
+
+from openbrain.auth import Permission
+from openbrain.memory import DAY, MICROSECONDS
+from tests.api_support import Brain, brain, brain_database_url, http, refused
+
+__all__ = ["brain", "brain_database_url"]
+
+ADMIN = frozenset({Permission.ADMIN})
+KEYS, WORKSPACES = "/v1/admin/keys", "/v1/admin/workspaces"
+
+
+def wanted(**changes: Any) -> dict[str, Any]:
+    return {"name": "laptop", "permissions": ["brain.read", "brain.write"], **changes}
+
+
+async def test_an_admin_makes_keys_of_its_own_workspace(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key(permissions=ADMIN)) as admin:
+        made = await admin.post(
+            KEYS, json=wanted(agent_id="bob", orgs=["acme"], without_org=False, act_as=["eve"], expires_in=48)
+        )
+        listed = (await admin.get(KEYS)).json()
+
+    body = made.json()
+    assert made.status_code == 201
+    assert body["key"].startswith("ob_")
+    assert {name: body[name] for name in body if name not in ("id", "key", "data", "created_at")} == {
+        "workspace_id": "w1",
+        "name": "laptop",
+        "agent_id": "bob",
+        "permissions": ["brain.read", "brain.write"],
+        "orgs": ["acme"],
+        "without_org": False,
+        "act_as": ["eve"],
+        "expires_at": "2027-01-17T08:00:00.000000Z",
+        "revoked_at": None,
+    }
+    assert body["data"]["key"] == body["key"]
+    assert listed["count"] == 2
+    assert body["id"] in {each["id"] for each in listed["keys"]}
+    assert "ob_" not in str(listed)
+
+
+async def test_a_new_key_opens_and_a_revoked_one_does_not(brain: Brain) -> None:
+    app = brain.app()
+    async with http(app, await brain.key(permissions=ADMIN)) as admin:
+        made = (await admin.post(KEYS, json=wanted())).json()
+        async with http(app, made["key"]) as user:
+            before = await user.get("/v1/brain/list")
+            revoked = await admin.delete(f"{KEYS}/{made['id']}")
+            after = await user.get("/v1/brain/list")
+            again = await admin.delete(f"{KEYS}/{made['id']}")
+        unknown = await admin.delete(f"{KEYS}/none")
+
+    assert (before.status_code, after.status_code) == (200, 401)
+    assert revoked.json()["revoked"] is again.json()["revoked"] is True
+    assert refused(unknown, 404)["message"] == "no key with this id"
+
+
+async def test_another_process_refuses_a_revoked_key_within_a_second(brain: Brain) -> None:
+    here, there = brain.app(), brain.app()
+    async with http(here, await brain.key(permissions=ADMIN)) as admin:
+        made = (await admin.post(KEYS, json=wanted())).json()
+        async with http(there, made["key"]) as user:
+            assert (await user.get("/v1/brain/list")).status_code == 200
+            await admin.delete(f"{KEYS}/{made['id']}")
+            brain.clock.advance(MICROSECONDS)
+            assert (await user.get("/v1/brain/list")).status_code == 401
+
+
+async def test_a_key_ends_at_its_time(brain: Brain) -> None:
+    app = brain.app()
+    async with http(app, await brain.key(permissions=ADMIN)) as admin:
+        made = (await admin.post(KEYS, json=wanted(expires_in=24))).json()
+    async with http(app, made["key"]) as user:
+        assert (await user.get("/v1/brain/list")).status_code == 200
+        brain.clock.advance(DAY)
+        assert (await user.get("/v1/brain/list")).status_code == 401
+
+
+async def test_no_admin_reaches_into_another_workspace(brain: Brain) -> None:
+    app = brain.app()
+    await brain.key("w2")
+    (theirs,) = await brain.truth.keys("w2")
+    async with http(app, await brain.key(permissions=ADMIN)) as admin:
+        for response in (
+            await admin.get(WORKSPACES),
+            await admin.post(WORKSPACES, json={"id": "w3"}),
+            await admin.get(KEYS, params={"workspace_id": "w2"}),
+            await admin.post(KEYS, json=wanted(workspace_id="w2")),
+            await admin.post(KEYS, json=wanted(workspace_id="not-there")),
+            await admin.delete(f"{KEYS}/{theirs.id}", params={"workspace_id": "w2"}),
+        ):
+            assert refused(response, 403)["error"] == "forbidden"
+        refused(await admin.delete(f"{KEYS}/{theirs.id}"), 404)
+        mine = (await admin.get(KEYS, params={"workspace_id": "w1"})).json()
+
+    assert {each["workspace_id"] for each in mine["keys"]} == {"w1"}
+    assert [key.revoked_at for key in await brain.truth.keys("w2")] == [None]
+
+
+async def test_operators_make_workspaces_and_their_first_keys(brain: Brain) -> None:
+    app = brain.app()
+    async with http(app, await brain.key("system", permissions=ADMIN)) as operator:
+        made = await operator.post(WORKSPACES, json={"id": "acme", "name": "Acme Ltd"})
+        unnamed = await operator.post(WORKSPACES, json={"id": "plain"})
+        taken = await operator.post(WORKSPACES, json={"id": "acme"})
+        listed = (await operator.get(WORKSPACES)).json()
+        key = (await operator.post(KEYS, json=wanted(workspace_id="acme", permissions=["admin"]))).json()
+        lost = await operator.post(KEYS, json=wanted(workspace_id="nowhere"))
+        keys = (await operator.get(KEYS, params={"workspace_id": "acme"})).json()
+        gone = await operator.delete(f"{KEYS}/{key['id']}", params={"workspace_id": "acme"})
+
+    assert (made.status_code, made.json()["data"]["name"], unnamed.json()["name"]) == (201, "Acme Ltd", "plain")
+    refused(taken, 409)
+    refused(lost, 404)
+    assert [each["id"] for each in listed["workspaces"]] == ["acme", "plain", "system"]
+    assert [each["id"] for each in keys["keys"]] == [key["id"]]
+    assert gone.json()["revoked"] is True
+
+
+async def test_a_key_for_everything_can_not_be_limited_to_orgs(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key(permissions=ADMIN)) as admin:
+        refused(await admin.post(KEYS, json=wanted(permissions=["admin"], orgs=["acme"])), 422, "orgs")

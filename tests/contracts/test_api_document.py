@@ -1,0 +1,120 @@
+"""The OpenAPI document says what the API does."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+from jsonschema.validators import Draft202012Validator
+
+from openbrain.auth import Permission
+from openbrain_api.openapi import document
+from openbrain_api.routes import ROUTES
+from tests.api_support import Brain, brain, brain_database_url, http, offer, unknown_id
+
+__all__ = ["brain", "brain_database_url"]
+
+DOCUMENT: dict[str, Any] = json.loads(document(ROUTES))
+OPERATIONS = [
+    (method.upper(), path, operation)
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+]
+
+
+def resolved(schema: Any) -> dict[str, Any]:
+    """A schema that stands alone."""
+    return {**schema, "components": DOCUMENT["components"]}
+
+
+def schema_of(operation: Any, response: Any) -> dict[str, Any] | None:
+    described = operation["responses"][str(response.status_code)]
+    kind = response.headers["content-type"].partition(";")[0]
+    schema: dict[str, Any] | None = described["content"][kind].get("schema")
+    return schema
+
+
+def test_every_route_is_there_with_its_permission_and_its_refusals() -> None:
+    assert {(method, path) for method, path, _ in OPERATIONS} == {(route.method, route.path) for route in ROUTES}
+    for route in ROUTES:
+        operation = DOCUMENT["paths"][route.path][route.method.lower()]
+        statuses = set(operation["responses"])
+        assert {str(status) for status in route.statuses} <= statuses
+        assert {"405", "500"} <= statuses
+        assert (operation["security"] == [{"key": []}]) == (route.permission is not None)
+        if route.permission is not None:
+            assert {"401", "403", "422", "503"} <= statuses
+            assert route.permission in operation["description"]
+
+
+def test_names_of_operations_are_unique() -> None:
+    names = [operation["operationId"] for _, _, operation in OPERATIONS]
+
+    assert len(set(names)) == len(names)
+
+
+def test_every_schema_is_one_and_every_reference_leads_somewhere() -> None:
+    assert DOCUMENT["openapi"] == "3.1.0"
+    for schema in DOCUMENT["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    for reference in _references(DOCUMENT):
+        head, _, name = reference.rpartition("/")
+        assert head == "#/components/schemas"
+        assert name in DOCUMENT["components"]["schemas"], reference
+
+
+def _references(part: Any) -> list[str]:
+    if isinstance(part, list):
+        return [found for each in part for found in _references(each)]
+    if not isinstance(part, dict):
+        return []
+    own = [part["$ref"]] if isinstance(part.get("$ref"), str) else []
+    return own + [found for each in part.values() for found in _references(each)]
+
+
+def test_parameters_in_a_path_are_declared() -> None:
+    for _, path, operation in OPERATIONS:
+        declared = {each["name"] for each in operation["parameters"] if each["in"] == "path"}
+        assert declared == ({"id"} if "{id}" in path else set())
+        for parameter in operation["parameters"]:
+            Draft202012Validator.check_schema(parameter["schema"])
+
+
+BODIES: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "/v1/brain/remember"): offer("described", tags=["a"], metadata={"a": 1}, expires_in=5),
+    ("POST", "/v1/brain/remember:batch"): {"memories": [offer("a"), offer("b", type="rumour"), "no object"]},
+    ("POST", "/v1/brain/recall"): {"query": "here", "type": "fact", "boost_keywords": 0.3, "keywords": ["a"]},
+    ("PATCH", "/v1/brain/memories/{id}"): {"tags": ["b"]},
+    ("DELETE", "/v1/brain/forget/{id}"): {"reason": "no longer"},
+    ("POST", "/v1/admin/workspaces"): {"id": "described"},
+    ("POST", "/v1/admin/keys"): {"name": "n", "permissions": ["brain.read"]},
+}
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=[f"{m} {p}" for m, p, _ in OPERATIONS])
+async def test_answers_and_refusals_are_as_described(brain: Brain, method: str, path: str, operation: Any) -> None:
+    """Each route well used, and in each way that it refuses."""
+    key = await brain.key("system", permissions=frozenset(Permission))
+    body = BODIES.get((method, path))
+    async with http(brain.app(), key) as client:
+        memory_id = (await client.post("/v1/brain/remember", json=offer("here before"))).json()["id"]
+        other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
+        aim = memory_id if "brain" in path else other.json()["id"]
+        params = {"history": 1} if "memories/" in path else None
+        answers = [
+            await client.request(method, path.replace("{id}", unknown_id()), params={"limit": 0}, json=body),
+            await client.request(method, path.replace("{id}", aim), content=b"{", headers={"x-openbrain-agent": ""}),
+            await client.request(method, path.replace("{id}", aim), json={"name": 5, "query": "", "reason": 5}),
+            await client.request(method, path.replace("{id}", aim), content=b"x", headers={"content-type": "text/x"}),
+            await client.request(method, path.replace("{id}", aim), params=params, json=body),
+            await client.request(method, path.replace("{id}", aim), params=params, json=body),
+            await client.request(method, path.replace("{id}", aim), headers={"authorization": "none"}),
+        ]
+    assert any(response.status_code < 300 for response in answers), answers[4].text
+    for response in answers:
+        schema = schema_of(operation, response)
+        if schema is not None:
+            jsonschema.validate(response.json(), resolved(schema), cls=Draft202012Validator)
+    if body is not None:
+        described = operation["requestBody"]["content"]["application/json"]["schema"]
+        jsonschema.validate({**body, "memories": [offer("a")]} if "memories" in body else body, resolved(described))
