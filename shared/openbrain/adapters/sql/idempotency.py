@@ -60,11 +60,14 @@ class Claims:
     def settle(self, outcomes: Mapping[int, Outcome]) -> None:
         """Point claims at the memories that stand for them; give back those of refused writes."""
         for place in self._keyed:
-            outcome, row = outcomes[place], _row(self._writes[place])
+            outcome, write = outcomes[place], self._writes[place]
+            if outcome.memory is not None and outcome.memory.id == write.memory.id:
+                continue
+            row = _row(write)
             mine = and_(keys.c.workspace_id == row[0], keys.c.key_hash == row[1], keys.c.memory_id == row[2])
             if outcome.memory is None:
                 self._connection.execute(delete(keys).where(mine))
-            elif outcome.memory.id != row[2]:
+            else:
                 self._connection.execute(update(keys).where(mine).values(memory_id=outcome.memory.id))
 
     def _held(self, rows: Sequence[_Row]) -> dict[tuple[str, str], _Row]:
