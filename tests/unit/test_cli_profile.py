@@ -1,0 +1,82 @@
+"""Which OpenBrain, which key: options over environment over what `openbrain up` wrote."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from openbrain.errors import SetupError, Unauthorised
+from openbrain_cli.profile import Profile, read_key
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """As `openbrain up` leaves it while it runs."""
+    for name, secret in (("key", "ob_local\nmore"), ("admin-key", "ob_admin\n")):
+        (tmp_path / name).write_text(secret)
+        (tmp_path / name).chmod(0o600)
+    (tmp_path / "url").write_text("http://127.0.0.1:8788\n")
+    return tmp_path
+
+
+def profile(folder: Path, environment: Mapping[str, str] | None = None, **options: object) -> Profile:
+    return Profile(data_dir=folder, environment=environment or {}, **options)  # type: ignore[arg-type]
+
+
+def test_what_up_wrote_is_enough(folder: Path) -> None:
+    found = profile(folder)
+
+    assert (found.url, found.key(), found.key(admin=True)) == ("http://127.0.0.1:8788", "ob_local", "ob_admin")
+    assert found.runs_here
+
+
+def test_the_environment_goes_before_it_and_options_before_both(folder: Path, tmp_path: Path) -> None:
+    environment = {"OPENBRAIN_URL": "https://brain.example.org", "OPENBRAIN_API_KEY": "ob_env"}
+    key = tmp_path / "mine"
+    key.write_text("ob_mine\n")
+    key.chmod(0o600)
+
+    assert (profile(folder, environment).url, profile(folder, environment).key()) == (
+        "https://brain.example.org",
+        "ob_env",
+    )
+    chosen = profile(folder, environment, url_option="http://localhost:1", key_file_option=key)
+    assert (chosen.url, chosen.key()) == ("http://localhost:1", "ob_mine")
+
+
+def test_the_original_names_are_understood(folder: Path) -> None:
+    found = profile(folder, {"CORE_BRAIN_URL": "https://core.example.org", "CORE_BRAIN_KEY": "ob_core"})
+
+    assert (found.url, found.key()) == ("https://core.example.org", "ob_core")
+    assert profile(folder, {"CORE_BRAIN_URL": "https://a", "OPENBRAIN_URL": "https://b"}).url == "https://b"
+    assert profile(folder, {"CORE_BRAIN_ORG": "acme"}).org == "acme"
+
+
+def test_this_machines_key_is_never_sent_to_another_machine(folder: Path) -> None:
+    with pytest.raises(Unauthorised, match="no key for https://elsewhere"):
+        profile(folder, url_option="https://elsewhere.example.org").key()
+    assert profile(folder, url_option="http://localhost:9999").key() == "ob_local"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+def test_a_key_that_others_can_read_is_refused(folder: Path, mode: int) -> None:
+    (folder / "key").chmod(mode)
+
+    with pytest.raises(SetupError, match=f"mode {mode:04o}.*chmod 600"):
+        profile(folder).key()
+
+
+def test_missing_empty_and_unreadable_keys_say_what_to_do(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(Unauthorised, match="there is no key file"):
+        read_key(tmp_path / "nothing")
+    (folder / "key").write_text("\nob_second_line")
+    with pytest.raises(SetupError, match="is empty"):
+        read_key(folder / "key")
+    (folder / "key").write_bytes(b"\xff\xfe")
+    with pytest.raises(SetupError, match="can't be read"):
+        read_key(folder / "key")
+
+
+def test_without_a_running_system_it_says_how_to_start_one(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="openbrain up"):
+        _ = profile(tmp_path).url
