@@ -94,7 +94,7 @@ def _raw(batch: int) -> Side:
     """XREADGROUP, parse, one XACK: nothing else."""
 
     async def side(url: str, number: int) -> float:
-        client = Redis.from_url(url)
+        client: Any = Redis.from_url(url)
         stream = f"bench.{uuid.uuid4().hex}"
         await _fill(client, stream, FIELD, [_event(each) for each in range(number)])
         await client.xgroup_create(stream, "bench", id="0")

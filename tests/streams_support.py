@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from openbrain.events import MemoryStored, encode
 from openbrain.memory import Change
@@ -47,9 +48,7 @@ def memory_id(number: int) -> str:
 
 def stored(number: int, *, traceparent: str | None = None) -> bytes:
     """A memory.stored event; its CloudEvents id is the number."""
-    data = MemoryStored(
-        memory_id=memory_id(number), workspace_id="w", version=1, revision=1, change=Change.CREATED
-    )
+    data = MemoryStored(memory_id=memory_id(number), workspace_id="w", version=1, revision=1, change=Change.CREATED)
     return encode(STORED.name, data, event_id=str(number), at=0, subject=memory_id(number), traceparent=traceparent)
 
 
@@ -58,9 +57,7 @@ def numbers(batch: Sequence[Delivery[Any]]) -> list[int]:
     return [int(delivery.event.id) for delivery in batch]
 
 
-async def eventually(
-    holds: Callable[[], Any], *, within: float = 10.0, why: str = "", every: float = 0.01
-) -> None:
+async def eventually(holds: Callable[[], Any], *, within: float = 10.0, why: str = "", every: float = 0.01) -> None:
     """Wait until `holds()` (or what it awaits) is true, at most so long."""
     until = time.monotonic() + within
     while True:
@@ -124,7 +121,7 @@ async def publish(settings: Streams, *events: bytes, stream: str = STORED.name) 
 class Looks:
     """A look at one stream and group from outside."""
 
-    client: Redis
+    client: Any
     stream: str
     group: str = "embedder"
 
@@ -149,8 +146,11 @@ class Looks:
         return {key.decode(): value.decode() for key, value in found.items()}
 
     async def idle(self) -> bool:
-        """Whether all that is in the stream was delivered and acknowledged."""
-        groups = await self.client.xinfo_groups(self.stream)
+        """Whether all that is in the stream was delivered and acknowledged, as far as the server answers."""
+        try:
+            groups = await self.client.xinfo_groups(self.stream)
+        except RedisConnectionError:
+            return False
         return bool(groups) and all(group["lag"] == 0 and group["pending"] == 0 for group in groups)
 
     async def calls(self, command: str) -> int:
@@ -166,7 +166,7 @@ def _text(value: bytes) -> str:
 @asynccontextmanager
 async def looking(settings: Streams, stream: str = STORED.name, group: str = "embedder") -> AsyncIterator[Looks]:
     """A client of its own for looking."""
-    client = Redis.from_url(settings.url)
+    client: Any = Redis.from_url(settings.url)
     try:
         yield Looks(client, settings.prefix + stream, group)
     finally:

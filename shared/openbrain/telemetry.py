@@ -79,7 +79,7 @@ API_SECONDS = Histogram(
     registry=REGISTRY,
 )
 
-disable_created_metrics()  # a series more for each, which nobody asks for
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each, which nobody asks for
 _MOST_LINKS = 128
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from openbrain.settings import Streams
-from openbrain.streams.connection import connect
+from openbrain.streams.connection import ask, connect
 from openbrain.streams.delivery import Delivery, Entry
 from openbrain.streams.group import ConsumerGroup
 from tests.streams_support import Seen, environment, eventually, looking, publish, room, scaled, started, stored
@@ -46,7 +46,7 @@ def start_process() -> Iterator[Start]:
 @pytest.fixture
 async def member(url: str) -> AsyncIterator[Callable[..., Awaitable[ConsumerGroup]]]:
     """A member of the group, worked by hand."""
-    clients = []
+    clients: list[Any] = []
 
     async def make(settings: Streams, name: str) -> ConsumerGroup:
         clients.append(connect(settings))
@@ -61,7 +61,8 @@ async def member(url: str) -> AsyncIterator[Callable[..., Awaitable[ConsumerGrou
 
 async def read(group: ConsumerGroup, count: int = 100) -> list[str]:
     """Read new entries as this member; their ids."""
-    found = await group.client.xreadgroup(group.group, group.consumer, {group.stream: ">"}, count=count)
+    client: Any = group.client
+    found = await client.xreadgroup(group.group, group.consumer, {group.stream: ">"}, count=count)
     return [entry.decode() for _, entries in found for entry, _ in entries]
 
 
@@ -73,7 +74,7 @@ async def test_what_a_killed_process_held_is_taken_over_after_the_lease(url: str
         killed = start_process(settings)
 
         async def begun() -> bool:
-            return await looks.client.llen(f"{settings.prefix}begun") == 5
+            return bool(await looks.client.llen(f"{settings.prefix}begun") == 5)
 
         await eventually(begun, within=30)
         os.kill(killed.pid, signal.SIGKILL)
@@ -102,13 +103,13 @@ async def test_an_entry_that_kills_is_buried_after_its_limit_and_its_neighbours_
             await asyncio.sleep(0.02)
         await eventually(looks.idle)
         (letter,) = await looks.dead()
-        handled = [each.decode().split(":")[1] for each in await looks.client.lrange(f"{settings.prefix}handled", 0, -1)]
+        noted = await looks.client.lrange(f"{settings.prefix}handled", 0, -1)
 
     assert deaths == 3, "the last one is not forgiven"
     assert (letter["error"], letter["abandonments"], letter["attempts"]) == ("Abandoned", "3", "0")
     assert "abandoned 3 times, 2 are allowed" in letter["message"]
     assert '"id":"666"' in letter["__data__"]
-    assert sorted(handled) == ["1", "2", "3", "4"]
+    assert sorted(each.decode().split(":")[1] for each in noted) == ["1", "2", "3", "4"]
 
 
 async def test_after_the_second_abandonment_an_entry_is_handled_alone(
@@ -236,7 +237,7 @@ async def test_consumers_that_hold_nothing_are_removed_and_others_never(
     await publish(settings, stored(1))
     holder, empty, me = [await member(settings, name) for name in ("holder", "empty", "me")]
     await read(holder)
-    await empty.client.execute_command("XGROUP", "CREATECONSUMER", empty.stream, "embedder", "empty")
+    await ask(empty.client, "XGROUP", "CREATECONSUMER", empty.stream, "embedder", "empty")
     assert await me.tidy(idle_s=60) == 0
     await asyncio.sleep(0.02)
     assert await me.tidy(idle_s=0.01) == 1

@@ -1,4 +1,4 @@
-"""A dependency that is down: the room pauses, nothing is lost, no attempt is burned, the same batch is completed after."""
+"""A dependency that is down: the room pauses, no attempt is burned, the same batch is completed after."""
 
 import asyncio
 from collections.abc import Sequence

@@ -121,12 +121,13 @@ async def test_the_defaults_are_10_60_and_300_seconds(url: str) -> None:
     settings = Streams(url=url, prefix=scaled(url).prefix)
     assert (settings.backoff_s, settings.lease_s, settings.abandoned_limit) == ((10, 60, 300), 60, 10)
     await publish(settings, stored(1))
-    client = connect(settings)
+    client: Any = connect(settings)
     async with looking(settings) as looks:
         group = ConsumerGroup(client, looks.stream, "embedder", "me", settings)
         await group.join()
         await client.xreadgroup("embedder", "me", {looks.stream: ">"})
-        (entry,) = [each["message_id"].decode() for each in await client.xpending_range(looks.stream, "embedder", "-", "+", 9)]
+        (held,) = await client.xpending_range(looks.stream, "embedder", "-", "+", 9)
+        entry = held["message_id"].decode()
         for failures, pause_s in enumerate((10, 60, 300)):
             assert await group.park([(_delivery(entry, failures), LookupError())]) == 1
             await _age(looks, entry, pause_s - 1.5)
@@ -143,12 +144,13 @@ async def test_the_defaults_are_10_60_and_300_seconds(url: str) -> None:
 async def test_the_default_lease_is_60_seconds(url: str) -> None:
     settings = Streams(url=url, prefix=scaled(url).prefix)
     await publish(settings, stored(1))
-    client = connect(settings)
+    client: Any = connect(settings)
     async with looking(settings) as looks:
         group = ConsumerGroup(client, looks.stream, "embedder", "me", settings)
         await group.join()
         await client.xreadgroup("embedder", "somebody else", {looks.stream: ">"})
-        (entry,) = [each["message_id"].decode() for each in await client.xpending_range(looks.stream, "embedder", "-", "+", 9)]
+        (held,) = await client.xpending_range(looks.stream, "embedder", "-", "+", 9)
+        entry = held["message_id"].decode()
         await _age(looks, entry, 58.5, holder="somebody else")
         assert await group.take(alone=False) == []
         await _age(looks, entry, 1.5, holder="somebody else")

@@ -136,5 +136,25 @@ async def test_stopping_under_load_loses_and_counts_nothing(url: str) -> None:
     assert sorted(seen.all) == list(range(60)), "each exactly once: a clean stop repeats nothing either"
 
 
+async def test_what_arrives_while_rooms_come_and_go_waits_for_no_lease(url: str) -> None:
+    settings, seen = scaled(url, batch=5, lease_s=60), Seen()
+    async with looking(settings) as looks:
+
+        async def produce() -> None:
+            for number in range(300):
+                await publish(settings, stored(number))
+
+        producing = asyncio.create_task(produce())
+        while not producing.done():
+            async with started(room(settings, seen)):
+                await asyncio.sleep(0.03)
+        await producing
+        async with started(room(settings, seen)):
+            await eventually(looks.idle, within=5)
+        assert await looks.state() == {}
+
+    assert sorted(seen.all) == list(range(300))
+
+
 async def _at_least(looks: Any, number: int) -> bool:
     return bool(await looks.pending() >= number)

@@ -19,28 +19,36 @@ AWAY = (RedisError, OSError)
 """What redis-py raises when the server is down, busy or unwilling."""
 
 
-def connect(settings: Streams, kind: type[R] | None = None) -> R:
+def connect(settings: Streams) -> Redis:
     """A client of `settings.url` (nothing is connected yet): redis, rediss, unix or redis+sentinel.
 
     Sentinel: redis+sentinel://[user:password@]host:port,host:port/service[/db].
     """
-    made = cast("type[R]", kind or Redis)
+    return connect_as(Redis, settings)
+
+
+def connect_as(kind: type[R], settings: Streams) -> R:
+    """`connect` with a client class of one's own."""
     options: dict[str, Any] = {
-        # One blocking read is 2/5 of it at most, so that a silent network is told from an empty stream.
-        "socket_timeout": settings.poll_s * 2.5,
-        "socket_connect_timeout": settings.poll_s * 2.5,
+        "socket_timeout": silence_s(settings),
+        "socket_connect_timeout": silence_s(settings),
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
     }
     scheme = urlsplit(settings.url).scheme
     if scheme in {"redis", "rediss", "unix"}:
-        return cast("R", made.from_url(settings.url, **options))
+        return cast("R", kind.from_url(settings.url, **options))
     if scheme == "redis+sentinel":
-        return _by_sentinel(settings.url, made, options)
+        return _by_sentinel(settings.url, kind, options)
     raise SetupError(
         "OPENBRAIN_STREAMS__URL must begin with redis://, rediss://, unix:// or redis+sentinel://; "
         "`embedded` is for `openbrain up` alone"
     )
+
+
+def silence_s(settings: Streams) -> float:
+    """How long an answer may take: well over one blocking read, so that silence is told from an empty stream."""
+    return max(settings.poll_s * 2.5, settings.poll_s + 2)
 
 
 def _by_sentinel(url: str, kind: type[R], options: Mapping[str, Any]) -> R:

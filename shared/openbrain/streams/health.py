@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.responses import JSONResponse, Response
@@ -62,12 +63,15 @@ def routes(rooms: Sequence[Watched]) -> list[tuple[str, ASGIApp]]:
         await asyncio.gather(*(room.measure() for room in rooms))
         return Response(generate_latest(telemetry.REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
-    return [("/live", _endpoint(live)), ("/ready", _endpoint(ready)), ("/metrics", _endpoint(metrics))]
+    return [("/live", _Endpoint(live)), ("/ready", _Endpoint(ready)), ("/metrics", _Endpoint(metrics))]
 
 
-def _endpoint(answer: Callable[[], Awaitable[Response]]) -> ASGIApp:
-    async def app(scope: Scope, receive: Receive, send: Send) -> Any:
-        response = await answer() if scope["method"] in {"GET", "HEAD"} else Response(status_code=405)
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    """An ASGI application: an object, because Starlette takes a function for something else."""
+
+    answer: Callable[[], Awaitable[Response]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self.answer() if scope["method"] in {"GET", "HEAD"} else Response(status_code=405)
         await response(scope, receive, send)
-
-    return app

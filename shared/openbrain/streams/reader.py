@@ -1,5 +1,6 @@
 """Reading new entries: FastStream asks, this answers, whatever Redis does."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any, cast
@@ -29,6 +30,9 @@ class Reader:
         self._client = client
         self._yields = yields
         self._since: float | None = None
+        self.at_rest = asyncio.Event()
+        """Set while no read is under way: what a read brings after its consumer left would wait for the lease."""
+        self.at_rest.set()
 
     @property
     def quiet(self) -> bool:
@@ -67,6 +71,7 @@ class Reader:
         group = self.group
         self.runtime.beat(self.loop)
         self._since = time.monotonic()
+        self.at_rest.clear()
         try:
             reply = await ask(
                 self._client,
@@ -74,12 +79,15 @@ class Reader:
                 *("STREAMS", group.stream, ">"),
             )
         except AWAY as error:
+            trouble = error
+        else:
+            self.trouble.over()
+            return reply or []
+        finally:
             self._since = None
-            await self._recover(error)
-            return []
-        self._since = None
-        self.trouble.over()
-        return reply or []
+            self.at_rest.set()
+        await self._recover(trouble)
+        return []
 
     async def _recover(self, error: Exception) -> None:
         if is_gone(error):

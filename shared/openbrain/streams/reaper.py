@@ -1,6 +1,5 @@
 """The two loops beside reading: one renews leases, one takes up what was parked or abandoned."""
 
-import asyncio
 import random
 import time
 
@@ -25,11 +24,10 @@ class Keeper:
         self._renewed = time.monotonic()
 
     async def run(self) -> None:
-        """Until cancelled."""
-        trouble = Trouble("renew leases", self._period / 4, asyncio.sleep)
-        while True:
+        """Until the room is closed."""
+        trouble = Trouble("renew leases", self._period / 4, self.runtime.until_closed)
+        while not await self.runtime.until_closed(self._period):
             self.runtime.beat("renew leases", 60 + self._period)
-            await asyncio.sleep(self._period)
             try:
                 await self.renew()
             except AWAY as error:

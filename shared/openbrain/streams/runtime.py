@@ -53,9 +53,14 @@ class Runtime:
             return
         raise Closing
 
-    async def until_closed(self) -> None:
-        """Wait for the end; for loops that are about to be cancelled."""
-        await self.closed.wait()
+    async def until_closed(self, timeout: float | None = None) -> bool:
+        """Wait for the end, at most so long; whether it came."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self.closed.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def until_dependencies_answer(self) -> None:
         """Wait while the breaker is open."""

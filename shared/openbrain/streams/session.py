@@ -3,11 +3,12 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from typing import Any
 
 import structlog
 
 from openbrain.settings import Streams
-from openbrain.streams.connection import AWAY, ask, connect
+from openbrain.streams.connection import AWAY, ask, connect_as
 from openbrain.streams.consumer import Consumer
 from openbrain.streams.delivery import Entry
 from openbrain.streams.group import ConsumerGroup, kind, message
@@ -18,6 +19,7 @@ from openbrain.streams.runtime import Closing, Runtime
 from openbrain.streams.subscription import Subscription
 
 _log = structlog.get_logger(__name__)
+_CANCEL_S = 2.0
 
 
 class Session:
@@ -32,7 +34,7 @@ class Session:
         handler_limit_s: float,
     ) -> None:
         self.settings = settings
-        self.client = connect(settings, ReadingRedis)
+        self.client = connect_as(ReadingRedis, settings)
         self.runtime = Runtime(group, settings, lock, handler_limit_s)
         self.consumers: dict[str, Consumer] = {}
         self.readers: dict[str, Reader] = {}
@@ -42,7 +44,7 @@ class Session:
         self.client.listen(self.readers)
         self._keeper = Keeper(self.runtime, list(self.consumers.values()))
         self._keeping: asyncio.Task[None] | None = None
-        self._reaping: list[asyncio.Task[None]] = []
+        self._reaping: list[asyncio.Task[Any]] = []
 
     def _add(self, subscription: Subscription) -> None:
         stream = self.settings.prefix + subscription.name
@@ -90,20 +92,17 @@ class Session:
             _log.error("streams.consumer_failed", stream=stream, error=kind(error), message=message(error))
 
     async def close(self) -> None:
-        """Before FastStream stops: nothing new is begun; what runs has its time."""
+        """Before FastStream stops: nothing new is begun; what runs has its time, and a read its end."""
         self.runtime.closing.set()
-        if self._reaping:
-            _, late = await asyncio.wait(self._reaping, timeout=self.settings.shutdown_s)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        ending = [asyncio.create_task(reader.at_rest.wait()) for reader in self.readers.values()]
+        _, late = await asyncio.wait([*self._reaping, *ending], timeout=self.settings.shutdown_s)
+        await _cancel(late)
 
     async def finish(self) -> None:
         """After FastStream stopped: give back what is left in hand, and disconnect."""
         self.runtime.closed.set()
         if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.gather(self._keeping, return_exceptions=True)
+            await _cancel({self._keeping})
         for consumer in self.consumers.values():
             with contextlib.suppress(*AWAY):
                 released = await consumer.group.release()
@@ -124,6 +123,15 @@ class Session:
         for reader in self.readers.values():
             if reader.trouble.error is not None:
                 raise reader.trouble.error
+
+
+async def _cancel(tasks: set[asyncio.Task[Any]]) -> None:
+    # Python 3.11 may lose a cancellation that meets the end of an inner wait: ask twice, and don't wait for ever.
+    for _ in range(2):
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            _, tasks = await asyncio.wait(tasks, timeout=_CANCEL_S)
 
 
 def _never() -> bool:

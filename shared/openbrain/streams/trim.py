@@ -14,6 +14,7 @@ from openbrain.streams.table import STREAMS, dead_letters
 
 _log = structlog.get_logger(__name__)
 Id = tuple[int, int]
+_AT_ONCE = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,10 @@ async def _trim_one(client: Redis, stream: str, registered: Sequence[str], oldes
             cut, holder = needed, name
     removed = 0
     if cut > (0, 0):
-        removed = int(await ask(client, "XTRIM", stream, "MINID", "~", f"{cut[0]}-{cut[1]}"))
+        # One call removes 10,000 at most unless it is told otherwise.
+        command = ("XTRIM", stream, "MINID", "~", f"{cut[0]}-{cut[1]}", "LIMIT", _AT_ONCE)
+        while part := int(await ask(client, *command)):
+            removed += part
     unregistered = tuple(sorted(set(found) - set(registered)))
     if unregistered:
         _log.warning("streams.groups_unregistered", stream=stream, groups=list(unregistered))

@@ -1,0 +1,50 @@
+"""A network that can fail: a TCP proxy that passes, swallows what comes back, or cuts."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+
+class TcpProxy:
+    """Stands before a server on this machine. `silent`: what is sent arrives, no answer comes back."""
+
+    def __init__(self, port: int) -> None:
+        self.target = port
+        self.port = 0
+        self.silent = False
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._pumps: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator["TcpProxy"]:
+        """Listen on a free port until the end."""
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        try:
+            yield self
+        finally:
+            server.close()
+            self.cut()
+            await asyncio.gather(*self._pumps, return_exceptions=True)
+
+    def cut(self) -> None:
+        """Reset every connection."""
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        behind, to_server = await asyncio.open_connection("127.0.0.1", self.target)
+        self._writers |= {writer, to_server}
+        for source, sink, back in ((reader, to_server, False), (behind, writer, True)):
+            task = asyncio.create_task(self._pump(source, sink, back=back))
+            self._pumps.add(task)
+            task.add_done_callback(self._pumps.discard)
+
+    async def _pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, back: bool) -> None:
+        with suppress(ConnectionError):
+            while data := await source.read(65536):
+                if not (back and self.silent):
+                    sink.write(data)
+                    await sink.drain()
+        sink.close()
+        self._writers.discard(sink)
