@@ -259,8 +259,8 @@ async def test_a_key_past_its_time_is_free(database: Database, writing: SqlWriti
     first = await stored(writing, "a", idempotency_key="k", idempotency_expires_at=START + 10)
     clock.advance(10)
     later: dict[str, Any] = {"idempotency_key": "k", "idempotency_expires_at": START + 30}
-    (second,) = await writing.remember([write("b", **later)])
-    assert second.status is Status.CREATED
+    second, repeat = await writing.remember([write("b", **later), write("b", **later, allow_duplicate=True)])
+    assert (second.status, repeat.status) == (Status.CREATED, Status.DUPLICATE)
     assert ids(await writing.remember([write("b", **later)])) == [second.memory and second.memory.id] != [first.id]
 
 
