@@ -64,7 +64,8 @@ class Profile:
     @property
     def runs_here(self) -> bool:
         """Whether `url` is the system that runs on this data folder."""
-        return self.url == self._local_url()
+        local = self._local_url()
+        return bool(local) and self.url == local
 
     def client(self, *, agent: str = "", admin: bool = False) -> "OpenBrain":
         """The API, ready to be asked."""
