@@ -140,7 +140,7 @@ class Keyring:
         self._clock = clock
         self._fresh = int(fresh_s * MICROSECONDS)
         self._size = size
-        self._known: OrderedDict[str, tuple[int, ApiKey | None]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[int, _Known | None]] = OrderedDict()
 
     async def actor(self, authorization: str | None) -> Actor:
         """Whoever holds the header's bearer key; `Unauthorised`, with one message, for everything else."""
@@ -148,36 +148,47 @@ class Keyring:
         secret = secret.strip()
         if scheme.lower() != "bearer" or not secret.startswith(SECRET_PREFIX):
             raise _unauthorised()
-        key = await self._key(hash_secret(secret))
+        known = await self._look_up(hash_secret(secret))
         now = self._clock.now()
-        if key is None or key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= now):
+        if known is None or (known.ends_at is not None and known.ends_at <= now):
             raise _unauthorised()
-        return Actor(
-            key_id=key.id,
-            name=key.name,
-            workspace_id=key.workspace_id,
-            agent_id=key.agent_id,
-            permissions=key.permissions,
-            orgs=key.orgs,
-            without_org=key.without_org,
-            act_as=key.act_as,
-        )
+        return known.actor
 
     def forget_all(self) -> None:
         """A key was made or revoked here: ask the database again."""
         self._known.clear()
 
-    async def _key(self, secret_hash: str) -> ApiKey | None:
+    async def _look_up(self, secret_hash: str) -> "_Known | None":
         now = self._clock.now()
         known = self._known.get(secret_hash)
         if known is not None and 0 <= now - known[0] < self._fresh:
             return known[1]
         key = await self._access.key_by_hash(secret_hash)
-        self._known[secret_hash] = (now, key)
+        found = None if key is None or key.revoked_at is not None else _Known(_actor(key), key.expires_at)
+        self._known[secret_hash] = (now, found)
         self._known.move_to_end(secret_hash)
         if len(self._known) > self._size:
             self._known.popitem(last=False)
-        return key
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    actor: Actor
+    ends_at: int | None
+
+
+def _actor(key: ApiKey) -> Actor:
+    return Actor(
+        key_id=key.id,
+        name=key.name,
+        workspace_id=key.workspace_id,
+        agent_id=key.agent_id,
+        permissions=key.permissions,
+        orgs=key.orgs,
+        without_org=key.without_org,
+        act_as=key.act_as,
+    )
 
 
 def _unauthorised() -> Unauthorised:

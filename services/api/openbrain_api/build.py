@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from starlette.applications import Starlette
 from starlette.routing import Route as Path
 from starlette.routing import Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbrain.auth import Keyring
 from openbrain.ports.clock import Clock
@@ -85,10 +85,17 @@ def build_api(
             if close is not None:
                 await close()
 
-    app = Starlette(routes=_paths(api), lifespan=lifespan)
+    app = _App(routes=_paths(api), lifespan=lifespan)
     app.router.redirect_slashes = False
     app.router.default = _not_found
     return app
+
+
+class _App(Starlette):
+    """Without the two middlewares that turn exceptions into answers: the endpoints let none out."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return self.router
 
 
 def _paths(api: Api) -> list[Path]:

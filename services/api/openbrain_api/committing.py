@@ -59,23 +59,31 @@ class Committer:
         try:
             while self._waiting:
                 taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group))]
-                await self._commit(taken)
+                if await self._commit(taken):
+                    await self._tell()
         finally:
             # In the same step as the last look at what waits: a task ends a moment later.
             self._busy -= 1
 
-    async def _commit(self, taken: Sequence[tuple[Write, asyncio.Future[Outcome]]]) -> None:
+    async def _commit(self, taken: Sequence[tuple[Write, asyncio.Future[Outcome]]]) -> bool:
+        """Whether something was committed."""
         try:
             outcomes = await self._truth.remember([write for write, _ in taken])
         except Exception as error:  # noqa: BLE001 - each waiter is told, the lane goes on
             for _, done in taken:
                 if not done.done():
                     done.set_exception(error)
-            return
-        self.hint()
+            return False
         for (_, done), outcome in zip(taken, outcomes, strict=True):
             if not done.done():
                 done.set_result(outcome)
+        return True
+
+    async def _tell(self) -> None:
+        if self._waiting:
+            self.hint()  # the next commit does not wait for it
+        else:
+            await self._wake.notify()
 
     async def _notify(self) -> None:
         try:

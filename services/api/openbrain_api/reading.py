@@ -120,8 +120,11 @@ def named_agent(headers: Headers) -> str:
 
 def traceparent(headers: Headers) -> str | None:
     """The W3C trace context, where there is a valid one."""
-    given = headers.get(b"traceparent", b"").decode("latin-1")
-    return given if _TRACEPARENT.fullmatch(given) else None
+    given = headers.get(b"traceparent")
+    if given is None:
+        return None
+    text = given.decode("latin-1")
+    return text if _TRACEPARENT.fullmatch(text) else None
 
 
 def _checked(adapter: TypeAdapter[str], name: str, value: str) -> str:

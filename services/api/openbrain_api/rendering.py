@@ -1,10 +1,14 @@
 """Values as JSON objects: the shapes of `openbrain.answers`, built plainly because every answer pays for it."""
 
+from functools import lru_cache
+
+from openbrain import times
 from openbrain.memory import Memory
 from openbrain.ports.truth import ApiKey, HistoryEntry, Workspace
-from openbrain.times import to_iso
 
 Json = dict[str, object]
+to_iso = lru_cache(4096)(times.to_iso)
+"""A memory has four times, mostly the same one, and is shown more than once."""
 
 
 def _at(at: int | None) -> str | None:
