@@ -13,6 +13,7 @@ from redis import Redis
 from openbrain_cli.main import COMMANDS
 from tests.cli_support import PROGRAM, Terminal, up
 from tests.servers.plugin import Starter
+from tests.servers.process import Server
 
 
 @pytest.fixture(scope="module")
@@ -88,12 +89,18 @@ def test_the_schema_of_a_database(idle: Terminal, mariadb_url: str) -> None:
 
     assert idle.run("db", "upgrade", "--wait", "5", environment=environment).out.startswith("upgraded from nothing")
     assert idle.run("db", "upgrade", environment=environment).out.startswith("up to date")
+    left = idle.run("db", "check", "--json", environment=environment)
+    # The test server is set to be fast; what a power cut would cost is told, and all there is to tell.
+    assert [problem.split()[0] for problem in left.json["problems"]] == ["innodb_flush_log_at_trx_commit"]
+    assert left.json["revision"]
+
+
+def test_a_file_is_a_database_too(idle: Terminal) -> None:
+    environment = {"OPENBRAIN_TRUTH__URL": f"sqlite+aiosqlite:///{idle.home}/truth.db"}
+    assert idle.run("db", "upgrade", environment=environment).code == 0
     well = idle.run("db", "check", "--json", environment=environment)
+
     assert (well.code, well.json["problems"]) == (0, [])
-    truth = next(
-        c for c in idle.run("doctor", "--json", environment=environment).json["checks"] if c["name"] == "truth"
-    )
-    assert truth["status"] == "green"
 
 
 def test_a_database_that_is_not_there(idle: Terminal) -> None:
@@ -152,3 +159,35 @@ def _waits_for_input(pid: int) -> bool:
     except OSError:
         return False
     return words[:2] == ["0" if os.uname().machine == "x86_64" else "63", "0x0"]
+
+
+def test_doctor_asks_each_server_itself(
+    idle: Terminal, redis_server: Server, mariadb_url: str, elasticsearch_server: Server, ollama_server: Server
+) -> None:
+    environment = {
+        "OPENBRAIN_STREAMS__URL": redis_server.url,
+        "OPENBRAIN_TRUTH__URL": mariadb_url,
+        "OPENBRAIN_TEXT__URL": elasticsearch_server.url,
+        "OPENBRAIN_VECTORS__URL": f"elasticsearch+{elasticsearch_server.url}",
+        "OPENBRAIN_EMBEDDING__URL": ollama_server.url,
+        "OPENBRAIN_EMBEDDING__MODEL": "all-minilm",
+    }
+    assert idle.run("db", "upgrade", environment=environment).code == 0
+    checks = {each["name"]: each for each in idle.run("doctor", "--json", environment=environment).json["checks"]}
+
+    products = {name: check["product"] for name, check in checks.items()}
+    assert products | {"api": ""} == {
+        "api": "",
+        "streams": "Redis",
+        "truth": "MariaDB",
+        "text": "Elasticsearch",
+        "vectors": "Elasticsearch",
+        "embedder": "Ollama with all-minilm",
+    }
+    assert all(check["version"] and check["ms"] > 0 for name, check in checks.items() if name != "api"), checks
+    assert checks["embedder"]["status"] == checks["text"]["status"] == "green", checks
+
+    gone = {**environment, "OPENBRAIN_TEXT__URL": "http://127.0.0.1:9", "OPENBRAIN_EMBEDDING__MODEL": "not-there"}
+    checks = {each["name"]: each for each in idle.run("doctor", "--json", environment=gone).json["checks"]}
+    assert (checks["text"]["status"], checks["embedder"]["status"]) == ("red", "red")
+    assert "not-there" in checks["embedder"]["problems"][0]

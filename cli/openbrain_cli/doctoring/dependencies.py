@@ -1,17 +1,21 @@
 """The database, the indexes and the embedder: servers are asked themselves, embedded parts through their system."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from sqlalchemy import text
+
 from openbrain import wiring
 from openbrain.adapters.sql import schema_commands
+from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import FILE, truth_url
 from openbrain.ports.index import Checked
 from openbrain.ports.truth import IndexKind
 from openbrain.settings import Settings
-from openbrain_cli.doctoring.findings import Finding, Status, down, found, timed
+from openbrain_cli.doctoring.findings import Finding, Status, clock_problems, down, found, timed
 
 Check = Callable[[], Awaitable[Finding]]
 
@@ -47,13 +51,25 @@ async def _asked(name: str, make: Callable[[], _Part]) -> Finding:
 
 
 async def _truth(settings: Settings) -> Finding:
+    url = truth_url(settings.truth.url, settings.data_dir)
     truth = wiring.truth(settings, wiring.system_clock())
     try:
         (product, version, _), ms = await timed(truth.check)
     finally:
         await truth.close()
-    problems = await asyncio.to_thread(schema_commands.check, truth_url(settings.truth.url, settings.data_dir))
-    return found("truth", product, version, ms, red=problems)
+    problems = await asyncio.to_thread(schema_commands.check, url)
+    clock = await _clock(url) if product != "SQLite" else ()
+    return found("truth", product, version, ms, red=problems, yellow=clock)
+
+
+async def _clock(url: str) -> Sequence[str]:
+    """Another machine's clock against this one's."""
+    database = Database.open(url, pool=1)
+    try:
+        theirs = await database.read(lambda connection: connection.scalar(text("SELECT UTC_TIMESTAMP(6)")))
+    finally:
+        await database.close()
+    return clock_problems(abs((datetime.now(UTC).replace(tzinfo=None) - theirs).total_seconds()))
 
 
 async def _embedder(settings: Settings) -> Finding:

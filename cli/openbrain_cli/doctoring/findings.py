@@ -14,6 +14,9 @@ T = TypeVar("T")
 PATIENCE_S = 10.0
 """A dependency that says nothing for longer counts as down."""
 
+CLOCK_S = 2.0
+"""Clocks that differ by more make leases and expiry hard to follow."""
+
 
 class Status(StrEnum):
     """How it is."""
@@ -47,6 +50,13 @@ def found(
 def down(name: str, reason: str, *, status: Status = Status.RED) -> Finding:
     """It could not be looked at."""
     return Finding(name=name, status=status, problems=(reason,))
+
+
+def clock_problems(seconds: float) -> Sequence[str]:
+    """What to say of a clock that is so far from this machine's."""
+    if seconds <= CLOCK_S:
+        return ()
+    return (f"its clock differs from this machine's by {seconds:.0f} s: run a time service on both",)
 
 
 async def timed(question: Callable[[], Awaitable[T]]) -> tuple[T, float]:

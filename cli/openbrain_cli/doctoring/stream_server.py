@@ -9,13 +9,12 @@ from redis.asyncio import Redis
 from openbrain.errors import OpenBrainError
 from openbrain.settings import Streams
 from openbrain.streams.connection import AWAY, connect, without_login
-from openbrain_cli.doctoring.findings import Finding, found, timed
+from openbrain_cli.doctoring.findings import Finding, clock_problems, found, timed
 
 NAME = "streams"
 OLDEST_REDIS = (7, 0)
 OLDEST_VALKEY = (8, 0)
 
-_CLOCK_S = 2.0
 _NEARLY_FULL = 0.8
 
 
@@ -68,6 +67,4 @@ def _risky(info: Mapping[str, Any], clock_s: float) -> Sequence[str]:
         problems.append(f"{used * 100 // limit} % of maxmemory are used: raise it, or trim streams")
     if info.get("aof_last_write_status", "ok") != "ok":
         problems.append("the last write of the append-only file failed: look at its disk")
-    if clock_s > _CLOCK_S:
-        problems.append(f"its clock differs from this machine's by {clock_s:.0f} s: run a time service on both")
-    return problems
+    return [*problems, *clock_problems(clock_s)]
