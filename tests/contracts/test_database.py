@@ -1,7 +1,6 @@
 """The transaction runner on both databases: what is committed, repeated, translated and left behind."""
 
 import asyncio
-import re
 import sqlite3
 import subprocess
 import sys
@@ -10,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, make_url, text
-from sqlalchemy.exc import DBAPIError, IntegrityError
-from sqlalchemy.util import await_only
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.database import Database
 from openbrain.errors import SetupError, TryLater
-from tests.servers.plugin import Starter
 from tests.truth_support import database, database_url
 
 __all__ = ["database", "database_url"]
@@ -199,119 +196,4 @@ async def test_sqlite_says_when_the_file_cant_be_opened(tmp_path: Path) -> None:
     opened = Database.open(f"sqlite:///{tmp_path}/truth.db")
     with pytest.raises(SetupError, match="can't be opened"):
         await opened.write(names)
-    await opened.close()
-
-
-# MariaDB
-
-
-@pytest.fixture
-async def server(mariadb_url: str) -> AsyncIterator[Database]:
-    opened = Database.open(mariadb_url, pool=4, lock_wait_s=1)
-    await opened.write(lambda connection: connection.execute(text("CREATE TABLE n (i INT PRIMARY KEY, t VARCHAR(3))")))
-    await opened.write(lambda connection: connection.execute(text("INSERT INTO n VALUES (1, 'a'), (2, 'b')")))
-    yield opened
-    await opened.close()
-
-
-def change(number: int) -> Any:
-    return lambda connection: connection.execute(text("UPDATE n SET t = 'c' WHERE i = :i"), {"i": number})
-
-
-async def test_mariadb_cuts_nothing(server: Database) -> None:
-    with pytest.raises(DBAPIError, match=re.escape("(1406")):
-        await server.write(lambda connection: connection.execute(text("INSERT INTO n VALUES (3, 'long')")))
-
-
-async def test_mariadb_repeats_a_deadlock(server: Database) -> None:
-    meeting = asyncio.Barrier(2)
-    attempts = 0
-
-    def crosswise(first: int, second: int) -> Any:
-        met = False
-
-        def transaction(connection: Connection) -> None:
-            nonlocal attempts, met
-            attempts += 1
-            change(first)(connection)
-            if not met:
-                met = True
-                await_only(meeting.wait())
-            change(second)(connection)
-
-        return transaction
-
-    await asyncio.gather(server.write(crosswise(1, 2)), server.write(crosswise(2, 1)))
-    assert attempts == 3
-
-
-async def test_mariadb_lets_a_waiter_go_in_time(server: Database) -> None:
-    held, done = asyncio.Event(), asyncio.Event()
-
-    def holds(connection: Connection) -> None:
-        change(1)(connection)
-        held.set()
-        await_only(done.wait())
-
-    holder = asyncio.create_task(server.write(holds))
-    await held.wait()
-    with pytest.raises(TryLater, match="busy"):
-        await server.write(change(1))
-    done.set()
-    await holder
-    await server.write(change(1))
-
-
-async def test_mariadb_repeats_when_a_connection_is_lost(server: Database) -> None:
-    attempts = 0
-
-    def loses(connection: Connection) -> None:
-        nonlocal attempts
-        attempts += 1
-        change(1)(connection)
-        if attempts == 1:
-            own = connection.scalar(text("SELECT CONNECTION_ID()"))
-            connection.execute(text(f"KILL {own}"))
-        change(2)(connection)
-
-    await server.write(loses)
-    assert attempts == 2
-
-
-async def test_mariadb_not_answering_in_time(server: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_patience", 0.5)
-    with pytest.raises(TryLater, match="can't be reached"):
-        await server.write(lambda connection: (change(1)(connection), connection.execute(text("SELECT SLEEP(60)"))))
-    found = await server.read(lambda connection: list(connection.scalars(text("SELECT t FROM n ORDER BY i"))))
-    assert found == ["a", "b"]
-
-
-async def test_mariadb_down_and_up_again(private_server: Starter) -> None:
-    mariadb = private_server("mariadb")
-    opened = Database.open(mariadb.url, pool=2, lock_wait_s=1)
-    one = lambda connection: connection.scalar(text("SELECT 1"))  # noqa: E731
-    assert (
-        await asyncio.gather(*[opened.read(one) for _ in range(4)], *[opened.write(one) for _ in range(4)]) == [1] * 8
-    )
-    mariadb.kill()
-    for run in (opened.read, opened.write):
-        with pytest.raises(TryLater, match="can't be reached"):
-            await run(one)
-    mariadb.start()
-    assert (
-        await asyncio.gather(*[opened.read(one) for _ in range(4)], *[opened.write(one) for _ in range(4)]) == [1] * 8
-    )
-    mariadb.restart()
-    assert (
-        await asyncio.gather(*[opened.read(one) for _ in range(4)], *[opened.write(one) for _ in range(4)]) == [1] * 8
-    )
-    await opened.close()
-
-
-@pytest.mark.parametrize("wrong", [{"password": "hidden"}, {"database": "openbrain_nowhere"}])
-async def test_mariadb_refusing_us_is_for_a_person(mariadb_url: str, wrong: dict[str, str]) -> None:
-    opened = Database.open(make_url(mariadb_url).set(**wrong).render_as_string(hide_password=False))  # type: ignore[arg-type]
-    with pytest.raises(SetupError, match="check user, password") as caught:
-        await opened.read(names)
-    assert "hidden" not in str(caught.value)
     await opened.close()

@@ -38,7 +38,10 @@ def connected(url: str) -> Iterator[Connection]:
 def schema(connection: Connection) -> Any:
     """Everything that the database itself says about its columns and indexes, but for the steps' own table."""
     if connection.dialect.name == "sqlite":
-        query = "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        query = (
+            "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_master"
+            " WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        )
         found = {
             table: (
                 numbered,
