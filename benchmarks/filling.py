@@ -1,0 +1,66 @@
+"""A store filled by the rooms' own handlers, without waiting for streams."""
+
+import sys
+import time
+
+from rich.progress import track
+
+from benchmarks.texts import TYPES, spread, texts
+from openbrain.auth import Actor, Permission
+from openbrain.events import CloudEvent, MemoryStored
+from openbrain.memory import Change, MemoryType
+from openbrain.parts import Parts
+from openbrain.ports.truth import Origin
+from openbrain.remembering import Offer, remember
+from openbrain.submission import Submission
+from openbrain_embedder.handlers import embed_stored
+from openbrain_indexer.handlers import project_text, project_vector
+
+STEP = 500
+
+
+async def fill(parts: Parts, count: int) -> None:
+    """`count` memories in 2 orgs and 20 projects, in both indexes when this returns."""
+    actor = Actor(key_id="b", name="bench", workspace_id="default", agent_id="", permissions=frozenset(Permission))
+    all_texts = texts(count)
+    begun = time.perf_counter()
+    for start in track(range(0, count, STEP), "filling", disable=not sys.stderr.isatty()):
+        offers = [
+            Offer(submission=_submission(number, all_texts[number]), actor=actor, origin=Origin(actor="bench"))
+            for number in range(start, min(start + STEP, count))
+        ]
+        outcomes = await remember(offers, truth=parts.truth, clock=parts.clock, gate=parts.gate)
+        await _index(parts, [outcome.memory.id for outcome in outcomes if outcome.memory is not None])
+    print(f"filled in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
+
+
+def _submission(number: int, text: str) -> Submission:
+    return Submission(
+        content=text,
+        type=MemoryType(spread(TYPES, number)),
+        org=("acme", "globex")[number % 2],
+        project=f"p{number % 20}",
+        tags=(f"t{number % 7}",),
+    )
+
+
+async def _index(parts: Parts, ids: list[str]) -> None:
+    await parts.truth.delete([entry.id for entry in await parts.truth.take(5 * STEP)])
+    events = [
+        CloudEvent[MemoryStored](
+            id=memory_id,
+            source="/bench",
+            type="openbrain.memory.stored.v1",
+            data=MemoryStored(
+                memory_id=memory_id, workspace_id="default", version=1, revision=1, change=Change.CREATED
+            ),
+        )
+        for memory_id in ids
+    ]
+    text, vectors = await parts.text_generation(), await parts.vector_generation()
+    truth, clock = parts.truth, parts.clock
+    failed = dict(await embed_stored(events, truth=truth, embedder=parts.embedder, clock=clock, batch=STEP))
+    failed |= await project_text(ids, truth=truth, index=parts.text, generation=text, clock=clock)
+    failed |= await project_vector(ids, truth=truth, index=parts.vectors, generation=vectors, clock=clock)
+    if failed:
+        raise SystemExit(f"{len(failed)} memories could not be indexed")

@@ -1,0 +1,132 @@
+"""The process that benchmark `recall` measures: a filled system on embedded parts, its raw engines and its API.
+
+python -m benchmarks.recall_worker FOLDER COUNT; prints the raw figures as JSON, then serves until its input closes.
+"""
+
+import asyncio
+import json
+import sqlite3
+import statistics
+import sys
+import time
+from array import array
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from qdrant_edge import Query, QueryRequest
+
+from benchmarks.filling import fill
+from benchmarks.texts import questions
+from benchmarks.zero_cost import zero_cost_parts
+from openbrain.adapters.qdrant_edge_shard import VECTOR
+from openbrain.adapters.qdrant_edge_terms import compiled as edge_filter
+from openbrain.adapters.sql.truth import FILE
+from openbrain.adapters.tantivy_text.queries import any_word, filtered
+from openbrain.parts import Parts
+from openbrain.settings import Settings
+from openbrain.visibility import AllOf, Criteria, Viewer, visible
+from openbrain_api.app import api
+from openbrain_cli.system import loop_factory, running
+
+ROWS = 20
+CANDIDATES = 100
+FILTERS = {"workspace only": Criteria(), "filtered": Criteria(org="acme", project="p3")}
+
+
+async def main(folder: Path, count: int) -> None:
+    settings = Settings(data_dir=folder)
+    async with running(settings, zero_cost_parts) as system:
+        parts = system.parts
+        await fill(parts, count)
+        raw = {name: await raw_figures(parts, criteria) for name, criteria in FILTERS.items()}
+        server = uvicorn.Server(uvicorn.Config(api(parts), port=0, log_config=None, access_log=False))
+        task = asyncio.create_task(server.serve())
+        while not server.started:  # noqa: ASYNC110 - uvicorn tells no other way
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        key = system.key_file.read_text(encoding="utf-8").strip()
+        print(json.dumps({"raw": raw, "url": f"http://127.0.0.1:{port}", "key": key}), flush=True)
+        while await asyncio.to_thread(sys.stdin.readline):
+            print(json.dumps({"cpu": time.process_time()}), flush=True)
+        server.should_exit = True
+        await task
+
+
+async def raw_figures(parts: Parts, criteria: Criteria) -> dict[str, float]:
+    """Medians in ms of what a recall cannot do without."""
+    asked = questions(200, seed=3)
+    condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, parts.clock.now())
+    vectors = [await parts.embedder.embed_query(question) for question in asked[:50]]
+    ids = sample(parts)
+    return {
+        "embed": await median(parts.embedder.embed_query, asked),
+        "vectors": await median(await raw_vectors(parts, condition), vectors),
+        "text": await median(await raw_text(parts, condition), asked),
+        "rows": await median(read_rows(parts), [ids[start : start + ROWS] for start in range(0, len(ids), ROWS)]),
+    }
+
+
+async def median(call: Callable[[Any], Awaitable[object]], inputs: Sequence[Any]) -> float:
+    """Of one call each, in ms."""
+    times = []
+    for each in inputs:
+        begun = time.perf_counter()
+        await call(each)
+        times.append((time.perf_counter() - begun) * 1000)
+    return statistics.median(times)
+
+
+async def raw_vectors(parts: Parts, condition: AllOf) -> Callable[["array[float]"], Awaitable[object]]:
+    """The engine's own query with the same filter, ids alone. Nothing expires, so the adapter leaves expiry out."""
+    index: Any = parts.vectors
+    shard = index._shard((await parts.vector_generation()).name)._shard
+    wanted = edge_filter(
+        AllOf(tuple(each for each in condition.conditions if getattr(each, "field", "") != "expires_at"))
+    )
+
+    async def ask(vector: "array[float]") -> object:
+        nearest: Any = Query.Nearest(vector, using=VECTOR)  # type: ignore[arg-type]
+        return shard.query(QueryRequest(limit=CANDIDATES, query=nearest, filter=wanted, with_payload=False))
+
+    return ask
+
+
+async def raw_text(parts: Parts, condition: AllOf) -> Callable[[str], Awaitable[object]]:
+    """tantivy's own search with the same filter, addresses alone."""
+    index: Any = parts.text
+    generation = index._prepared((await parts.text_generation()).name).generation
+
+    async def ask(question: str) -> object:
+        words = any_word(question, generation._english, generation._fields)
+        assert words is not None
+        wanted = filtered(words, condition, generation._fields)
+        return generation._index.searcher().search(wanted, limit=CANDIDATES, count=False)
+
+    return ask
+
+
+def sample(parts: Parts) -> list[str]:
+    with sqlite3.connect(parts.settings.data_dir / FILE) as connection:
+        return [row[0] for row in connection.execute("SELECT id FROM memories ORDER BY content_hash LIMIT 2000")]
+
+
+def read_rows(parts: Parts) -> Callable[[Sequence[str]], Awaitable[object]]:
+    """20 whole rows by id on a bare connection."""
+    connection = sqlite3.connect(parts.settings.data_dir / FILE)
+    marks = ", ".join("?" * ROWS)
+
+    async def read(ids: Sequence[str]) -> object:
+        return connection.execute(f"SELECT * FROM memories WHERE id IN ({marks})", ids).fetchall()
+
+    return read
+
+
+if __name__ == "__main__":
+    from openbrain import logs
+    from openbrain.settings import Logs
+
+    logs.configure(Logs(level="WARNING"))
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(main(Path(sys.argv[1]), int(sys.argv[2])))
