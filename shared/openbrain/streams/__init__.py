@@ -12,7 +12,7 @@ What rooms use (import from the modules named; this package imports nothing by i
 - `publisher`     `Publisher(settings.streams).publish([(stream, bytes), ...])`: one result for each.
 - `wake`          `RedisWake(settings.streams)`; inside one process `openbrain.adapters.local_wake.LocalWake`.
 - `trim`          `await trim(client, plan(settings.streams), settings.streams.retention_s)`, for the housekeeper.
-- `connection`    `connect(settings.streams)`: the redis-py client, every wait bounded.
+- `connection`    `connect(settings.streams)`: a redis-py client, every wait bounded; `await disconnect(client)`.
 
 A handler gets a batch of deliveries and answers None (all done) or one result for each. `TryLater` costs nothing: the
 batch stays in hand, the room pauses and tries it again. `NeverRetry` is a dead letter at once. Any other error is a

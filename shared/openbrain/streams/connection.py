@@ -46,6 +46,14 @@ def connect_as(kind: type[R], settings: Streams) -> R:
     )
 
 
+async def disconnect(client: Redis) -> None:
+    """Close the client, and what asks the Sentinels for it."""
+    await client.aclose()
+    manager = getattr(client.connection_pool, "sentinel_manager", None)
+    for sentinel in manager.sentinels if manager else ():
+        await sentinel.aclose()
+
+
 def silence_s(settings: Streams) -> float:
     """How long an answer may take: well over one blocking read, so that silence is told from an empty stream."""
     return max(settings.poll_s * 2.5, settings.poll_s + 2)

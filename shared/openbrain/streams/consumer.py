@@ -41,6 +41,8 @@ class Consumer:
         labels = (group.stream, runtime.group)
         self._seconds = telemetry.STREAM_HANDLER_SECONDS.labels(*labels)
         self._sizes = telemetry.STREAM_BATCH_ENTRIES.labels(*labels)
+        self._breaker_open = telemetry.STREAM_BREAKER_OPEN.labels(runtime.group)
+        self._breaker_open.set(0)
         self._outcomes = {
             outcome: telemetry.STREAM_ENTRIES.labels(*labels, outcome)
             for outcome in ("handled", "failed", "parked", "dead", "abandoned", "taken", "released", "lost")
@@ -248,12 +250,12 @@ class Consumer:
 
     def _breaker_failed(self, error: TryLater) -> None:
         self.runtime.breaker.failed(error)
-        telemetry.STREAM_BREAKER_OPEN.labels(self.runtime.group).set(1)
+        self._breaker_open.set(1)
 
     def _breaker_succeeded(self) -> None:
         if self.runtime.breaker.is_open:
             self.runtime.breaker.succeeded()
-            telemetry.STREAM_BREAKER_OPEN.labels(self.runtime.group).set(0)
+            self._breaker_open.set(0)
 
 
 def _check(results: Results, expected: int) -> None:

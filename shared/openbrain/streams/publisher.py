@@ -8,7 +8,7 @@ from redis.exceptions import ResponseError
 from openbrain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.events import FIELD
 from openbrain.settings import Streams
-from openbrain.streams.connection import AWAY, connect
+from openbrain.streams.connection import AWAY, connect, disconnect
 
 _UNWILLING = ("READONLY", "MISCONF", "OOM", "LOADING", "MASTERDOWN", "NOREPLICAS", "BUSY", "TRYAGAIN", "CLUSTERDOWN")
 
@@ -44,7 +44,7 @@ class Publisher:
     async def close(self) -> None:
         """Close the connection, if it was made here."""
         if self._owned:
-            await self._client.aclose()
+            await disconnect(self._client)
 
 
 def _result(answer: object) -> OpenBrainError | None:

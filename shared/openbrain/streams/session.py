@@ -8,7 +8,7 @@ from typing import Any
 import structlog
 
 from openbrain.settings import Streams
-from openbrain.streams.connection import AWAY, ask, connect_as
+from openbrain.streams.connection import AWAY, ask, connect_as, disconnect
 from openbrain.streams.consumer import Consumer
 from openbrain.streams.delivery import Entry
 from openbrain.streams.group import ConsumerGroup, kind, message
@@ -109,7 +109,7 @@ class Session:
                 consumer.count("released", released)
                 if released:
                     _log.info("streams.entries_released", stream=consumer.group.stream, entries=released)
-        await self.client.aclose()
+        await disconnect(self.client)
 
     def stuck(self) -> list[str]:
         """The loops that stand still or ended."""

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 
 from openbrain.settings import Streams
-from openbrain.streams.connection import AWAY, connect
+from openbrain.streams.connection import AWAY, connect, disconnect
 
 
 class RedisWake:
@@ -62,4 +62,4 @@ class RedisWake:
         """Leave the channel and close what was made here."""
         await self._drop()
         if self._owned:
-            await self._client.aclose()
+            await disconnect(self._client)
