@@ -25,10 +25,6 @@ def test_where_nothing_can_be_told_apart_all_are_best(found: Sequence[Hit]) -> N
     assert set(normalise(found).values()) == {1.0}
 
 
-def test_a_memory_found_twice_counts_with_its_better_score() -> None:
-    assert normalise([Hit("a", 1), Hit("a", 3), Hit("b", 2), Hit("c", 1)]) == {"a": 1, "b": 0.5, "c": 0}
-
-
 def test_found_by_one_counts_nothing_in_the_other() -> None:
     fused = fuse([Hit("a", 9), Hit("b", 1)], [Hit("c", 0.9), Hit("b", 0.1), Hit("a", 0.5)], 0.25)
 

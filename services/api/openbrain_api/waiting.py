@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from openbrain.errors import TryLater
 from openbrain.memory import Memory, State
 from openbrain.ports.clock import Clock
 from openbrain.ports.truth import Reading
@@ -12,12 +13,16 @@ _LONGEST_PAUSE_S = 0.1
 
 
 async def settled(ids: Sequence[str], seconds: float, *, truth: Reading, clock: Clock) -> Mapping[str, Memory]:
-    """The rows once both indexes hold them (or hold nothing of the ended ones) or can't, or after `seconds`."""
+    """The rows once both indexes hold them (or hold nothing of the ended ones) or can't, or after `seconds`;
+    none while the truth does not answer."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     pause = _FIRST_LOOK_S
     while True:
-        rows = await truth.rows(ids)
+        try:
+            rows = await truth.rows(ids)
+        except TryLater:
+            return {}  # the write stands; only how far it has come can't be told now
         now = clock.now()
         left = deadline - loop.time()
         if left <= 0 or all(row.indexed or row.state(now) is State.FAILED for row in rows.values()):

@@ -9,9 +9,7 @@ Scores = Mapping[str, float]
 
 def normalise(hits: Sequence[Hit]) -> Scores:
     """Scores by memory in 0..1: the best 1, the worst 0; where all are equal, or there is but one, 1."""
-    scores: dict[str, float] = {}
-    for hit in hits:
-        scores[hit.memory_id] = max(hit.score, scores.get(hit.memory_id, hit.score))
+    scores = {hit.memory_id: hit.score for hit in hits}
     if not scores:
         return {}
     low, high = min(scores.values()), max(scores.values())
@@ -30,9 +28,8 @@ def fuse(text: Sequence[Hit] | None, vectors: Sequence[Hit] | None, text_weight:
         return normalise(vectors or ())
     if vectors is None:
         return normalise(text)
-    words, meaning = normalise(text), normalise(vectors)
     rest = 1 - text_weight
-    return {
-        memory_id: text_weight * words.get(memory_id, 0.0) + rest * meaning.get(memory_id, 0.0)
-        for memory_id in words.keys() | meaning.keys()
-    }
+    fused = {memory_id: text_weight * score for memory_id, score in normalise(text).items()}
+    for memory_id, score in normalise(vectors).items():
+        fused[memory_id] = fused.get(memory_id, 0.0) + rest * score
+    return fused

@@ -22,7 +22,7 @@ async def standing(
     Reads the rows best first, until there are enough and the bucket of the last one is whole: rows beyond it can't
     come before it. Where scores depend on the rows all are read.
     """
-    ranked = sorted(scores, key=lambda memory_id: (-scores[memory_id], memory_id))
+    ranked = [memory_id for _, memory_id in sorted((-score, memory_id) for memory_id, score in scores.items())]
     step = len(ranked) if question.reads_content else question.top_k + SPARE
     keeps = _keeper(condition, now)
     found: list[Found] = []
