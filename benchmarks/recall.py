@@ -77,7 +77,8 @@ def _rows(
 
 
 def _load(name: str, ready: dict[str, object], clients: int, count: int, *, cached: bool, seed: int) -> Load:
-    asked = questions(20 if cached else count, seed=7 if cached else seed)
+    # No two uncached runs may share a question.
+    asked = questions(20 if cached else count, seed=7 if cached else seed + 1000 * list(BODIES).index(name))
     bodies = [json.dumps({"query": question, **BODIES[name]}) for question in asked]
     url, key = f"{ready['url']}/v1/brain/recall", str(ready["key"])
     if cached:
