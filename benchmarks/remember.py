@@ -126,7 +126,7 @@ def _prepare(database: str, folder: str) -> str:
     from openbrain.adapters.sql.schema_commands import upgrade
     from openbrain.adapters.sql.truth import open_truth
     from openbrain.auth import Permission, hash_secret, issue
-    from openbrain.ports.truth import Workspace
+    from openbrain.ports.access import Workspace
     from openbrain.settings import Truth
 
     async def make() -> str:

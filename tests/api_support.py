@@ -25,9 +25,10 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.auth import Permission, hash_secret, issue
 from openbrain.events import CloudEvent, EventData
 from openbrain.ids import uuid7
+from openbrain.ports.access import Workspace
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.truth import Generation, Workspace
+from openbrain.ports.truth import Generation
 from openbrain.settings import Settings
 from openbrain_api.build import build_api
 from openbrain_embedder.handlers import embed_stored

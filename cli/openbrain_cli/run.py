@@ -7,6 +7,7 @@ import typer
 from openbrain.errors import SetupError
 from openbrain.settings import load
 from openbrain.wiring import EMBEDDED
+from openbrain_cli.lazily import command
 
 ROOMS = {
     "ingest": "openbrain_ingest.app:app",
@@ -19,17 +20,13 @@ ROOMS = {
 RoomArgument = Annotated[str, typer.Argument(help=f"One of: {', '.join(ROOMS)}.")]
 
 
+@command("OPENBRAIN_STREAMS__URL=redis://redis:6379/0 OPENBRAIN_TRUTH__URL=mysql+aiomysql://… openbrain run ingest")
 def run(
     room: RoomArgument,
     host: Annotated[str | None, typer.Option(help="Where /live, /ready and /metrics (and the API) answer.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
 ) -> None:
-    """Start one room on the servers that the settings name. It stops cleanly on SIGTERM.
-
-    Example:
-
-      OPENBRAIN_STREAMS__URL=redis://redis:6379/0 OPENBRAIN_TRUTH__URL=mysql+aiomysql://… openbrain run ingest
-    """
+    """Start one room on the servers that the settings name. It stops cleanly on SIGTERM."""
     if room not in ROOMS:
         raise SetupError(f"there is no room {room}: choose one of {', '.join(ROOMS)}")
     settings = load()

@@ -16,7 +16,7 @@ from openbrain.adapters.sql.schema_commands import upgrade
 from openbrain.adapters.sql.truth import truth_url
 from openbrain.auth import OPERATORS, Permission, hash_secret, issue
 from openbrain.parts import Parts
-from openbrain.ports.truth import Workspace
+from openbrain.ports.access import Workspace
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
 from openbrain.wiring import EMBEDDED

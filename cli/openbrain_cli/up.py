@@ -14,20 +14,15 @@ from starlette.applications import Starlette
 
 from openbrain.errors import SetupError
 from openbrain.settings import Settings, load
+from openbrain_cli.lazily import command
 
 DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of everything embedded.")]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")]
 
 
+@command("openbrain up", "openbrain up --data ./brain --port 9000")
 def up(data: DataOption = None, port: PortOption = None) -> None:
-    """Start the whole pipeline on this machine and print what to type next. Ctrl-C stops it and loses nothing.
-
-    Examples:
-
-      openbrain up
-
-      openbrain up --data ./brain --port 9000
-    """
+    """Start the whole pipeline on this machine and print what to type next. Ctrl-C stops it and loses nothing."""
     settings = load()
     if data is not None:
         settings = settings.model_copy(update={"data_dir": data.expanduser().resolve()})

@@ -14,8 +14,8 @@ from openbrain import limits
 from openbrain.errors import Forbidden, Invalid, Unauthorised
 from openbrain.ids import uuid7
 from openbrain.memory import MICROSECONDS
+from openbrain.ports.access import Access, ApiKey
 from openbrain.ports.clock import Clock
-from openbrain.ports.truth import Access, ApiKey
 from openbrain.visibility import Viewer
 
 SECRET_PREFIX = "ob_"  # noqa: S105 - how a key begins, not a key

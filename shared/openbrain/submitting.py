@@ -5,7 +5,8 @@ from openbrain.errors import Invalid, NeverRetry
 from openbrain.events import CloudEvent
 from openbrain.ids import joined_hash
 from openbrain.memory import DAY
-from openbrain.ports.truth import Access, Origin
+from openbrain.ports.access import Access
+from openbrain.ports.truth import Origin
 from openbrain.remembering import Offer
 from openbrain.submission import MemorySubmitted
 

@@ -49,6 +49,7 @@ async def test_one_memory_by_every_method(brain: Brain, ada: OpenBrain) -> None:
     batch = await ada.remember_batch([{"content": "lunch at noon", "type": "fact"}, {"content": "", "type": "fact"}])
     await brain.settle()
     found = await ada.recall("how do we deploy", top_k=5, type=["convention"], tags=["ops"], keywords=["podman"])
+    words = await ada.recall("podman", text_weight=1)
     listed = await ada.memories(limit=1, type=MemoryType.CONVENTION, since=datetime(2025, 1, 1, tzinfo=UTC))
     changed = await ada.update(stored.id, content="we deploy with kubernetes", tags=[])
     shown = await ada.memory(stored.id, history=True)
@@ -62,6 +63,7 @@ async def test_one_memory_by_every_method(brain: Brain, ada: OpenBrain) -> None:
     assert batch.results[1].field == "content"
     assert [each.id for each in found.memories] == [stored.id]
     assert found.memories[0].indexed
+    assert [each.id for each in words.memories] == [stored.id]
     assert found.scores[stored.id] == found.memories[0].score
     assert [each.id for each in listed.memories] == [stored.id]
     assert (changed.content, changed.tags, changed.version) == ("we deploy with kubernetes", (), 2)

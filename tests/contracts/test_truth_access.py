@@ -7,7 +7,7 @@ import pytest
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import Conflict, NotFound
 from openbrain.ids import joined_hash, uuid7
-from openbrain.ports.truth import ApiKey, Workspace
+from openbrain.ports.access import ApiKey, Workspace
 from tests.truth_support import START, FakeClock
 
 KEY = ApiKey(

@@ -3,7 +3,7 @@
 import orjson
 
 from openbrain.events import FIELD
-from openbrain.ports.truth import Workspace
+from openbrain.ports.access import Workspace
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.flow.conftest import Brain
 from tests.waiting import until

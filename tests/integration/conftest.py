@@ -16,7 +16,7 @@ from openbrain.adapters.sql.truth import SqlTruth, open_truth
 from openbrain.auth import Permission, hash_secret, issue
 from openbrain.events import FIELD, encode
 from openbrain.memory import MemoryType
-from openbrain.ports.truth import Workspace
+from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
 from openbrain.streams.table import SUBMITTED
 from openbrain.submission import MemorySubmitted

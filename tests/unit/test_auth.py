@@ -8,7 +8,7 @@ import pytest
 from openbrain.auth import Actor, Keyring, Permission, hash_secret, issue
 from openbrain.errors import Forbidden, Invalid, Unauthorised
 from openbrain.memory import MICROSECONDS
-from openbrain.ports.truth import ApiKey
+from openbrain.ports.access import ApiKey
 from tests.truth_support import START, FakeClock
 
 READ = frozenset({Permission.BRAIN_READ})

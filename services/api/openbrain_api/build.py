@@ -19,7 +19,7 @@ from openbrain.ports.wake import Wake
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
 from openbrain_api.chains import Chains
-from openbrain_api.checks import Checks
+from openbrain_api.checks import Check, Checks
 from openbrain_api.committing import Committer
 from openbrain_api.endpoint import Endpoint, write
 from openbrain_api.openapi import document
@@ -62,7 +62,12 @@ def build_api(
         cache=settings.embedding.query_cache,
         timeout_s=settings.recall.index_timeout_s,
     )
-    checks = {"truth": truth.check, "text": text.check, "vectors": vectors.check, "embedder": embedder.check}
+    checks: dict[str, Check] = {
+        "truth": truth.check,
+        "text": text.check,
+        "vectors": vectors.check,
+        "embedder": embedder.check,
+    }
     api = Api(
         truth=truth,
         clock=clock,

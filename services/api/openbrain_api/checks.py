@@ -1,13 +1,17 @@
 """What does not answer: asked at most once a second, whoever asks us."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
+from openbrain.ports.index import Checked
 from openbrain.streams.health import Watched, failing
 
 OWN = "api"
+Check = Callable[[], Awaitable[Checked | tuple[str, str, tuple[str, ...]]]]
 Failing = Mapping[str, Mapping[str, str]]
 """Room -> part -> reason."""
 
@@ -17,7 +21,7 @@ class Checks:
 
     def __init__(
         self,
-        own: Mapping[str, Callable[[], Awaitable[object]]],
+        own: Mapping[str, Check],
         rooms: Sequence[Watched],
         clock: Clock,
         *,
@@ -29,6 +33,7 @@ class Checks:
         self._clock = clock
         self._fresh = int(fresh_s * MICROSECONDS)
         self._known: tuple[int, Failing] | None = None
+        self._examined: dict[str, Mapping[str, Any]] = {}
         self._lock = asyncio.Lock()
 
     async def failing(self) -> Failing:
@@ -36,11 +41,35 @@ class Checks:
         async with self._lock:
             now = self._clock.now()
             if self._known is None or not 0 <= now - self._known[0] < self._fresh:
-                own, *others = await asyncio.gather(failing(self._own), *(room.unready() for room in self.rooms))
+                rooms = (room.unready() for room in self.rooms)
+                own, *others = await asyncio.gather(failing(self._examining()), *rooms)
                 names = (OWN, *(room.group for room in self.rooms))
                 reasons = dict(zip(names, (own, *others), strict=True))
                 self._known = (now, {name: why for name, why in reasons.items() if why})
             return self._known[1]
+
+    async def dependencies(self) -> Mapping[str, Mapping[str, Any]]:
+        """The API's own dependencies that answer: product, version, problems, and in how many milliseconds."""
+        down = (await self.failing()).get(OWN, {})
+        return {part: found for part, found in self._examined.items() if part not in down}
+
+    def _examining(self) -> Mapping[str, Callable[[], Awaitable[object]]]:
+        return {part: self._timed(part, check) for part, check in self._own.items()}
+
+    def _timed(self, part: str, check: Check) -> Callable[[], Awaitable[object]]:
+        async def ask() -> None:
+            begun = time.perf_counter()
+            answer = await check()
+            ms = round((time.perf_counter() - begun) * 1000, 1)
+            told = answer if isinstance(answer, Checked) else Checked(*answer)
+            self._examined[part] = {
+                "product": told.product,
+                "version": told.version,
+                "problems": list(told.problems),
+                "ms": ms,
+            }
+
+        return ask
 
     def stuck(self) -> Mapping[str, list[str]]:
         """The loops that stand still though they should not, by room."""

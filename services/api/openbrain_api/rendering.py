@@ -4,7 +4,8 @@ from functools import lru_cache
 
 from openbrain import times
 from openbrain.memory import Memory
-from openbrain.ports.truth import ApiKey, HistoryEntry, Workspace
+from openbrain.ports.access import ApiKey, Workspace
+from openbrain.ports.truth import HistoryEntry
 
 Json = dict[str, object]
 to_iso = lru_cache(4096)(times.to_iso)

@@ -91,9 +91,10 @@ class OpenBrain:
         top_k: int | None = None,
         keywords: Sequence[str] = (),
         boost_keywords: float | Sequence[str] | None = None,
+        text_weight: float | None = None,
         **filters: Unpack[Filters],
     ) -> answers.Recalled:
-        """Find what bears on `query`, best first."""
+        """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone."""
         author = filters.pop("author", None)
         body: dict[str, object] = {"query": query, **filters}
         if author:
@@ -104,6 +105,8 @@ class OpenBrain:
             body["keywords"] = keywords
         if boost_keywords is not None:
             body["boost_keywords"] = boost_keywords
+        if text_weight is not None:
+            body["text_weight"] = text_weight
         return await self._wire.ask(answers.Recalled, "POST", "/v1/brain/recall", body=body)
 
     async def memories(

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from openbrain.memory import Memory
+from openbrain.ports.access import Access
 from openbrain.ports.index import Hit
 from openbrain.visibility import Condition, Viewer
 
@@ -254,55 +255,6 @@ class Generations(Protocol):
 
     async def ensure(self, generation: Generation) -> Generation:
         """Make it the serving one if none is; returns the serving one. Safe for several processes at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workspace:
-    """A tenant."""
-
-    id: str
-    name: str
-    created_at: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiKey:
-    """A credential; the secret itself is shown once and only its SHA-256 is kept."""
-
-    id: str
-    workspace_id: str
-    name: str
-    agent_id: str
-    permissions: frozenset[str]
-    orgs: tuple[str, ...] | None = None
-    without_org: bool = True
-    act_as: tuple[str, ...] = ()
-    """Agents it may speak for; '*' for any."""
-    created_at: int = 0
-    expires_at: int | None = None
-    revoked_at: int | None = None
-
-
-class Access(Protocol):
-    """Tenants and credentials."""
-
-    async def create_workspace(self, workspace: Workspace) -> Workspace:
-        """`Conflict` where the id is taken."""
-
-    async def workspaces(self) -> Sequence[Workspace]:
-        """All, by id."""
-
-    async def create_key(self, key: ApiKey, secret_hash: str) -> None:
-        """`NotFound` where the workspace is unknown."""
-
-    async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
-        """Also a revoked or expired one: the caller decides by the clock."""
-
-    async def keys(self, workspace_id: str) -> Sequence[ApiKey]:
-        """All of a workspace, newest first."""
-
-    async def revoke_key(self, workspace_id: str, key_id: str) -> bool:
-        """False where unknown in that workspace."""
 
 
 class Truth(Writing, Reading, Projecting, Vectors, Outbox, Leases, Upkeep, Generations, Access, Protocol):

@@ -4,7 +4,7 @@ from typing import Any
 
 from openbrain.auth import OPERATORS, hash_secret, issue
 from openbrain.errors import Forbidden, NotFound
-from openbrain.ports.truth import Workspace
+from openbrain.ports.access import Workspace
 from openbrain.remembering import expiry
 from openbrain.times import from_datetime
 from openbrain_api.admin_requests import KeyBody, WorkspaceBody, WorkspaceQuery

@@ -33,7 +33,9 @@ async def ready(call: Call[Nothing, Nothing]) -> Reply:
     own = {part: why for part, why in failing.pop(OWN, {}).items() if part == "truth"}
     if own:
         failing[OWN] = own
-    return plain({"ready": not failing, "failing": failing}, status=503 if failing else 200)
+    dependencies = await call.api.checks.dependencies()
+    fields = {"ready": not failing, "failing": failing, "dependencies": dependencies}
+    return plain(fields, status=503 if failing else 200)
 
 
 async def metrics(call: Call[Nothing, Nothing]) -> Reply:

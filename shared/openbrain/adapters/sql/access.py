@@ -12,8 +12,8 @@ from openbrain.adapters.sql.rows import json_text
 from openbrain.adapters.sql.statements import insert_missing
 from openbrain.adapters.sql.tables import api_keys, workspaces
 from openbrain.errors import Conflict, NotFound
+from openbrain.ports.access import ApiKey, Workspace
 from openbrain.ports.clock import Clock
-from openbrain.ports.truth import ApiKey, Workspace
 
 _WORKSPACE = (workspaces.c.id, workspaces.c.name, workspaces.c.created_at)
 _KEY = tuple(column for column in api_keys.c if column.name != "secret_hash")

@@ -95,7 +95,7 @@ def _history(connection: Connection, memory_id: str) -> Sequence[HistoryEntry]:
     return [_entry(*row) for row in connection.execute(statement)]
 
 
-def _entry(  # noqa: PLR0917 - the columns of a row, in order
+def _entry(
     memory_id: str,
     version: int,
     revision: int,
