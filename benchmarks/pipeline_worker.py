@@ -14,7 +14,8 @@ from pathlib import Path
 from openbrain.adapters.sql.truth import truth_url
 from openbrain.parts import Parts
 from openbrain.settings import Settings, Streams
-from openbrain_cli.system import loop_factory, running
+from openbrain_cli.serving import loop_factory
+from openbrain_cli.system import running
 
 TICK_S = 0.005
 

@@ -28,7 +28,8 @@ from openbrain.parts import Parts
 from openbrain.settings import Settings
 from openbrain.visibility import AllOf, Criteria, Viewer, visible
 from openbrain_api.app import api
-from openbrain_cli.system import loop_factory, running
+from openbrain_cli.serving import loop_factory
+from openbrain_cli.system import running
 
 ROWS = 20
 CANDIDATES = 100

@@ -1,5 +1,7 @@
 """`openbrain run ROOM`: one room as a process, as in production."""
 
+import asyncio
+from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -35,15 +37,17 @@ def run(
             "a room started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "
             "or run everything with `openbrain up`"
         )
-    import uvicorn
+    from openbrain_cli.serving import http_server, loop_factory
 
     module, _, name = ROOMS[room].partition(":")
-    app = getattr(__import__(module, fromlist=[name]), name)
-    uvicorn.run(
-        app,
+    server = http_server(
+        getattr(import_module(module), name),
+        hears_signals=True,
+        graceful_s=settings.streams.shutdown_s,
         host=host or settings.server.host,
         port=settings.server.port if port is None else port,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=round(settings.streams.shutdown_s),
     )
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(server.serve())
+    if not server.started:
+        raise SetupError(f"the room {room} did not start: what is above says why")

@@ -104,12 +104,3 @@ async def _workspace_with_key(parts: Parts, workspace: str, file: Path, permissi
     written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(written, "w", encoding="utf-8") as out:
         out.write(secret + "\n")
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed; None for asyncio's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop

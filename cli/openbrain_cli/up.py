@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +28,7 @@ def up(data: DataOption = None, port: PortOption = None) -> None:
         settings = settings.model_copy(update={"data_dir": data.expanduser().resolve()})
     if port is not None:
         settings = settings.model_copy(update={"server": settings.server.model_copy(update={"port": port})})
-    from openbrain_cli.system import loop_factory
+    from openbrain_cli.serving import loop_factory
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(serve(settings))
@@ -67,15 +67,9 @@ def _listen(host: str, port: int) -> socket.socket:
 @contextlib.asynccontextmanager
 async def _http(app: Starlette, listener: socket.socket) -> AsyncIterator[None]:
     """Answer requests until left; requests that run then are ended first."""
-    import uvicorn
+    from openbrain_cli.serving import http_server
 
-    class Server(uvicorn.Server):
-        @contextlib.contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            """Signals are heard by `_stopped`: the rooms end after the requests."""
-            yield
-
-    server = Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=10))
+    server = http_server(app, hears_signals=False)
     task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
     try:
         yield

@@ -50,7 +50,9 @@ async def test_the_rooms_beside_it_are_part_of_its_state(brain: Brain) -> None:
         await client.get("/metrics")
 
     assert well[0] == {"live": True, "stuck": {}}
-    assert well[1] == {"ready": True, "failing": {}}
+    assert (well[1]["ready"], well[1]["failing"]) == (True, {})
+    assert sorted(well[1]["dependencies"]) == ["embedder", "text", "truth", "vectors"]
+    assert well[1]["dependencies"]["embedder"]["product"] == "MiniLM int8"
     assert well[2]["status"] == "ok"
     assert well[2]["parts"] == dict.fromkeys(("truth", "text", "vectors", "embedder", "indexer-text"), "ok")
     assert [response.status_code for response in ill] == [503, 503, 200]

@@ -1,0 +1,40 @@
+"""HTTP servers that end as we want: cleanly, with exit code 0."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import uvicorn
+
+
+def http_server(app: Any, *, hears_signals: bool, graceful_s: float = 10, **options: Any) -> uvicorn.Server:
+    """A server for `app`. `hears_signals`: SIGTERM and SIGINT end it; otherwise whoever runs it does."""
+
+    class Server(uvicorn.Server):
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            # uvicorn's own form raises the signal again when all is done, and the process would end by it.
+            loop = asyncio.get_running_loop()
+            signals = (signal.SIGTERM, signal.SIGINT) if hears_signals else ()
+            for number in signals:
+                loop.add_signal_handler(number, self.handle_exit, number, None)
+            try:
+                yield
+            finally:
+                for number in signals:
+                    loop.remove_signal_handler(number)
+
+    return Server(
+        uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=round(graceful_s), **options)
+    )
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed; None for asyncio's own."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
