@@ -53,7 +53,8 @@ def start_all(started: Rooms) -> None:
         started.start(room)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.xdist_group("processes")
+@pytest.mark.timeout(600)
 async def test_nothing_stops_writing_and_everything_arrives_unattended(
     breakable: tuple[Servers, ServerProcess, ServerProcess],
     tmp_path: Path,

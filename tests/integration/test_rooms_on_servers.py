@@ -8,6 +8,7 @@ from tests.integration.conftest import Servers
 from tests.integration.rooms import Rooms
 from tests.waiting import until
 
+pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.timeout(600)]
 MEMORIES = 300
 VIEWER = Viewer(workspace_id="default", agent_id="")
 
@@ -18,7 +19,6 @@ async def all_indexed(servers: Servers, count: int) -> bool:
     return len(rows) == count and all(row.indexed for row in rows)
 
 
-@pytest.mark.timeout(300)
 async def test_replicas_share_the_work_and_a_kill_in_the_middle_loses_nothing(servers: Servers, started: Rooms) -> None:
     for room in ("housekeeper", "housekeeper", "ingest", "api"):
         started.start(room)
@@ -35,11 +35,11 @@ async def test_replicas_share_the_work_and_a_kill_in_the_middle_loses_nothing(se
         rows = await servers.truth.listing(visible(VIEWER, Criteria(), 2**52), MEMORIES)
         return sum(row.indexed for row in rows) > MEMORIES // 10
 
-    await until(in_the_middle, 120)
+    await until(in_the_middle, 240, 0.1)
     for process in doomed:
         process.kill()
 
-    await until(lambda: all_indexed(servers, MEMORIES), 180, 0.2)
+    await until(lambda: all_indexed(servers, MEMORIES), 240, 0.2)
     api = next(each for each in started.started if each.room == "api")
     async with servers.http(api.url) as http:
         answer = (await http.post("/v1/brain/recall", json={"query": "ship 17 crates", "top_k": 5})).json()
@@ -68,7 +68,7 @@ async def test_a_room_stops_cleanly_and_another_goes_on(servers: Servers, starte
     assert first.stop() == 0
     started.start("ingest")
 
-    await until(lambda: all_indexed(servers, 40), 90, 0.1)
+    await until(lambda: all_indexed(servers, 40), 180, 0.1)
 
 
 async def test_a_leading_housekeeper_that_dies_is_replaced_within_seconds(servers: Servers, started: Rooms) -> None:
@@ -86,7 +86,7 @@ async def test_a_leading_housekeeper_that_dies_is_replaced_within_seconds(server
     leader.kill()
     await servers.submit(1, "Who publishes this?", embed=False)
 
-    await until(lambda: all_indexed(servers, 1), 30)
+    await until(lambda: all_indexed(servers, 1), 60, 0.1)
     assert "housekeeper.leads" in other.log.read_text(encoding="utf-8")
 
 

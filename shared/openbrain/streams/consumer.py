@@ -34,6 +34,8 @@ class Consumer:
         self.runtime, self.group, self.subscription = runtime, group, subscription
         self.held: dict[str, None] = {}
         """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
+        self._settling: set[str] = set()
+        """Those whose end is on its way to Redis: a renewal that comes after it finds them gone, and that is right."""
         self._yields = yields
         self._model: type[CloudEvent[Any]] = CloudEvent[subscription.spec.data]  # type: ignore[name-defined]
         self._type = subscription.spec.type
@@ -165,11 +167,18 @@ class Consumer:
             self._breaker_failed(later)
         else:
             self._breaker_succeeded()
-        if done:
-            await self._insist(loop, lambda: self.group.ack(done))
-            self.count("handled", len(done))
-        if failed:
-            await self._give_up(failed, loop)
+        ending = [*done, *(delivery.id for delivery, _ in failed)]
+        self._settling.update(ending)
+        try:
+            if done:
+                await self._insist(loop, lambda: self.group.ack(done))
+                self.count("handled", len(done))
+            if failed:
+                await self._give_up(failed, loop)
+        finally:
+            for entry in ending:
+                self.held.pop(entry, None)
+                self._settling.discard(entry)
         return waiting
 
     async def _give_up(self, failed: Sequence[tuple[Delivery[Any], Exception]], loop: str) -> None:
@@ -243,7 +252,7 @@ class Consumer:
         if not self.held:
             return
         for entry in await self.group.renew(list(self.held)):
-            if entry in self.held:
+            if entry in self.held and entry not in self._settling:
                 del self.held[entry]
                 self.count("lost")
                 _log.warning("streams.lease_lost", stream=self.group.stream, entry=entry)
