@@ -109,23 +109,31 @@ class Housekeeper:
         return ours
 
     async def _lead(self) -> None:
+        """Run the duties until the lease is another's. A lease that lapsed for a moment, because this process stood
+        still, and was then had again goes on."""
         _log.info("housekeeper.leads", holder=self._holder)
-        tasks = [asyncio.create_task(self._repeat(duty), name=duty.name) for duty in self._duties]
+        over = asyncio.Event()
+        tasks = [asyncio.create_task(self._repeat(duty, over), name=duty.name) for duty in self._duties]
         try:
             while self.leading:
                 await asyncio.sleep(self._lease_s / 3)
                 self._heard["lease"] = self._clock()
                 await self._acquire()
         finally:
+            # Not by cancellation alone: Python 3.11 can lose one inside a wait for Redis.
+            over.set()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             _log.info("housekeeper.leads_no_more", holder=self._holder)
 
-    async def _repeat(self, duty: Duty) -> None:
+    async def _repeat(self, duty: Duty, over: asyncio.Event) -> None:
         backoff = Backoff(0.1, LONGEST_PAUSE_S)
-        while self.leading:
+        while not over.is_set():
             self._heard[duty.name] = self._clock()
+            if not self.leading:
+                await asyncio.sleep(0.05)
+                continue
             try:
                 done = await duty.round()
             except Exception as error:  # noqa: BLE001 - one duty's trouble must not end the others

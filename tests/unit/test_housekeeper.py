@@ -1,0 +1,172 @@
+"""One leads, duties never stop while it leads, and what goes wrong in one harms no other."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from openbrain.errors import NeverRetry, TryLater
+from openbrain.ports.truth import OutboxEntry
+from openbrain_housekeeper.handlers import relay
+from openbrain_housekeeper.housekeeper import Duty, Housekeeper
+from tests.waiting import until
+
+LEASE_S = 0.06
+
+
+class Lease:
+    """The database's word on who leads."""
+
+    def __init__(self) -> None:
+        self.holder = ""
+        self.down = False
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> bool:
+        if self.down:
+            raise TryLater("the database is down")
+        self.holder = self.holder or holder
+        return self.holder == holder
+
+    async def release(self, name: str, holder: str) -> None:
+        if self.holder == holder:
+            self.holder = ""
+
+
+class Time:
+    """A monotonic clock that can jump, as it does for a process that stood still."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return asyncio.get_running_loop().time() + self.ahead
+
+
+async def nothing() -> None:
+    return None
+
+
+def keeper(lease: Lease, time: Time, *rounds: Callable[[], Awaitable[int]]) -> Housekeeper:
+    duties = [Duty(f"duty-{place}", round_, lambda _: asyncio.sleep(0.001)) for place, round_ in enumerate(rounds)]
+    return Housekeeper(lease, duties, lease_s=LEASE_S, checks={}, close=nothing, clock=time)
+
+
+class Counted:
+    """A duty that counts its rounds, and fails when told to."""
+
+    def __init__(self) -> None:
+        self.rounds = 0
+        self.error: Exception | None = None
+
+    async def __call__(self) -> int:
+        self.rounds += 1
+        if self.error is not None:
+            raise self.error
+        return 0
+
+    async def goes_on(self) -> None:
+        """Wait for another round."""
+        before = self.rounds
+
+        async def more() -> bool:
+            return self.rounds > before + 1
+
+        await until(more, 5)
+
+
+async def test_duties_go_on_after_the_process_stood_still_longer_than_its_lease() -> None:
+    lease, time, duty = Lease(), Time(), Counted()
+    room = keeper(lease, time, duty)
+    await room.start()
+    await duty.goes_on()
+    for _ in range(20):
+        time.ahead += LEASE_S * 2
+        await duty.goes_on()
+    await room.stop()
+
+    assert lease.holder == ""
+
+
+async def test_another_leads_when_the_first_stops_and_never_beside_it() -> None:
+    lease, time, first, second = Lease(), Time(), Counted(), Counted()
+    one, other = keeper(lease, time, first), keeper(lease, time, second)
+    await one.start()
+    await first.goes_on()
+    await other.start()
+    await first.goes_on()
+    assert second.rounds == 0
+
+    await one.stop()
+    await second.goes_on()
+    stopped_at = first.rounds
+    await second.goes_on()
+    await other.stop()
+
+    assert first.rounds == stopped_at
+
+
+async def test_a_duty_that_fails_harms_no_other_and_comes_back() -> None:
+    lease, time, good, bad = Lease(), Time(), Counted(), Counted()
+    bad.error = RuntimeError("with content in it")
+    room = keeper(lease, time, good, bad)
+    await room.start()
+    await good.goes_on()
+    await bad.goes_on()
+    bad.error = None
+    await bad.goes_on()
+    await room.stop()
+
+
+async def test_with_the_database_away_it_leads_no_longer_than_its_lease() -> None:
+    lease, time, duty = Lease(), Time(), Counted()
+    room = keeper(lease, time, duty)
+    await room.start()
+    await duty.goes_on()
+    lease.down = True
+
+    async def leads_no_more() -> bool:
+        return not room.leading
+
+    await until(leads_no_more, 5)
+    lease.down = False
+    await duty.goes_on()
+    await room.stop()
+
+
+class Box:
+    """An outbox in memory."""
+
+    def __init__(self, count: int) -> None:
+        self.entries = [OutboxEntry(number, "memory.stored", b"%d" % number) for number in range(count)]
+
+    async def take(self, limit: int) -> Sequence[OutboxEntry]:
+        return self.entries[:limit]
+
+    async def delete(self, ids: Sequence[int]) -> None:
+        self.entries = [entry for entry in self.entries if entry.id not in ids]
+
+
+class Press:
+    """A publisher that refuses from one entry on."""
+
+    def __init__(self, refuses: int | None = None, error: Exception | None = None) -> None:
+        self.published: list[bytes] = []
+        self.refuses, self.error = refuses, error or TryLater("down")
+
+    async def publish(self, entries: Sequence[tuple[str, bytes]]) -> Sequence[Exception | None]:
+        kept = len(entries) if self.refuses is None else self.refuses
+        self.published += [body for _, body in entries[:kept]]
+        return [None if place < kept else self.error for place in range(len(entries))]
+
+
+async def test_what_was_published_is_deleted_and_what_was_refused_stays_in_order() -> None:
+    box, press = Box(5), Press(refuses=2, error=NeverRetry("the key holds no stream"))
+
+    with pytest.raises(TryLater, match="keeps it"):
+        await relay(box, press, 10)
+
+    assert [entry.id for entry in box.entries] == [2, 3, 4]
+    press.refuses = None
+    assert await relay(box, press, 10) == 3
+    assert await relay(box, press, 10) == 0
+    assert press.published == [b"0", b"1", b"2", b"3", b"4"]
