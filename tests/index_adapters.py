@@ -26,7 +26,7 @@ async def text_index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
         index = TantivyText(tmp_path / "text", commit_ms=20)
     else:
         url = request.getfixturevalue("elasticsearch_server").url
-        index = ElasticsearchText(url, name, refresh_ms=50, verify_tls=True, timeout_s=10)
+        index = ElasticsearchText(url, name, refresh_ms=50, verify_tls=True, timeout_s=60)
     await index.prepare(f"{name}-text-1")
     yield index, f"{name}-text-1"
     await index.close()
@@ -43,7 +43,7 @@ async def vector_index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncI
         index = QdrantVectors(lambda: AsyncQdrantClient(":memory:"), name)
     else:
         url = request.getfixturevalue("elasticsearch_server").url
-        index = ElasticsearchVectors(url, name, refresh_ms=50, verify_tls=True, timeout_s=10)
+        index = ElasticsearchVectors(url, name, refresh_ms=50, verify_tls=True, timeout_s=60)
     await index.prepare(f"{name}-vectors-1", DIMENSIONS)
     yield index, f"{name}-vectors-1"
     await index.close()

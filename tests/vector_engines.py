@@ -46,7 +46,7 @@ async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         yield Engine(lambda: QdrantVectors(lambda: AsyncQdrantClient(path=folder), first_part), shared=False)
     else:
         server: Server = request.getfixturevalue("elasticsearch_server")
-        yield Engine(lambda: ElasticsearchVectors(server.url, first_part, 10, True, 10), shared=True)
+        yield Engine(lambda: ElasticsearchVectors(server.url, first_part, 10, True, 60), shared=True)
         async with AsyncElasticsearch(server.url) as client:
             ours = await client.indices.get(index=f"{first_part}-*", expand_wildcards="all")
             await client.indices.delete(index=",".join(ours))

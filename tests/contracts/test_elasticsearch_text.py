@@ -34,7 +34,7 @@ class Place:
         return f"{self.prefix}-text-{NAME}"
 
     def open(self, refresh_ms: int = 20) -> ElasticsearchText:
-        return ElasticsearchText(self.url, self.prefix, refresh_ms, verify_tls=True, timeout_s=10)
+        return ElasticsearchText(self.url, self.prefix, refresh_ms, verify_tls=True, timeout_s=60)
 
 
 @pytest.fixture
