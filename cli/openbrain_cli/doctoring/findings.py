@@ -11,7 +11,7 @@ from openbrain.errors import OpenBrainError
 
 T = TypeVar("T")
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 """A dependency that says nothing for longer counts as down."""
 
 CLOCK_S = 2.0
