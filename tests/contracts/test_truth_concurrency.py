@@ -1,17 +1,19 @@
 """Many writers at once, on both databases: one row, one head, nothing lost."""
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.writing import SqlWriting
-from openbrain.errors import Conflict
-from openbrain.ports.truth import Status
+from openbrain.errors import Conflict, TryLater
+from openbrain.ports.truth import Outcome, Status, Write
 from tests.truth_support import (
     START,
     FakeClock,
@@ -128,6 +130,13 @@ async def test_two_hundred_superseding_with_one_content_are_one_head(
     assert len(await rows(database, "SELECT id FROM memories WHERE content = 'the same'")) == 1
 
 
+async def patiently(writer: SqlWriting, batch: Sequence[Write]) -> Sequence[Outcome]:
+    """As every caller does: a batch that lost too many deadlocks is told to try later, and tries again."""
+    while True:
+        with contextlib.suppress(TryLater):
+            return await writer.remember(batch)
+
+
 async def test_batches_of_the_same_in_any_order_lose_nothing(database: Database, database_url: str) -> None:
     """Overlapping batches, each in another order, and two that take the same memories' places."""
     others = [Database.open(database_url, pool=4, lock_wait_s=60) for _ in range(3)]
@@ -137,7 +146,7 @@ async def test_batches_of_the_same_in_any_order_lose_nothing(database: Database,
     batches = [
         [write(word, idempotency_key=f"{number}-{word}") for word in order] for number, order in enumerate(orders * 4)
     ]
-    done = await asyncio.gather(*[writers[place % 4].remember(batch) for place, batch in enumerate(batches)])
+    done = await asyncio.gather(*[patiently(writers[place % 4], batch) for place, batch in enumerate(batches)])
     statuses = Counter(outcome.status for outcomes in done for outcome in outcomes)
     assert statuses == {Status.CREATED: 40, Status.DUPLICATE: 40 * 15}
     places = {outcome.memory.content: outcome.memory.id for outcome in done[0] if outcome.memory}
@@ -146,7 +155,7 @@ async def test_batches_of_the_same_in_any_order_lose_nothing(database: Database,
         assert (await rows(database, f"SELECT COUNT(*) AS n FROM {table}"))[0]["n"] == 40
     replaced = await asyncio.gather(
         *[
-            writers[number].remember([write(f"{number} {word}", supersedes_id=places[word]) for word in order])
+            patiently(writers[number], [write(f"{number} {word}", supersedes_id=places[word]) for word in order])
             for number, order in enumerate(orders)
         ]
     )

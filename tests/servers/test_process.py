@@ -58,6 +58,9 @@ def test_a_server_ends_with_its_guard(private_server: Starter) -> None:
     )
     os.kill(guard, signal.SIGKILL)
     assert eventually_gone(pid)
+    deadline = time.monotonic() + 10
+    while server.alive and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert not server.alive
 
 
