@@ -12,12 +12,10 @@ from openbrain.errors import Invalid, SetupError
 from openbrain.settings import Streams
 from openbrain.streams.connection import connect, is_gone, silence_s, without_login
 from openbrain.streams.group import message
-from tests.servers.availability import Missing
 from tests.servers.places import free_port, program
-from tests.servers.plugin import Starter
+from tests.servers.plugin import Starter, need
 from tests.servers.probes import redis_pong
 from tests.servers.process import Recipe, ServerProcess
-from tests.servers.redis_server import redis_state
 from tests.streams_support import Seen, eventually, looking, publish, room, scaled, started, stored
 
 
@@ -82,8 +80,7 @@ def test_of_a_foreign_error_only_its_place_is_kept() -> None:
 @pytest.fixture
 def sentinel(private_server: Starter, tmp_path: Path) -> Iterator[tuple[ServerProcess, int]]:
     """A Redis and a Sentinel that watches it."""
-    if isinstance(state := redis_state(), Missing):
-        pytest.skip(f"no server for this test: redis: {state.reason}")
+    need("redis")
     server, port = private_server("redis"), free_port()
     configuration = tmp_path / "sentinel.conf"
     configuration.write_text(f"port {port}\nbind 127.0.0.1\nsentinel monitor main 127.0.0.1 {server.port} 1\n")
