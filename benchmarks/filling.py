@@ -1,11 +1,16 @@
 """A store filled by the rooms' own handlers, without waiting for streams."""
 
+import asyncio
+import contextlib
+import sqlite3
 import sys
 import time
+from pathlib import Path
 
 from rich.progress import track
 
 from benchmarks.texts import TYPES, spread, texts
+from openbrain.adapters.sql.truth import FILE
 from openbrain.auth import Actor, Permission
 from openbrain.events import CloudEvent, MemoryStored
 from openbrain.memory import Change, MemoryType
@@ -20,11 +25,12 @@ STEP = 500
 
 
 async def fill(parts: Parts, count: int) -> None:
-    """`count` memories in 2 orgs and 20 projects, in both indexes when this returns."""
+    """`count` memories in 2 orgs and 20 projects, in both indexes when this returns. What is there already stays."""
     actor = Actor(key_id="b", name="bench", workspace_id="default", agent_id="", permissions=frozenset(Permission))
     all_texts = texts(count)
     begun = time.perf_counter()
-    for start in track(range(0, count, STEP), "filling", disable=not sys.stderr.isatty()):
+    there = await asyncio.to_thread(_indexed, parts.settings.data_dir / FILE)
+    for start in track(range(there // STEP * STEP, count, STEP), "filling", disable=not sys.stderr.isatty()):
         offers = [
             Offer(submission=_submission(number, all_texts[number]), actor=actor, origin=Origin(actor="bench"))
             for number in range(start, min(start + STEP, count))
@@ -32,6 +38,12 @@ async def fill(parts: Parts, count: int) -> None:
         outcomes = await remember(offers, truth=parts.truth, clock=parts.clock, gate=parts.gate)
         await _index(parts, [outcome.memory.id for outcome in outcomes if outcome.memory is not None])
     print(f"filled in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
+
+
+def _indexed(path: Path) -> int:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        (count,) = connection.execute("SELECT count(indexed_at) FROM memories").fetchone()
+    return int(count)
 
 
 def _submission(number: int, text: str) -> Submission:

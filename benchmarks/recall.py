@@ -4,6 +4,7 @@ The sum: embed the query, ask the vector engine, ask the text engine, read 20 ro
 """
 
 import argparse
+import contextlib
 import json
 import subprocess
 import sys
@@ -24,13 +25,15 @@ BODIES = {"workspace only": {}, "filtered": {"org": "acme", "project": "p3"}}
 def add_options(parser: argparse.ArgumentParser) -> None:
     """How much, how often."""
     parser.add_argument("--recall-count", type=int, default=100_000)
+    parser.add_argument("--recall-folder", help="keeps the filled store, and is filled only where it is not yet")
     parser.add_argument("--recall-requests", type=int, default=300)
     parser.add_argument("--recall-repeats", type=int, default=3)
 
 
 def run(options: argparse.Namespace) -> Report:
     """Fill once, then measure."""
-    with tempfile.TemporaryDirectory(prefix="openbrain-bench-") as folder:
+    with contextlib.ExitStack() as stack:
+        folder = options.recall_folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
         worker = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.recall_worker", folder, str(options.recall_count)],
             stdin=subprocess.PIPE,
