@@ -64,6 +64,20 @@ workspaces = Table(
     Column("id", _name(64), primary_key=True),
     Column("name", _name(100), nullable=False),
     Column("created_at", BigInteger, nullable=False),
+    # Quotas; NULL for none.
+    Column("max_memories", BigInteger),
+    Column("max_bytes", BigInteger),
+    # Since then its keys open nothing; the row goes last.
+    Column("deleted_at", BigInteger),
+)
+
+workspace_usage = Table(
+    "workspace_usage",
+    metadata,
+    Column("workspace_id", _name(64), primary_key=True),
+    Column("memories", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("counted_at", BigInteger, nullable=False),
 )
 
 api_keys = Table(
@@ -81,6 +95,10 @@ api_keys = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
     Column("revoked_at", BigInteger),
+    # Requests a minute; NULL takes the setting.
+    Column("rate_limit", Integer),
+    # The key that this one was made to replace.
+    Column("replaces_id", _ascii(36)),
 )
 
 memories = Table(
@@ -196,6 +214,44 @@ memory_usage = Table(
     Column("last_recalled_at", BigInteger),
     _count("used"),
     _count("ignored"),
+)
+
+recalls = Table(
+    "recalls",
+    metadata,
+    Column("id", _ascii(36), primary_key=True),
+    Column("workspace_id", _name(64), nullable=False),
+    _empty("agent_id", _name(100)),
+    # '' unless settings ask for it.
+    Column("query", _long_text(), nullable=False),
+    Column("results", _long_text(), nullable=False),
+    Column("took_ms", Float(53), nullable=False),
+    Column("created_at", BigInteger, nullable=False, index=True),
+    Index("ix_recalls_workspace_id_created_at", "workspace_id", "created_at"),
+)
+
+operations = Table(
+    "operations",
+    metadata,
+    Column("id", _ascii(36), primary_key=True),
+    Column("workspace_id", _name(64), nullable=False),
+    Column("kind", _ascii(32), nullable=False),
+    Column("status", _ascii(16), nullable=False),
+    Column("actor", _name(100), nullable=False),
+    Column("request", _long_text(), nullable=False),
+    _count("done"),
+    Column("total", Integer),
+    Column("result", _long_text()),
+    _empty("error", _name(1000)),
+    Column("cancel_requested", Boolean, nullable=False),
+    # Who works on it, and until when that counts; '' and 0 while queued and when ended.
+    _empty("holder", _name(200)),
+    Column("held_until", BigInteger, nullable=False, server_default=text("0")),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger),
+    Index("ix_operations_workspace_id_created_at", "workspace_id", "created_at", "id"),
+    Index("ix_operations_status_held_until", "status", "held_until"),
 )
 
 outbox = Table(

@@ -1,0 +1,59 @@
+"""Routes of tenants and keys."""
+
+from openbrain import answers
+from openbrain.auth import Permission
+from openbrain_api import admin_requests
+from openbrain_api.handlers import admin
+from openbrain_api.route import Route
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        method="POST",
+        path="/v1/admin/workspaces",
+        handler=admin.create_workspace,
+        summary="Make a workspace",
+        permission=Permission.ADMIN,
+        body=admin_requests.WorkspaceBody,
+        response=answers.WorkspaceAnswer,
+        statuses=(201,),
+        problems=(409,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/workspaces",
+        handler=admin.workspaces,
+        summary="All workspaces",
+        permission=Permission.ADMIN,
+        response=answers.WorkspaceList,
+    ),
+    Route(
+        method="POST",
+        path="/v1/admin/keys",
+        handler=admin.create_key,
+        summary="Make a key; its secret is in this answer only",
+        permission=Permission.ADMIN,
+        body=admin_requests.KeyBody,
+        response=answers.KeyCreated,
+        statuses=(201,),
+        problems=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/keys",
+        handler=admin.keys,
+        summary="The workspace's keys",
+        permission=Permission.ADMIN,
+        query=admin_requests.WorkspaceQuery,
+        response=answers.KeyList,
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/admin/keys/{id}",
+        handler=admin.revoke_key,
+        summary="Revoke a key",
+        permission=Permission.ADMIN,
+        query=admin_requests.WorkspaceQuery,
+        response=answers.KeyRevoked,
+        problems=(404,),
+    ),
+)

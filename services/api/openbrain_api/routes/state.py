@@ -1,0 +1,34 @@
+"""How the process and the system are, and the document."""
+
+from openbrain import answers
+from openbrain_api.handlers import state
+from openbrain_api.route import Route
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        method="GET",
+        path="/v1/health",
+        handler=state.health,
+        summary="How the system is",
+        response=answers.Health,
+        statuses=(200, 503),
+    ),
+    Route(
+        method="GET",
+        path="/live",
+        handler=state.live,
+        summary="The process runs",
+        response=answers.Live,
+        statuses=(200, 503),
+    ),
+    Route(
+        method="GET",
+        path="/ready",
+        handler=state.ready,
+        summary="Requests can be served",
+        response=answers.Ready,
+        statuses=(200, 503),
+    ),
+    Route(method="GET", path="/metrics", handler=state.metrics, summary="Prometheus metrics"),
+    Route(method="GET", path="/openapi.json", handler=state.document, summary="This document"),
+)
