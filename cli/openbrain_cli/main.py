@@ -25,6 +25,7 @@ COMMANDS = {
     "workspaces": ("openbrain_cli.workspaces:app", "Make and list workspaces."),
     "keys": ("openbrain_cli.keys:app", "Make, list and revoke keys."),
     "db": ("openbrain_cli.db:app", "Bring the database's schema up to date, or check it."),
+    "settings": ("openbrain_cli.settings:settings", "Show the settings in use, or the reference of all."),
     "schema": ("openbrain_cli.schema:schema", "Print the JSON Schema of events and the AsyncAPI document."),
     "publish": ("openbrain_cli.publish:publish", "Put validated events on a stream."),
     "seed-memory": ("openbrain_cli.imports:seed_memory", "The original's name for importing memory folders."),

@@ -98,7 +98,7 @@ class Profile:
 
     def settings(self) -> "Settings":
         """The settings of the system, with this data folder."""
-        return _settings().model_copy(update={"data_dir": self.data_dir})
+        return settings_in_use().model_copy(update={"data_dir": self.data_dir})
 
     def _is_local(self) -> bool:
         return self.url == self._local_url() or urlsplit(self.url).hostname in _LOOPBACK
@@ -118,7 +118,7 @@ class Profile:
 
 def profile(url: str = "", key_file: Path | None = None, data: Path | None = None) -> Profile:
     """From the options of a command and the environment."""
-    folder = data.expanduser().resolve() if data is not None else _settings().data_dir
+    folder = data.expanduser().resolve() if data is not None else settings_in_use().data_dir
     return Profile(data_dir=folder, environment=os.environ, url_option=url, key_file_option=key_file)
 
 
@@ -145,7 +145,8 @@ def debugging() -> bool:
     return os.environ.get("OPENBRAIN_DEBUG", "").lower() in _TRUE
 
 
-def _settings() -> "Settings":
+def settings_in_use() -> "Settings":
+    """What the environment says; `SetupError` naming the setting that can't be used."""
     from pydantic import ValidationError
 
     from openbrain.events import first_problem

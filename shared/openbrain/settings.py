@@ -34,7 +34,7 @@ class Streams(Group):
     poll_s: Seconds = Field(2, description="How long one read blocks.")
     reap_s: Seconds = Field(1, description="How often due retries and abandoned entries are looked for.")
     breaker_s: Seconds = Field(1, description="First pause when a dependency is down; doubles up to breaker_max_s.")
-    breaker_max_s: Seconds = 30
+    breaker_max_s: Seconds = Field(30, description="Longest pause while a dependency is down.")
     reconnect_max_s: Seconds = Field(5, description="Longest pause before Redis is tried again.")
     shutdown_s: Seconds = Field(15, description="How long a handler may take to end at shutdown.")
     bound_workspaces: tuple[str, ...] = Field((), description="Workspaces with a submission stream of their own.")
@@ -46,7 +46,7 @@ class Truth(Group):
     """The database."""
 
     url: str = Field("embedded", description="mysql+aiomysql://, sqlite+aiosqlite:/// or `embedded`.")
-    pool: int = Field(8, ge=1, le=200)
+    pool: int = Field(8, ge=1, le=200, description="Connections of a process at most.")
     lock_wait_s: Seconds = Field(10, description="How long a write waits for a lock.")
 
 
@@ -57,8 +57,8 @@ class Text(Group):
     index: str = Field("openbrain", description="First part of index and alias names.")
     refresh_ms: int = Field(200, ge=10, description="Elasticsearch's refresh interval of our indexes.")
     commit_ms: int = Field(200, ge=1, description="tantivy's longest wait before a commit.")
-    verify_tls: bool = True
-    timeout_s: Seconds = 10
+    verify_tls: bool = Field(True, description="Whether certificates are checked.")
+    timeout_s: Seconds = Field(10, description="Of one call.")
 
 
 class Vectors(Group):
@@ -67,10 +67,10 @@ class Vectors(Group):
     url: str = Field(
         "embedded", description="qdrant+http(s)://, elasticsearch+http(s)://, http(s):// (Qdrant) or `embedded`."
     )
-    api_key: str = Field("", repr=False)
-    collection: str = "openbrain"
-    verify_tls: bool = True
-    timeout_s: Seconds = 10
+    api_key: str = Field("", repr=False, description="Of the Qdrant server.")
+    collection: str = Field("openbrain", description="First part of collection and alias names.")
+    verify_tls: bool = Field(True, description="Whether certificates are checked.")
+    timeout_s: Seconds = Field(10, description="Of one call.")
 
 
 class Embedding(Group):
@@ -80,8 +80,8 @@ class Embedding(Group):
     model: str = Field("", description="'' takes the default of the embedder.")
     threads: int = Field(1, ge=1, le=64, description="Of the embedded model.")
     batch: int = Field(32, ge=1, le=512, description="Texts a model is asked for at once.")
-    timeout_s: Seconds = 60
-    keep_alive: str = "30m"
+    timeout_s: Seconds = Field(60, description="Of one call of the model.")
+    keep_alive: str = Field("30m", description="How long Ollama keeps the model loaded.")
     query_cache: int = Field(1024, ge=0, description="Vectors of recent queries kept in memory.")
 
 
@@ -91,7 +91,10 @@ class Recall(Group):
     text_weight: float = Field(0.5, ge=0, le=1, description="Of the keyword score in the fusion; the rest is vectors.")
     candidates: int = Field(100, ge=10, le=1000, description="Asked of each index for one answer.")
     bucket_width: float = Field(0.02, gt=0, le=1, description="Relevance differences below this are ties.")
-    half_life_days: dict[MemoryType, float | None] = Field(default_factory=lambda: dict(HALF_LIFE_DAYS))
+    half_life_days: dict[MemoryType, float | None] = Field(
+        default_factory=lambda: dict(HALF_LIFE_DAYS),
+        description="Days after which confidence counts half, by type; null never fades.",
+    )
     index_timeout_s: Seconds = Field(3, description="An index that takes longer counts as down for this answer.")
     degraded_scan: int = Field(20_000, ge=1, description="Newest memories that the truth searches when it must.")
 
@@ -99,20 +102,20 @@ class Recall(Group):
 class Housekeeping(Group):
     """The housekeeper's pace."""
 
-    relay_batch: int = Field(500, ge=1, le=5000)
-    relay_poll_ms: int = Field(50, ge=1, le=50)
+    relay_batch: int = Field(500, ge=1, le=5000, description="Events published at once.")
+    relay_poll_ms: int = Field(50, ge=1, le=50, description="Longest time between looks at the outbox.")
     lease_s: Seconds = Field(5, description="A dead leader is replaced after this long.")
-    expiry_every_s: Seconds = 1
-    trim_every_s: Seconds = 60
-    purge_every_s: Seconds = 600
+    expiry_every_s: Seconds = Field(1, description="How often due memories are ended.")
+    trim_every_s: Seconds = Field(60, description="How often streams are trimmed.")
+    purge_every_s: Seconds = Field(600, description="How often idempotency keys past their time are removed.")
     stream_key_days: int = Field(30, ge=1, description="How long the idempotency key of a stream submission is kept.")
-    request_key_hours: int = Field(24, ge=1)
+    request_key_hours: int = Field(24, ge=1, description="How long an `Idempotency-Key` of a request is kept.")
 
 
 class Server(Group):
     """HTTP."""
 
-    host: str = "127.0.0.1"
+    host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8788, ge=0, le=65535, description="0 takes a free one.")
     group_commit: int = Field(128, ge=1, le=500, description="Writes that may share a transaction.")
 
@@ -120,8 +123,8 @@ class Server(Group):
 class Logs(Group):
     """What is said."""
 
-    level: str = "INFO"
-    json_lines: bool = True
+    level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
+    json_lines: bool = Field(True, description="One JSON object a line, else lines for people.")
 
 
 class Settings(BaseSettings):
@@ -142,13 +145,29 @@ class Settings(BaseSettings):
     server: Server = Server()
     logs: Logs = Logs()
 
-    ollama_url: str = Field("", validation_alias=AliasChoices("BRAIN_OLLAMA_URL", "OLLAMA_URL"))
-    qdrant_url: str = Field("", validation_alias=AliasChoices("BRAIN_QDRANT_URL", "QDRANT_URL"))
-    elasticsearch_url: str = Field("", validation_alias=AliasChoices("ELASTICSEARCH_URL"))
-    collection: str = Field("", validation_alias=AliasChoices("BRAIN_COLLECTION"))
-    elastic_index: str = Field("", validation_alias=AliasChoices("BRAIN_ELASTIC_INDEX"))
-    embedding_model: str = Field("", validation_alias=AliasChoices("BRAIN_EMBEDDING_MODEL"))
-    verify_ssl: bool = Field(True, validation_alias=AliasChoices("BRAIN_VERIFY_SSL"))
+    ollama_url: str = Field(
+        "", validation_alias=AliasChoices("BRAIN_OLLAMA_URL", "OLLAMA_URL"), description="Stands for `embedding.url`."
+    )
+    qdrant_url: str = Field(
+        "", validation_alias=AliasChoices("BRAIN_QDRANT_URL", "QDRANT_URL"), description="Stands for `vectors.url`."
+    )
+    elasticsearch_url: str = Field(
+        "", validation_alias=AliasChoices("ELASTICSEARCH_URL"), description="Stands for `text.url`."
+    )
+    collection: str = Field(
+        "", validation_alias=AliasChoices("BRAIN_COLLECTION"), description="Stands for `vectors.collection`."
+    )
+    elastic_index: str = Field(
+        "", validation_alias=AliasChoices("BRAIN_ELASTIC_INDEX"), description="Stands for `text.index`."
+    )
+    embedding_model: str = Field(
+        "", validation_alias=AliasChoices("BRAIN_EMBEDDING_MODEL"), description="Stands for `embedding.model`."
+    )
+    verify_ssl: bool = Field(
+        True,
+        validation_alias=AliasChoices("BRAIN_VERIFY_SSL"),
+        description="Stands for `verify_tls` of text and vectors.",
+    )
 
     def with_aliases(self) -> "Settings":
         """The original names folded into their groups; a group's own setting wins."""

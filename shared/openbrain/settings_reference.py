@@ -1,0 +1,147 @@
+"""Every setting as a line: what the reference page and `openbrain settings` are made from."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import JsonSchemaMode
+
+from openbrain.settings import Group, Settings
+
+_PASSWORD = re.compile(r"(?<=://)([^/@\s]*?):([^/@\s]*)@")
+HIDDEN = "(hidden)"
+_INTRODUCTION = (
+    "Read from the environment, once, at start. Groups and names are joined by two underscores; lists and tables are "
+    "JSON. `openbrain settings` shows what a process would use."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One setting."""
+
+    name: str
+    """As the environment names it."""
+    kind: str
+    default: str
+    about: str
+    secret: bool
+    path: tuple[str, ...]
+    """Members of `Settings` that lead to it."""
+
+
+def lines() -> Iterator[Line]:
+    """All of them, in the order of the class: the groups, then the original names."""
+    schema = Settings.model_json_schema(mode=_INPUT)
+    for name, field in Settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, Group):
+            yield from _group(name, field.annotation, schema)
+        else:
+            yield _line(_names(name, field), (name,), field, _properties(schema, "")[name])
+
+
+def page() -> str:
+    """docs/reference/settings.md."""
+    text = [
+        "# Settings",
+        "",
+        _INTRODUCTION,
+    ]
+    group: str | None = None
+    for line in lines():
+        heading = line.path[0].capitalize() if len(line.path) > 1 else _ALONE[line.path[0] == "data_dir"]
+        if heading != group:
+            group = heading
+            text += ["", f"## {group}", "", "| name | values | default | meaning |", "|---|---|---|---|"]
+        text.append(f"| {line.name} | {line.kind} | {_code(line.default)} | {line.about} |".replace("  ", " "))
+    return "\n".join(text) + "\n"
+
+
+def effective(settings: Settings) -> Mapping[str, str]:
+    """Name -> the value in use; secrets and passwords of URLs are hidden."""
+    return {line.name: _shown(_value(settings, line.path), secret=line.secret) for line in lines()}
+
+
+def _value(settings: Settings, path: tuple[str, ...]) -> Any:
+    value: Any = settings
+    for name in path:
+        value = getattr(value, name)
+    return value
+
+
+def _shown(value: Any, *, secret: bool) -> str:
+    if secret:
+        return HIDDEN if value else ""
+    return _PASSWORD.sub(rf"\1:{HIDDEN}@", _json(value))
+
+
+_INPUT: JsonSchemaMode = "validation"
+_ALONE = {True: "Data", False: "Original names"}
+_HOME = str(Path.home())
+
+
+def _group(name: str, group: type[BaseModel], schema: Mapping[str, Any]) -> Iterator[Line]:
+    properties = _properties(schema, group.__name__)
+    for member, field in group.model_fields.items():
+        yield _line(f"OPENBRAIN_{name}__{member}".upper(), (name, member), field, properties[member])
+
+
+def _properties(schema: Mapping[str, Any], group: str) -> Mapping[str, Any]:
+    of = schema["$defs"][group] if group else schema
+    found: Mapping[str, Any] = of["properties"]
+    by_member = dict(found)
+    if not group:
+        for member, field in Settings.model_fields.items():
+            if isinstance(field.validation_alias, AliasChoices):
+                by_member[member] = found[str(field.validation_alias.choices[0])]
+    return by_member
+
+
+def _names(member: str, field: FieldInfo) -> str:
+    if isinstance(field.validation_alias, AliasChoices):
+        return ", ".join(str(choice) for choice in field.validation_alias.choices)
+    return f"OPENBRAIN_{member}".upper()
+
+
+def _line(name: str, path: tuple[str, ...], field: FieldInfo, schema: Mapping[str, Any]) -> Line:
+    return Line(
+        name=name,
+        kind=_kind(schema),
+        default=_json(field.get_default(call_default_factory=True)),
+        about=field.description or "",
+        secret=not field.repr,
+        path=path,
+    )
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, Path):
+        return str(value).replace(_HOME, "~")
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+_BOUNDS = (("minimum", ">= {}"), ("exclusiveMinimum", "> {}"), ("maximum", "<= {}"), ("exclusiveMaximum", "< {}"))
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(_kind(each) for each in schema["anyOf"])
+    kind = str(schema.get("type", "text"))
+    if kind == "array":
+        kind = f"list of {_kind(schema['items'])}" if "items" in schema else "list"
+    bounds = [text.format(schema[name]) for name, text in _BOUNDS if name in schema]
+    return " ".join([_PLAIN.get(kind, kind), ", ".join(bounds)]).strip()
+
+
+_PLAIN = {"string": "text", "object": "table", "null": "none"}
