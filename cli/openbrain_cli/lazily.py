@@ -48,11 +48,10 @@ def group_of(commands: Mapping[str, tuple[str, str]]) -> type[TyperGroup]:
 def new_app(**settings: Any) -> typer.Typer:
     """An app as all of ours: plain help, no traceback art."""
     return typer.Typer(
-        add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        **settings,
+        **{"add_completion": False, **settings},
     )
 
 

@@ -35,6 +35,7 @@ COMMANDS = {
 app = new_app(
     cls=group_of(COMMANDS),
     no_args_is_help=True,
+    add_completion=True,
     help="Shared memory for a fleet of AI agents.\n\n\b\nStart here:\n"
     "  openbrain up                     everything on this machine; prints what to type next\n"
     '  openbrain remember "..."         store what you learned\n'

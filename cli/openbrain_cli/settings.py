@@ -29,6 +29,9 @@ def settings(changed: Changed = False, reference: Reference = False, json: AsJso
 
         as_json(shown)
         return
+    if not shown:
+        print("every setting has its default")
+        return
     from openbrain_cli.output import show, table
 
     show(table("setting", "value", rows=shown.items()))
