@@ -13,6 +13,7 @@ from openbrain_api.ports import Api
 from openbrain_api.refused import wrong_method
 from openbrain_api.reply import Reply, problem
 from openbrain_api.route import Call, Nothing, Route
+from openbrain_api.streaming import streamed_body, write_stream
 
 NOBODY = Actor(key_id="", name="", workspace_id="", agent_id="", permissions=frozenset())
 
@@ -44,16 +45,20 @@ class Endpoint:
             return
         except Exception as error:  # noqa: BLE001 - every failure gets its answer
             reply = problem(error)
-        await write(reply, send)
+        if reply.stream is None:
+            await write(reply, send)
+        else:
+            await write_stream(reply, receive, send, head=scope["method"] == "HEAD")
         self._seconds[method].observe(time.perf_counter() - started)
         self._count(method, reply.status)
 
     async def _reply(self, route: Route, scope: Scope, headers: reading.Headers, receive: Receive) -> Reply:
         actor = NOBODY
-        if route.permission is not None:
+        if route.needs_key:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
             actor = await self._api.keyring.actor(authorization)
-            actor.require(route.permission)
+            if route.permission is not None:
+                actor.require(route.permission)
             actor = actor.speaking_as(reading.named_agent(headers))
         body: Any = NOTHING
         if route.body is not Nothing:
@@ -62,7 +67,13 @@ class Endpoint:
         if route.query is not Nothing:
             query = reading.parse_query(route.query, scope["query_string"], route.many)
         call = Call(
-            api=self._api, actor=actor, body=body, query=query, path=scope.get("path_params", {}), headers=headers
+            api=self._api,
+            actor=actor,
+            body=body,
+            query=query,
+            path=scope.get("path_params", {}),
+            headers=headers,
+            stream=streamed_body(headers, receive) if route.streamed else None,
         )
         return await route.handler(call)
 

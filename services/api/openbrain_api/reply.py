@@ -1,6 +1,6 @@
 """Answers on their way out."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -20,6 +20,7 @@ from openbrain_api.refused import Refused
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
+NDJSON = "application/x-ndjson"
 _log = structlog.get_logger(__name__)
 
 
@@ -31,6 +32,8 @@ class Reply:
     body: bytes
     media_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
+    stream: AsyncIterator[bytes] | None = None
+    """What follows `body`, written as it comes; where it fails, the answer ends without its end."""
 
 
 def answer(
@@ -62,7 +65,7 @@ def problem(error: Exception) -> Reply:
     status = status_of(error)
     fields = problem_fields(error)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
-        _log.error("request_failed", error=type(error).__name__, where=_where(error))
+        _log.error("request_failed", error=type(error).__name__, where=where(error))
     body = {
         **fields,
         "type": f"urn:openbrain:problem:{fields['error']}",
@@ -104,7 +107,7 @@ def _headers(error: Exception) -> dict[str, str]:
     return {}
 
 
-def _where(error: BaseException) -> list[str]:
+def where(error: BaseException) -> list[str]:
     """File and line of each frame: a traceback without values, for an error's text may hold content."""
     places = []
     trace = error.__traceback__

@@ -1,6 +1,6 @@
 """A route is data: what it is called, who may, what it takes and gives, which function answers."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from openbrain.auth import Actor, Permission
 from openbrain_api.ports import Api
 from openbrain_api.reading import Headers
-from openbrain_api.reply import Reply
+from openbrain_api.reply import JSON, Reply
 
 B = TypeVar("B", bound=BaseModel)
 Q = TypeVar("Q", bound=BaseModel)
@@ -31,6 +31,8 @@ class Call(Generic[B, Q]):
     query: Q
     path: Mapping[str, str]
     headers: Headers
+    stream: AsyncIterator[bytes] | None = None
+    """The body as it arrives, in parts of any size, of a route that takes one so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,9 @@ class Route:
     handler: Callable[[Call[Any, Any]], Awaitable[Reply]]
     summary: str
     permission: Permission | None = None
-    """None: open to everyone."""
+    """None: open to everyone, or to every valid key."""
+    authenticated: bool = False
+    """Any valid key will do, whatever it permits."""
     body: type[BaseModel] = Nothing
     query: type[BaseModel] = Nothing
     response: type[BaseModel] | None = None
@@ -55,6 +59,15 @@ class Route:
     """Whether `Prefer: wait` counts."""
     keyed: bool = False
     """Whether `Idempotency-Key` counts."""
+    streamed: bool = False
+    """The body is NDJSON, which the handler reads while it arrives: limits count for each line."""
+    media: str = JSON
+    """What a success without `response` is written in."""
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether a request without a valid key is refused."""
+        return self.authenticated or self.permission is not None
 
     @property
     def many(self) -> frozenset[str]:
