@@ -130,6 +130,7 @@ PROBES: Mapping[Route, Probe] = {
 }
 
 NO_MEMORIES: Mapping[Route, str] = {
+    ("GET", "/v1/whoami"): "tells of the asking key alone: test_api_admin",
     ("POST", "/v1/admin/workspaces"): "names of tenants, for operators: test_api_admin",
     ("GET", "/v1/admin/workspaces"): "names of tenants, for operators: test_api_admin",
     ("POST", "/v1/admin/keys"): "keys of the admin's own workspace: test_api_admin",

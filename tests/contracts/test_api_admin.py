@@ -124,3 +124,18 @@ async def test_operators_make_workspaces_and_their_first_keys(brain: Brain) -> N
 async def test_a_key_for_everything_can_not_be_limited_to_orgs(brain: Brain) -> None:
     async with http(brain.app(), await brain.key(permissions=ADMIN)) as admin:
         refused(await admin.post(KEYS, json=wanted(permissions=["admin"], orgs=["acme"])), 422, "orgs")
+
+
+async def test_a_key_is_told_who_it_is(brain: Brain) -> None:
+    key = await brain.key(permissions=frozenset({Permission.SIGNAL_ACK}), orgs=("acme",), act_as=("eve",))
+    async with http(brain.app(), key) as anyone:
+        told = (await anyone.get("/v1/whoami")).json()
+
+    assert {name: told[name] for name in ("workspace_id", "agent_id", "permissions", "orgs", "act_as")} == {
+        "workspace_id": "w1",
+        "agent_id": "ada",
+        "permissions": ["signal.ack"],
+        "orgs": ["acme"],
+        "act_as": ["eve"],
+    }
+    assert key not in str(told)

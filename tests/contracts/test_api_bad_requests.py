@@ -16,7 +16,7 @@ from tests.bad_inputs import FULL, RAW, SECRET
 __all__ = ["brain", "brain_database_url", "caller"]
 
 TAKERS = [(route.method, route.path) for route in ROUTES if route.body.model_fields]
-PROTECTED = [(route.method, route.path) for route in ROUTES if route.permission is not None]
+PROTECTED = [(route.method, route.path) for route in ROUTES if route.needs_key]
 JSON = {"content-type": "application/json"}
 
 

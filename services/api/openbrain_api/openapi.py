@@ -68,9 +68,9 @@ def _operation(route: Route, named: Named, schemas: dict[str, Json]) -> Json:
         "parameters": [*_path_parameters(route), *_query_parameters(route, schemas), *_header_parameters(route)],
         "responses": {**_successes(route, named), **_problems(route)},
     }
-    if route.permission is not None:
+    if route.needs_key:
         operation["security"] = [{"key": []}]
-        operation["description"] = f"Needs the permission `{route.permission}`."
+        operation["description"] = f"Needs {_needed(route)}."
     else:
         operation["security"] = []
     if route.body is not Nothing:
@@ -79,6 +79,10 @@ def _operation(route: Route, named: Named, schemas: dict[str, Json]) -> Json:
             "content": {JSON: {"schema": named[route.body, "validation"]}},
         }
     return operation
+
+
+def _needed(route: Route) -> str:
+    return f"the permission `{route.permission}`" if route.permission is not None else "a valid key"
 
 
 def _path_parameters(route: Route) -> list[Json]:
@@ -140,7 +144,7 @@ def _successes(route: Route, named: Named) -> Json:
 
 def _problems(route: Route) -> Json:
     statuses = {*route.problems, 405, 500}
-    if route.permission is not None:
+    if route.needs_key:
         statuses |= {401, 403, 503, 422}
     if route.body is not Nothing:
         statuses |= {400, 413, 415}

@@ -1,6 +1,6 @@
 """What the REST API answers, as frozen values: the OpenAPI document is made from these, the client returns them."""
 
-from openbrain.answers.access import KeyAnswer, KeyCreated, KeyList, KeyRevoked, WorkspaceAnswer, WorkspaceList
+from openbrain.answers.access import KeyAnswer, KeyCreated, KeyList, KeyRevoked, Whoami, WorkspaceAnswer, WorkspaceList
 from openbrain.answers.base import Answer, Problem
 from openbrain.answers.memories import (
     BatchItem,
@@ -36,6 +36,7 @@ __all__ = [
     "Recalled",
     "Remembered",
     "RememberedBatch",
+    "Whoami",
     "WorkspaceAnswer",
     "WorkspaceList",
 ]

@@ -51,6 +51,19 @@ class KeyList(Answer):
     count: int
 
 
+class Whoami(Answer):
+    """Who the credential is, and what it may."""
+
+    key_id: str
+    name: str
+    workspace_id: str
+    agent_id: str | None = Field(description="null: it writes and reads as nobody.")
+    permissions: tuple[str, ...]
+    orgs: tuple[str, ...] | None = Field(description="null: every org.")
+    without_org: bool
+    act_as: tuple[str, ...]
+
+
 class KeyRevoked(Answer):
     """It opens nothing any more."""
 

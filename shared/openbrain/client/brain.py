@@ -175,6 +175,10 @@ class OpenBrain:
         query = {"workspace_id": workspace_id or None}
         return await self._wire.ask(answers.KeyRevoked, "DELETE", f"/v1/admin/keys/{_part(key_id)}", query=query)
 
+    async def whoami(self) -> answers.Whoami:
+        """Who the key is, and what it may."""
+        return await self._wire.ask(answers.Whoami, "GET", "/v1/whoami")
+
     async def health(self) -> answers.Health:
         """How the server is; an answer also when it is not well."""
         return await self._wire.ask(answers.Health, "GET", "/v1/health", well=(200, 503))

@@ -1,10 +1,18 @@
 """How the process and the system are, and the document."""
 
 from openbrain import answers
-from openbrain_api.handlers import state
+from openbrain_api.handlers import access, state
 from openbrain_api.route import Route
 
 ROUTES: tuple[Route, ...] = (
+    Route(
+        method="GET",
+        path="/v1/whoami",
+        handler=access.whoami,
+        summary="Who this key is, and what it may",
+        authenticated=True,
+        response=answers.Whoami,
+    ),
     Route(
         method="GET",
         path="/v1/health",
