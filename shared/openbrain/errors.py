@@ -45,6 +45,38 @@ class Conflict(NeverRetry):
         self.head = head
 
 
+class Outdated(NeverRetry):
+    """The memory is not the one that the caller has seen (`If-Match`): read it again."""
+
+    code = "precondition_failed"
+
+
+class QuotaExceeded(Invalid):
+    """The workspace is full. `field` is the quota: max_memories (rows) or max_bytes (of content, UTF-8)."""
+
+    code = "quota_exceeded"
+
+    def __init__(self, field: str, limit: int, used: int) -> None:
+        what = "memories" if field == "max_memories" else "bytes of content"
+        super().__init__(
+            field,
+            f"this workspace may hold {limit} {what} and holds {used}: forget some, or ask an operator for more",
+        )
+        self.limit = limit
+        self.used = used
+
+
+class RateLimited(TryLater):
+    """The key has used up its requests."""
+
+    code = "rate_limited"
+
+    def __init__(self, per_minute: int, retry_after_s: float) -> None:
+        super().__init__(f"this key may make {per_minute} requests a minute: wait {retry_after_s:.0f} s, then go on")
+        self.per_minute = per_minute
+        self.retry_after_s = retry_after_s
+
+
 class Unauthorised(NeverRetry):
     """No key, or one that is unknown, expired or revoked: one answer for all."""
 

@@ -146,6 +146,12 @@ class Memory:
         """Both indexes hold this revision (the text index alone where no vector was asked for)."""
         return self.text_revision == self.revision and (not self.wants_vector or self.vector_revision == self.revision)
 
+    @property
+    def edition(self) -> str:
+        """Changes with whatever its users do to it, and with nothing else: what `If-Match` compares."""
+        ended = "" if self.reason is None else f"-{self.reason}"
+        return f"{self.version}{ended}"
+
     def state(self, now: int) -> State:
         """The one derived state, the first that holds in this order."""
         if self.deleted_at is not None:

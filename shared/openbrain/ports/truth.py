@@ -40,6 +40,10 @@ class Write:
     idempotency_expires_at: int = 0
 
 
+Editions = frozenset[str] | None
+"""Which `Memory.edition` the caller has seen; None takes any. Another one is `Outdated`."""
+
+
 class Status(StrEnum):
     """What became of a write."""
 
@@ -74,6 +78,7 @@ class Edit:
     """Microseconds; 0 takes an expiry away."""
     confirm: bool = False
     """Still true: decay counts from now."""
+    editions: Editions = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +113,17 @@ class Writing(Protocol):
     async def update(self, edit: Edit) -> Memory:
         """Change one memory; `NotFound` where the viewer sees none alive, `Conflict` where the new content is taken."""
 
-    async def forget(self, memory_id: str, viewer: Viewer, origin: Origin, note: str) -> Memory:
+    async def forget(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: Editions = None
+    ) -> Memory:
         """End one memory (reason forgotten); `NotFound` where the viewer does not see it. Again: the same answer."""
+
+    async def restore(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: Editions = None
+    ) -> Memory:
+        """Bring an ended memory back, without an expiry that has passed; one that lives stays as it is. `NotFound`
+        where the viewer does not see it; `Conflict` where another of its chain lives, where a living memory says the
+        same (either is named as `head`), and for what was erased."""
 
 
 class Reading(Protocol):

@@ -12,10 +12,10 @@ from openbrain.adapters.sql.journal import Journal
 from openbrain.adapters.sql.rows import INSERT_COLUMNS, row_from_memory
 from openbrain.adapters.sql.superseding import moved_on, sees
 from openbrain.adapters.sql.tables import memories
-from openbrain.errors import Conflict, NotFound
+from openbrain.errors import Conflict, NotFound, Outdated
 from openbrain.ids import content_hash
 from openbrain.memory import Change, Memory, MemoryType, Reason
-from openbrain.ports.truth import Edit, Origin
+from openbrain.ports.truth import Edit, Editions, Origin
 from openbrain.visibility import Viewer
 
 _UNKNOWN = "no memory with this id"
@@ -26,6 +26,7 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
     before = loading.locked(connection, edit.memory_id)
     if before is None or not sees(edit.viewer, before, now) or not before.alive(now):
         raise NotFound(_UNKNOWN)
+    as_seen(before, edit.editions)
     journal = Journal(now)
     after = _edited(before, edit)
     if after != before:
@@ -49,12 +50,20 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
 
 
 def forget_memory(
-    connection: Connection, memory_id: str, *, viewer: Viewer, origin: Origin, note: str, now: int
+    connection: Connection,
+    memory_id: str,
+    *,
+    viewer: Viewer,
+    origin: Origin,
+    note: str,
+    editions: Editions,
+    now: int,
 ) -> Memory:
     """End a memory for good; `Conflict` naming the head where another took its place already."""
     memory = loading.locked(connection, memory_id)
     if memory is None or not sees(viewer, memory, now):
         raise NotFound(_UNKNOWN)
+    as_seen(memory, editions)
     if memory.reason is Reason.FORGOTTEN:
         return memory
     if memory.reason is Reason.SUPERSEDED:
@@ -63,6 +72,12 @@ def forget_memory(
     (ended,) = end(connection, journal, [memory], Reason.FORGOTTEN, origin, note=note)
     journal.write(connection)
     return ended
+
+
+def as_seen(memory: Memory, editions: Editions) -> None:
+    """`Outdated` where the caller has seen another edition of the row that this transaction has locked."""
+    if editions is not None and memory.edition not in editions:
+        raise Outdated("the memory has changed since you read it: read it again, then repeat the change")
 
 
 def _edited(before: Memory, edit: Edit) -> Memory:
@@ -86,14 +101,15 @@ def _store(connection: Connection, journal: Journal, before: Memory, after: Memo
     # A row that was allowed to be a duplicate stays one.
     if key is not None:
         key = dedupe_key(after)
-        _make_way(connection, journal, after, key)
+        make_way(connection, journal, after, key)
     row = dict(zip(INSERT_COLUMNS, row_from_memory(after, key), strict=True))
     was = dict(zip(INSERT_COLUMNS, row_from_memory(before, None), strict=True))
     changed = {name: value for name, value in row.items() if value != was[name]}
     connection.execute(update(memories).where(memories.c.id == after.id).values(changed))
 
 
-def _make_way(connection: Connection, journal: Journal, after: Memory, key: str) -> None:
+def make_way(connection: Connection, journal: Journal, after: Memory, key: str) -> None:
+    """End whoever holds this duplicate key past its time; `Conflict` where it lives."""
     holder = loading.holders(connection, [key]).get(key)
     if holder is None or holder.id == after.id:
         return

@@ -62,6 +62,12 @@ class Journal:
         self._line(memory, reason.value, origin, after=after, note=note)
         self._announcements.append(announce.left(memory, reason, superseded_by, origin, self.now))
 
+    def restored(self, before: Memory, after: Memory, origin: Origin, note: str) -> None:
+        """A row is back in recall."""
+        names = ["reason", "expires_at"] if before.expires_at != after.expires_at else ["reason"]
+        self._line(after, "restored", origin, before=_picked(before, names), after=_picked(after, names), note=note)
+        self._announcements.append(announce.stored(after, Change.RESTORED, origin, self.now))
+
     def write(self, connection: Connection) -> None:
         """Put everything gathered into the transaction."""
         insert_rows(connection, memory_history, self._history)

@@ -1,6 +1,7 @@
 """What users do to memories: one transaction each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -8,10 +9,11 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.editing import edit_memory, forget_memory
 from openbrain.adapters.sql.remembering import remember
+from openbrain.adapters.sql.restoring import restore_memory
 from openbrain.errors import Invalid, TryLater
 from openbrain.memory import Memory
 from openbrain.ports.clock import Clock
-from openbrain.ports.truth import Edit, Origin, Outcome, Status, Write
+from openbrain.ports.truth import Edit, Editions, Origin, Outcome, Status, Write
 from openbrain.visibility import Viewer
 
 _REFUSED = (DBAPIError, ValueError, TypeError, OverflowError)
@@ -39,20 +41,33 @@ class SqlWriting:
     async def update(self, edit: Edit) -> Memory:
         """As in the port."""
         now = self._clock.now()
+        return await self._claiming(lambda connection: edit_memory(connection, edit, now))
+
+    async def forget(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: Editions = None
+    ) -> Memory:
+        """As in the port; `Conflict` naming the head where the memory was superseded."""
+        asked: dict[str, Any] = {"viewer": viewer, "origin": origin, "note": note, "editions": editions}
+        now = self._clock.now()
+        return await self._database.write(lambda connection: forget_memory(connection, memory_id, now=now, **asked))
+
+    async def restore(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: Editions = None
+    ) -> Memory:
+        """As in the port."""
+        asked: dict[str, Any] = {"viewer": viewer, "origin": origin, "note": note, "editions": editions}
+        now = self._clock.now()
+        return await self._claiming(lambda connection: restore_memory(connection, memory_id, now=now, **asked))
+
+    async def _claiming(self, change: Callable[[Connection], Memory]) -> Memory:
+        """Run what takes a duplicate key for one memory."""
         for _ in range(_RACES):
             try:
-                return await self._database.write(lambda connection: edit_memory(connection, edit, now))
+                return await self._database.write(change)
             except IntegrityError:
                 # Another writer took the key between our look and our write: look again.
                 continue
         raise TryLater("others write the same content at this moment: try again")
-
-    async def forget(self, memory_id: str, viewer: Viewer, origin: Origin, note: str) -> Memory:
-        """As in the port; `Conflict` naming the head where the memory was superseded."""
-        now = self._clock.now()
-        return await self._database.write(
-            lambda connection: forget_memory(connection, memory_id, viewer=viewer, origin=origin, note=note, now=now)
-        )
 
     def _each(self, connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
         return [self._alone(connection, write, now) for write in writes]
