@@ -1,37 +1,25 @@
 """What people and scripts see. Remembered text is data: nothing in it moves a cursor or turns a line around."""
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
+
+from openbrain.plain_text import UNSEEN
+from openbrain.plain_text import one_line as one_line  # noqa: PLC0414 - commands take all that they print with from here
+from openbrain.plain_text import plain as plain  # noqa: PLC0414 - the same
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
-)
-
-
-def plain(text: str) -> str:
-    """Text in which what a terminal would obey, or nobody would see, stands as an escape."""
-    return _UNSEEN.sub(lambda found: _escape(found[0]), text)
-
-
-def one_line(text: str) -> str:
-    """The same without line ends."""
-    return plain(" ".join(text.split()))
-
 
 def as_json(value: "BaseModel | Any") -> None:
     """Print JSON with the same care; it reads back as what it was."""
     data = value.model_dump(mode="json") if hasattr(value, "model_dump") else value
     text = json.dumps(data, ensure_ascii=False, indent=2)
-    print(re.sub(_UNSEEN, lambda found: _json_escape(found[0]), text))
+    print(UNSEEN.sub(lambda found: _json_escape(found[0]), text))
 
 
 def console(*, stderr: bool = False) -> "Console":
@@ -66,11 +54,6 @@ def show(*what: "RenderableType") -> None:
 def say(text: str) -> None:
     """A line for people, beside the result."""
     print(plain(text), file=sys.stderr)
-
-
-def _escape(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _json_escape(character: str) -> str:
