@@ -12,6 +12,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.rates import Rates
 from openbrain.ports.truth import Generation, Truth
 from openbrain.ports.wake import Wake
 from openbrain.settings import Settings
@@ -55,6 +56,10 @@ class Parts:
         return wiring.wake(self.settings, in_process=self.shared)
 
     @cached_property
+    def rates(self) -> Rates:
+        return wiring.rates(self.settings, self.clock, in_process=self.shared)
+
+    @cached_property
     def text_generation(self) -> Prepared[Generation]:
         """The serving full-text generation."""
         return Prepared(lambda: generations.text_generation(self.truth, self.text, wiring.text_name(self.settings)))
@@ -86,7 +91,7 @@ class Parts:
     async def close(self) -> None:
         """Close what was opened, all of it even where one fails."""
         async with AsyncExitStack() as stack:
-            for name in ("truth", "text", "vectors", "embedder", "wake"):
+            for name in ("truth", "text", "vectors", "embedder", "wake", "rates"):
                 part = self.__dict__.pop(name, None)
                 if hasattr(part, "close"):
                     stack.push_async_callback(part.close)

@@ -10,6 +10,7 @@ from typing import Annotated, TypeVar
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from openbrain.limits import WAIT_SECONDS
 from openbrain.memory import HALF_LIFE_DAYS, MemoryType
 
 G = TypeVar("G", bound="Group")
@@ -27,7 +28,8 @@ class Streams(Group):
 
     url: str = Field("embedded", description="redis://, rediss://, unix:// or `embedded`.")
     prefix: str = Field("", description="Stands before every stream name, so that a server can be shared.")
-    batch: int = Field(64, ge=1, le=1000, description="Entries a consumer takes at once.")
+    batch: int = Field(256, ge=1, le=1000, description="Entries a consumer takes at once, at most.")
+    batch_s: Seconds = Field(0.5, description="How long a batch may take to handle: slow handlers take fewer at once.")
     lease_s: Seconds = Field(60, description="After this long without renewal an entry counts as abandoned.")
     backoff_s: tuple[Seconds, ...] = Field((10, 60, 300), description="Waits before the attempts after a failed one.")
     abandoned_limit: int = Field(10, ge=1, description="Crashes an entry may survive before it is a dead letter.")
@@ -56,7 +58,9 @@ class Text(Group):
     url: str = Field("embedded", description="http(s):// of Elasticsearch, or `embedded` (tantivy).")
     index: str = Field("openbrain", description="First part of index and alias names.")
     refresh_ms: int = Field(200, ge=10, description="Elasticsearch's refresh interval of our indexes.")
-    commit_ms: int = Field(200, ge=1, description="tantivy's longest wait before a commit.")
+    commit_ms: int = Field(
+        200, ge=1, description="While entries flow, tantivy commits this long after the last one began."
+    )
     verify_tls: bool = Field(True, description="Whether certificates are checked.")
     timeout_s: Seconds = Field(10, description="Of one call.")
 
@@ -118,6 +122,17 @@ class Server(Group):
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8788, ge=0, le=65535, description="0 takes a free one.")
     group_commit: int = Field(128, ge=1, le=500, description="Writes that may share a transaction.")
+    wait_s: int = Field(
+        0,
+        ge=0,
+        le=WAIT_SECONDS,
+        description="How long a write without `Prefer` waits until it is indexed; 0 answers at once.",
+    )
+    gzip_bytes: int = Field(8192, ge=0, description="Answers from this size on are packed where asked; 0 packs none.")
+    rate_per_minute: int = Field(
+        12_000, ge=0, le=10_000_000, description="Requests a key may make a minute, unless it says otherwise; 0: any."
+    )
+    rate_burst: int = Field(2_000, ge=1, le=10_000_000, description="Of those, how many at once; at most a minute's.")
 
 
 class Logs(Group):
@@ -169,6 +184,12 @@ class Settings(BaseSettings):
         description="Stands for `verify_tls` of text and vectors.",
     )
 
+    async_embed: bool = Field(
+        True,
+        validation_alias=AliasChoices("BRAIN_ASYNC_EMBED"),
+        description="false stands for the longest `server.wait_s`.",
+    )
+
     def with_aliases(self) -> "Settings":
         """The original names folded into their groups; a group's own setting wins."""
         text, vectors, embedding = self.text, self.vectors, self.embedding
@@ -177,6 +198,7 @@ class Settings(BaseSettings):
                 "text": _fold(text, url=self.elasticsearch_url, index=self.elastic_index, verify_tls=self.verify_ssl),
                 "vectors": _fold(vectors, url=self.qdrant_url, collection=self.collection, verify_tls=self.verify_ssl),
                 "embedding": _fold(embedding, url=self.ollama_url, model=self.embedding_model),
+                "server": _fold(self.server, wait_s="" if self.async_embed else WAIT_SECONDS),
             }
         )
 

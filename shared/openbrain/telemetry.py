@@ -78,6 +78,11 @@ API_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30),
     registry=REGISTRY,
 )
+API_RATES_SHARED = Gauge(
+    "openbrain_api_rate_limits_shared",
+    "1 while rate limits count for all replicas together, 0 while each counts by itself.",
+    registry=REGISTRY,
+)
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each, which nobody asks for
 _MOST_LINKS = 128

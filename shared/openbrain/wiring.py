@@ -5,6 +5,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.rates import Rates
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.settings import Settings
@@ -97,6 +98,17 @@ def embedder(settings: Settings) -> Embedder:
             keep_alive=chosen.keep_alive,
         )
     raise SetupError("OPENBRAIN_EMBEDDING__URL must be http(s)://… of Ollama, or `embedded`")
+
+
+def rates(settings: Settings, clock: Clock, *, in_process: bool) -> Rates:
+    """Who counts requests: this process, or Redis for all replicas."""
+    if in_process:
+        from openbrain.adapters.local_rates import LocalRates
+
+        return LocalRates(clock)
+    from openbrain.adapters.redis_rates import RedisRates
+
+    return RedisRates(settings.streams, clock)
 
 
 def text_name(settings: Settings) -> str:

@@ -17,8 +17,8 @@ _COMMON = (_FOLDER / "owned.lua").read_text()
 class Script:
     """A script of the folder `lua`, sent once per server and called by its hash."""
 
-    def __init__(self, name: str) -> None:
-        self.source = _COMMON + (_FOLDER / f"{name}.lua").read_text()
+    def __init__(self, name: str, common: str = _COMMON) -> None:
+        self.source = common + (_FOLDER / f"{name}.lua").read_text()
         self.sha = hashlib.sha1(self.source.encode(), usedforsecurity=False).hexdigest()
 
     async def __call__(self, client: Redis, keys: Sequence[str], *args: str | bytes | int) -> Any:
@@ -37,3 +37,4 @@ BURY = Script("bury")
 RENEW = Script("renew")
 RELEASE = Script("release")
 TIDY = Script("tidy")
+RATE = Script("rate", common="")
