@@ -125,7 +125,7 @@ async def test_after_the_second_abandonment_an_entry_is_handled_alone(
     await second.ack(ids[3:])
     third = await member(settings, "third")
     for expected in ids[:3]:
-        assert await third.take(alone=False) == []
+        assert await third.take(64, alone=False) == []
         (single,) = await _until_taken(third, alone=True)
         assert (single.entry.id, single.entry.abandonments) == (expected, 2)
         await third.ack([expected])
@@ -253,7 +253,7 @@ async def _until_taken(group: ConsumerGroup, *, alone: bool) -> list[Any]:
     taken: list[Any] = []
 
     async def some() -> bool:
-        taken.extend(await group.take(alone=alone))
+        taken.extend(await group.take(64, alone=alone))
         return bool(taken)
 
     await eventually(some)

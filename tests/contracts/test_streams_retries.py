@@ -131,9 +131,9 @@ async def test_the_defaults_are_10_60_and_300_seconds(url: str) -> None:
         for failures, pause_s in enumerate((10, 60, 300)):
             assert await group.park([(_delivery(entry, failures), LookupError())]) == 1
             await _age(looks, entry, pause_s - 1.5)
-            assert await group.take(alone=False) == []
+            assert await group.take(64, alone=False) == []
             await _age(looks, entry, 1.5)
-            (taken,) = await group.take(alone=False)
+            (taken,) = await group.take(64, alone=False)
             assert (taken.entry.id, taken.entry.failures, taken.was_abandoned) == (entry, failures + 1, False)
         assert await group.bury(taken.entry, LookupError(), attempted=True)
         (letter,) = await looks.dead()
@@ -152,9 +152,9 @@ async def test_the_default_lease_is_60_seconds(url: str) -> None:
         (held,) = await client.xpending_range(looks.stream, "embedder", "-", "+", 9)
         entry = held["message_id"].decode()
         await _age(looks, entry, 58.5, holder="somebody else")
-        assert await group.take(alone=False) == []
+        assert await group.take(64, alone=False) == []
         await _age(looks, entry, 1.5, holder="somebody else")
-        taken: list[Taken] = await group.take(alone=False)
+        taken: list[Taken] = await group.take(64, alone=False)
         assert [(each.entry.id, each.entry.abandonments, each.was_abandoned) for each in taken] == [(entry, 1, True)]
     await client.aclose()
 

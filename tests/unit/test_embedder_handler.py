@@ -10,7 +10,7 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ids import uuid7
-from openbrain.memory import DAY, Change, Memory
+from openbrain.memory import DAY, MICROSECONDS, Change, Memory
 from openbrain.ports.truth import Edit
 from openbrain_embedder.handlers import embed_stored
 from tests.embedder_support import Room, database, event, model, room, truth
@@ -128,7 +128,7 @@ async def test_a_long_memory_has_all_its_passages_and_fewer_after_it_shrinks(roo
 
     assert len(many) == len(room.model.passages(text, "2027-01-15"))
     assert len(many) > 5
-    assert max(map(len, room.model.asked)) == 4, "no more inputs than a batch between two saves"
+    assert max(map(len, room.model.asked)) == 4, "no more inputs than a batch at once"
     assert len(await room.vectors(new)) == 1
 
 
@@ -207,3 +207,22 @@ async def test_a_model_that_can_not_be_asked_for_is_waited_for(room: Room, missi
 
     room.model.missing = None
     assert await room.embed(memory) == {}
+
+
+@pytest.mark.parametrize(("took", "saved"), [(0.0, [0, 0, 0]), (0.3, [0, 2, 4])])
+async def test_a_quick_model_s_slices_are_saved_together_and_a_slow_one_s_each(
+    room: Room, database: Database, took: float, saved: list[int]
+) -> None:
+    memories = [await room.store(f"memory number {number}") for number in range(6)]
+    embed, found = room.model.embed, []
+
+    async def look_first(inputs: Sequence[str]) -> Sequence["array[float]"]:
+        (count,) = await rows(database, "SELECT COUNT(*) AS count FROM embeddings")
+        found.append(count["count"])
+        room.clock.advance(int(took * MICROSECONDS))
+        return await embed(inputs)
+
+    room.model.embed = look_first  # type: ignore[method-assign]
+    assert await room.embed(*memories, batch=2) == {}
+    assert found == saved
+    assert all([await room.vectors(each) for each in memories])

@@ -15,7 +15,7 @@ import structlog
 from openbrain.errors import SetupError, TryLater
 from openbrain.events import CloudEvent, MemoryStored
 from openbrain.ids import content_hash
-from openbrain.memory import Change, Memory
+from openbrain.memory import MICROSECONDS, Change, Memory
 from openbrain.passage_header import header
 from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
@@ -26,6 +26,9 @@ Inputs = Mapping[str, str]
 """Model inputs by their hash."""
 Failures = Mapping[str, Exception]
 """Why something could not be embedded, by memory id or by input hash. `TryLater`: the model was not to be had."""
+
+SAVE_EVERY = MICROSECONDS // 4
+"""So much of the model's work may be lost in a crash."""
 
 LONG_CHARS = 5_000
 """Cutting a text of this length takes some milliseconds: too long for the event loop."""
@@ -64,7 +67,7 @@ class Document:
 async def embed_stored(
     events: Sequence[CloudEvent[Stored]], *, truth: Truth, embedder: Embedder, clock: Clock, batch: int
 ) -> Failures:
-    """Save the vectors of these memories as the truth has them now; `batch` inputs are embedded between two saves.
+    """Save the vectors of these memories as the truth has them now; the model is asked for `batch` inputs at once.
 
     Each input is embedded once, however many memories share it; a memory whose inputs are all known needs no model.
     """
@@ -77,7 +80,7 @@ async def embed_stored(
     if ready:
         await truth.save({}, [document.embedded() for document in ready], model)
     waiting = [document for document in documents if not known.issuperset(document.hashes)]
-    return await _embed_missing(waiting, set(known), truth=truth, embedder=embedder, model=model, batch=batch)
+    return await _embed_missing(waiting, set(known), _Saving(truth, model, clock), embedder=embedder, batch=batch)
 
 
 async def _documents(
@@ -112,22 +115,45 @@ async def _model_key(embedder: Embedder) -> str:
 
 
 async def _embed_missing(
-    waiting: Sequence[Document], done: set[str], *, truth: Truth, embedder: Embedder, model: str, batch: int
+    waiting: Sequence[Document], done: set[str], saving: "_Saving", *, embedder: Embedder, batch: int
 ) -> Failures:
-    """Embed and save slice by slice, so that what is done stays done when the model goes away in the middle."""
+    """Embed slice by slice, and keep what is done when the model goes away in the middle."""
     missing = {name: text for each in waiting for name, text in each.inputs.items() if name not in done}
     refused: dict[str, Exception] = {}
     for some in _slices(missing, batch):
         try:
             vectors, failures = await _embed(some, embedder)
         except TryLater as error:
+            await saving.rest()
             return {**{each.memory.id: error for each in waiting}, **_by_memory(waiting, refused)}
         refused |= failures
         done |= vectors.keys()
         finished = [each for each in waiting if done.issuperset(each.hashes)]
         waiting = [each for each in waiting if not done.issuperset(each.hashes)]
-        await truth.save(vectors, [each.embedded() for each in finished], model)
+        await saving.add(vectors, finished)
+    await saving.rest()
     return _by_memory(waiting, refused)
+
+
+class _Saving:
+    """What is embedded and not saved yet: a transaction for many slices of a quick model, for each of a slow one."""
+
+    def __init__(self, truth: Truth, model: str, clock: Clock) -> None:
+        self._truth, self._model, self._clock = truth, model, clock
+        self._vectors: dict[str, array[float]] = {}
+        self._documents: list[Document] = []
+        self._saved_at = clock.now()
+
+    async def add(self, vectors: Mapping[str, "array[float]"], documents: Sequence[Document]) -> None:
+        self._vectors |= vectors
+        self._documents += documents
+        if self._clock.now() - self._saved_at >= SAVE_EVERY:
+            await self.rest()
+
+    async def rest(self) -> None:
+        if self._vectors or self._documents:
+            await self._truth.save(self._vectors, [each.embedded() for each in self._documents], self._model)
+        self._vectors, self._documents, self._saved_at = {}, [], self._clock.now()
 
 
 async def _embed(inputs: Inputs, embedder: Embedder) -> tuple[dict[str, "array[float]"], dict[str, Exception]]:

@@ -13,6 +13,7 @@ from openbrain.events import CloudEvent, decode
 from openbrain.streams.connection import AWAY, is_gone
 from openbrain.streams.delivery import Delivery, Entry, OnDead, Results
 from openbrain.streams.group import ConsumerGroup, kind, message
+from openbrain.streams.pace import Pace
 from openbrain.streams.pauses import Trouble
 from openbrain.streams.runtime import Closing, Runtime
 from openbrain.streams.subscription import Subscription
@@ -32,6 +33,7 @@ class Consumer:
         self, runtime: Runtime, group: ConsumerGroup, subscription: Subscription, yields: Callable[[], bool]
     ) -> None:
         self.runtime, self.group, self.subscription = runtime, group, subscription
+        self.pace = Pace(runtime.settings.batch, runtime.settings.batch_s)
         self.held: dict[str, None] = {}
         """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
         self._settling: set[str] = set()
@@ -136,7 +138,9 @@ class Consumer:
             )
             return None
         finally:
-            self._seconds.observe(perf_counter() - started)
+            seconds = perf_counter() - started
+            self.pace.handled(len(batch), seconds)
+            self._seconds.observe(seconds)
             self._sizes.observe(len(batch))
         return results if results is not None else [None] * len(batch)
 

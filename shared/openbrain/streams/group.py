@@ -50,15 +50,14 @@ class ConsumerGroup:
         # Parked entries are due at one idle time, whatever their backoff: they begin with the rest of it.
         self._ripe_ms = max(self._backoff_ms, default=0)
         self._lease_ms = round(settings.lease_s * 1000)
-        self._batch = settings.batch
 
     async def join(self) -> bool:
         """Make the group at the stream's beginning; False if it stands already."""
         return bool(await scripts.JOIN(self.client, self._keys, self.group))
 
-    async def take(self, *, alone: bool) -> list[Taken]:
-        """Parked entries that are due and abandoned ones, at most a batch; `alone`: the one that must be by itself."""
-        args = (PARKED, self._ripe_ms, self._lease_ms, self._batch, ALONE_AFTER, int(alone))
+    async def take(self, count: int, *, alone: bool) -> list[Taken]:
+        """Parked entries that are due and abandoned ones, at most so many; `alone`: the one that must be by itself."""
+        args = (PARKED, self._ripe_ms, self._lease_ms, count, ALONE_AFTER, int(alone))
         taken = await scripts.TAKE(self.client, self._keys, self.group, self.consumer, *args)
         return [
             Taken(Entry(entry.decode(), fields, failures, abandonments), bool(abandoned))

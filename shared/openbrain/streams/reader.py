@@ -47,10 +47,10 @@ class Reader:
             _log.info("streams.group_not_made", stream=self.group.stream, error=type(error).__name__)
 
     async def read(self, count: int, block_ms: int) -> Reply:
-        """New entries of the stream, or none after `block_ms`, trouble, or a wait for a dependency."""
+        """New entries of the stream, at most `count`, or none after `block_ms`, trouble, or a wait for a dependency."""
         try:
             await self._gate()
-            return await self._read(count, block_ms)
+            return await self._read(min(count, self.consumer.pace.size), block_ms)
         except Closing:
             # FastStream is about to cancel this loop; until then it must not spin.
             await self.runtime.until_closed()

@@ -95,7 +95,7 @@ class Reaper:
 
     async def _take(self, *, alone: bool) -> bool:
         await self.runtime.until_dependencies_answer()
-        taken = await self.group.take(alone=alone)
+        taken = await self.group.take(self.consumer.pace.size, alone=alone)
         abandoned = sum(each.was_abandoned for each in taken)
         if abandoned:
             self.consumer.count("abandoned", abandoned)
