@@ -26,6 +26,15 @@ def uuid7(now: int, entropy: bytes | None = None) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+def transfer_id(holder: str, memory_id: str) -> str:
+    """The id under which `holder` (a workspace, or one in it) keeps a memory whose own id is not to be had there.
+
+    Always the same for both, and of the same millisecond, so that order by id stays what it was.
+    """
+    moment = int(memory_id[:8] + memory_id[9:13], 16) * 1000
+    return uuid7(moment, hashlib.blake2b(f"{holder}\0{memory_id}".encode(), digest_size=10).digest())
+
+
 def point_id(memory_id: str, passage: int) -> str:
     """The index id of a passage: the memory's own id for passage 0, uuid5(memory, number) for the others."""
     return memory_id if passage == 0 else str(uuid.uuid5(uuid.UUID(memory_id), str(passage)))

@@ -16,7 +16,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 
-def _text(value: str) -> str:
+def plain_text(value: str) -> str:
+    """Text without what a terminal would obey."""
     if _CONTROL.search(value):
         raise ValueError("must not hold control characters other than tab and line breaks")
     return value
@@ -72,7 +73,7 @@ def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-Content = Annotated[str, StringConstraints(min_length=1, max_length=limits.CONTENT_CHARS), AfterValidator(_text)]
+Content = Annotated[str, StringConstraints(min_length=1, max_length=limits.CONTENT_CHARS), AfterValidator(plain_text)]
 Org = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.ORG_CHARS), AfterValidator(_line)
 ]
@@ -107,12 +108,14 @@ IdempotencyKey = Annotated[
 ]
 
 Query = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.QUERY_CHARS), AfterValidator(_text)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.QUERY_CHARS),
+    AfterValidator(plain_text),
 ]
 Keyword = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.KEYWORD_CHARS), AfterValidator(_line)
 ]
-Note = Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(_text)]
+Note = Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(plain_text)]
 Name = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.NAME_CHARS), AfterValidator(_line)
 ]

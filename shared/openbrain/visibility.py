@@ -106,6 +106,11 @@ def visible(viewer: Viewer, criteria: Criteria, now: int) -> AllOf:
     return AllOf(tuple(conditions))
 
 
+def everything(workspace_id: str, criteria: Criteria) -> AllOf:
+    """All of a tenant's, of every org and agent, due or not, narrowed by what was asked for: an export by an admin."""
+    return AllOf((Equals("workspace_id", workspace_id), *_asked(criteria)))
+
+
 def _audiences(viewer: Viewer) -> tuple[str, ...]:
     audiences = [audience(Scope.SHARED, "", "")]
     if viewer.agent_id:

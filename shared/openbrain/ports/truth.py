@@ -12,7 +12,10 @@ from typing import Any, Protocol
 
 from openbrain.memory import Memory
 from openbrain.ports.access import Access
+from openbrain.ports.erasing import Closing, Erasing, Purging
 from openbrain.ports.index import Hit
+from openbrain.ports.operations import Operations
+from openbrain.ports.transfer import Transfer
 from openbrain.visibility import Condition, Viewer
 
 
@@ -25,6 +28,8 @@ class Origin:
     causation_id: str | None = None
     """The CloudEvents id of the submission; with it, a duplicate is announced too."""
     traceparent: str | None = None
+    bulk: bool = False
+    """New memories are announced at low priority: they are indexed after all that is live."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +276,22 @@ class Generations(Protocol):
         """Make it the serving one if none is; returns the serving one. Safe for several processes at once."""
 
 
-class Truth(Writing, Reading, Projecting, Vectors, Outbox, Leases, Upkeep, Generations, Access, Protocol):
+class Truth(
+    Writing,
+    Reading,
+    Projecting,
+    Vectors,
+    Outbox,
+    Leases,
+    Upkeep,
+    Generations,
+    Access,
+    Operations,
+    Erasing,
+    Purging,
+    Closing,
+    Protocol,
+):
     """Everything at once, for wiring; a function asks for the small port that it needs."""
 
     async def check(self) -> tuple[str, str, tuple[str, ...]]:

@@ -1,25 +1,26 @@
 """Events about memories, as the finished bytes that the outbox keeps and the relay publishes."""
 
-from openbrain.events import EventData, MemoryEmbedded, MemoryStored, MemorySuperseded, encode
+from openbrain.events import EventData, MemoryEmbedded, MemoryReindex, MemoryStored, MemorySuperseded, encode
 from openbrain.ids import uuid7
 from openbrain.memory import Change, Memory, Reason
 from openbrain.ports.truth import Embedded, Origin
-from openbrain.streams.table import EMBEDDED, STORED, SUPERSEDED, StreamSpec
+from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED, StreamSpec
 
 Announcement = tuple[str, bytes]
 """Stream (without the settings' prefix) and body: an outbox row."""
 
 
 def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcement:
-    """`memory.stored` about the row as it is now."""
-    data = MemoryStored(
+    """`memory.stored` about the row as it is now; `memory.reindex` where it may wait."""
+    stream, model = (REINDEX, MemoryReindex) if origin.bulk else (STORED, MemoryStored)
+    data = model(
         memory_id=memory.id,
         workspace_id=memory.workspace_id,
         version=memory.version,
         revision=memory.revision,
         change=change,
     )
-    return _announcement(STORED, data, memory.id, origin, at)
+    return _announcement(stream, data, memory.id, origin, at)
 
 
 def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Origin, at: int) -> Announcement:

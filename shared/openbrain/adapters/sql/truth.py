@@ -5,12 +5,17 @@ from pathlib import Path
 from sqlalchemy import URL
 
 from openbrain.adapters.sql.access import SqlAccess
+from openbrain.adapters.sql.closing import SqlClosing
 from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.erasing import SqlErasing
 from openbrain.adapters.sql.generations import SqlGenerations
 from openbrain.adapters.sql.leases import SqlLeases
+from openbrain.adapters.sql.operations import SqlOperations
 from openbrain.adapters.sql.outbox import SqlOutbox
 from openbrain.adapters.sql.projecting import SqlProjecting
+from openbrain.adapters.sql.purging import SqlPurging
 from openbrain.adapters.sql.reading import DEGRADED_SCAN, SqlReading
+from openbrain.adapters.sql.transferring import SqlTransfer
 from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.vectors import SqlVectors
 from openbrain.adapters.sql.writing import SqlWriting
@@ -31,6 +36,11 @@ class SqlTruth(
     SqlUpkeep,
     SqlGenerations,
     SqlAccess,
+    SqlOperations,
+    SqlErasing,
+    SqlPurging,
+    SqlClosing,
+    SqlTransfer,
 ):
     """`ports.truth.Truth`: the ports together, because they need the same database and clock and nothing of each
     other."""

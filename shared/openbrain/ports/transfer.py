@@ -1,0 +1,93 @@
+"""Whole workspaces on their way out of one database and into another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from openbrain.memory import Memory
+from openbrain.visibility import Condition
+
+Position = tuple[int, str]
+"""created_at and id of a memory: where a page ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A row as it stands, dead or alive."""
+
+    memory: Memory
+    unique: bool = True
+    """Whether it holds its duplicate key; a row that was allowed to be a duplicate, or has ended, holds none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A line of the audit; `before` and `after` are JSON objects as text."""
+
+    memory_id: str
+    version: int
+    revision: int
+    action: str
+    actor: str
+    at: int
+    before: str | None
+    after: str | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A child took its parent's place."""
+
+    child_id: str
+    parent_id: str
+    kind: str
+    created_at: int
+
+
+Item = Kept | Told | Link
+
+
+class Landed(StrEnum):
+    """What became of an item."""
+
+    CREATED = "created"
+    PRESENT = "present"
+    HOMELESS = "homeless"
+    """It speaks of a memory that is not here."""
+
+
+class Transfer(Protocol):
+    """Reading whole rows in order, and putting them into a database as they were."""
+
+    async def kept(
+        self, condition: Condition, limit: int, after: Position | None = None, *, dead: bool = False
+    ) -> Sequence[Kept]:
+        """Oldest first; `after` lists those that follow it, `dead` also what has ended."""
+
+    async def links(self, ids: Sequence[str]) -> Sequence[Link]:
+        """To the parents of these memories."""
+
+    async def told(
+        self, ids: Sequence[str], limit: int, after: tuple[str, int] | None = None
+    ) -> tuple[Sequence[Told], tuple[str, int] | None]:
+        """The audit of these memories, each oldest first, by pages; and where the next page begins, None at the end."""
+
+    async def restoring(self, workspace_id: str, export_id: str, actor: str, *, begin: bool = True) -> bool:
+        """Whether this export may be put into the workspace as it was: nothing stands there, or this very export was
+        begun while nothing stood there. `begin` notes that it is."""
+
+    async def restored(self, workspace_id: str, export_id: str) -> None:
+        """The export is in whole."""
+
+    async def load(self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False) -> Sequence[Landed]:
+        """Put rows into the workspace as they were, in one transaction; what stands is left. What became of each.
+
+        An id that another workspace holds is replaced by one made of both (`ids.transfer_id`), wherever it stands in
+        `items`, and the answer is that of any new row. Living rows are announced at low priority; they are not indexed
+        yet, and their revision is above any that an index may remember of them.
+        """
+
+    async def said(self, memories: Sequence[Memory]) -> Sequence[bool]:
+        """Of each, whether a living memory says the same for the same readers."""
