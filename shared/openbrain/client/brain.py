@@ -92,13 +92,17 @@ class OpenBrain:
         keywords: Sequence[str] = (),
         boost_keywords: float | Sequence[str] | None = None,
         text_weight: float | None = None,
+        agent_id: str = "",
         **filters: Unpack[Filters],
     ) -> answers.Recalled:
-        """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone."""
+        """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
+        `agent_id` asks as that agent, where the key may."""
         author = filters.pop("author", None)
         body: dict[str, object] = {"query": query, **filters}
         if author:
             body["filter"] = {"agent_id": author}
+        if agent_id:
+            body["agent_id"] = agent_id
         if top_k is not None:
             body["top_k"] = top_k
         if keywords:
