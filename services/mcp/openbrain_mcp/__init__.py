@@ -1,0 +1,1 @@
+"""MCP: the tools of the brain, each one call of the typed client, over stdio and streamable HTTP."""

@@ -1,0 +1,94 @@
+"""Streamable HTTP at /mcp: the same keys as the API, which is asked in process."""
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+
+import httpx
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from openbrain import limits
+from openbrain.client import OpenBrain
+from openbrain.errors import OpenBrainError, TryLater, Unauthorised
+from openbrain_mcp.server import mcp_server
+
+PATH = "/mcp"
+CLIENTS = 256
+# The key is what guards: a page in a browser that was led here by DNS has none.
+_ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+
+def with_mcp(api: Starlette) -> Starlette:
+    """The same app with the tools at /mcp."""
+    callers = Callers(api)
+    server = mcp_server(lambda request: callers.client(request.headers.get("authorization", "")))
+    tools = server.streamable_http_app(
+        streamable_http_path=PATH,
+        stateless_http=True,
+        json_response=True,
+        max_request_body_size=limits.BODY_BYTES,
+        transport_security=_ANY_HOST,
+    )
+    inner = api.router.lifespan_context
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[object]:
+        async with inner(app) as state, tools.router.lifespan_context(tools):
+            yield state
+
+    api.router.lifespan_context = lifespan  # type: ignore[assignment]
+    api.router.routes.insert(0, Route(PATH, Guard(tools, callers)))
+    return api
+
+
+class Callers:
+    """A client for each key that was seen lately."""
+
+    def __init__(self, api: ASGIApp) -> None:
+        self._api = api
+        self._clients: OrderedDict[str, OpenBrain] = OrderedDict()
+
+    def client(self, authorization: str) -> OpenBrain:
+        """The client of the header's bearer key."""
+        found = self._clients.get(authorization)
+        if found is None:
+            key = authorization.partition(" ")[2].strip()
+            found = OpenBrain("http://127.0.0.1", key, transport=httpx.ASGITransport(self._api), attempts=1)
+            self._clients[authorization] = found
+        self._clients.move_to_end(authorization)
+        while len(self._clients) > CLIENTS:
+            self._clients.popitem(last=False)
+        return found
+
+    def forget(self, authorization: str) -> None:
+        """That key opens nothing."""
+        self._clients.pop(authorization, None)
+
+
+class Guard:
+    """No request without a valid key goes further; the tools ask the API with that same key."""
+
+    def __init__(self, tools: ASGIApp, callers: Callers) -> None:
+        self._tools = tools
+        self._callers = callers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        authorization = Request(scope).headers.get("authorization", "")
+        try:
+            await self._callers.client(authorization).whoami()
+        except OpenBrainError as error:
+            self._callers.forget(authorization)
+            await _refused(error)(scope, receive, send)
+            return
+        await self._tools(scope, receive, send)
+
+
+def _refused(error: OpenBrainError) -> JSONResponse:
+    status = {Unauthorised: 401, TryLater: 503}.get(type(error), 403)
+    headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(status, {})
+    return JSONResponse({"error": error.code, "message": str(error)}, status, headers)
