@@ -290,6 +290,7 @@ class Truth(
     Erasing,
     Purging,
     Closing,
+    Transfer,
     Protocol,
 ):
     """Everything at once, for wiring; a function asks for the small port that it needs."""

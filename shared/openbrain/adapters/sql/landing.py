@@ -80,7 +80,7 @@ class Landing:
         )
 
     def _restored(self, memory_id: str, memory: Memory) -> Memory:
-        """The revision rises by the seconds since 1970: an index that remembers a later one, or a removal, takes this."""
+        """The revision rises by the seconds since 1970: an index that knows a later one, or a removal, takes this."""
         parent = memory.supersedes_id
         return replace(
             memory,
