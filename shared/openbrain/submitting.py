@@ -1,5 +1,8 @@
 """Submissions by stream, as offers: who makes them is what the event, or the stream it came by, says."""
 
+import time
+from collections.abc import Callable
+
 from openbrain.auth import Actor, Permission
 from openbrain.errors import Invalid, NeverRetry
 from openbrain.events import CloudEvent
@@ -46,15 +49,20 @@ def from_event(
 
 
 class Tenants:
-    """Which workspaces there are. None ever goes, so what was seen once is not looked up again."""
+    """Which workspaces there are, looked up again after a second: one that was deleted takes nothing any more."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, *, fresh_s: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._access = access
+        self._fresh_s = fresh_s
+        self._clock = clock
         self._known: frozenset[str] = frozenset()
+        self._looked = float("-inf")
 
     async def require(self, workspace_id: str) -> None:
         """`NeverRetry` for a workspace that isn't there."""
-        if workspace_id not in self._known:
+        if workspace_id not in self._known or self._clock() - self._looked >= self._fresh_s:
+            looked = self._clock()
             self._known = frozenset(workspace.id for workspace in await self._access.workspaces())
+            self._looked = looked
         if workspace_id not in self._known:
             raise NeverRetry("data.workspace_id names no workspace: make it first, then replay this entry")

@@ -30,6 +30,10 @@ class ApiKey:
     created_at: int = 0
     expires_at: int | None = None
     revoked_at: int | None = None
+    rate_limit: int | None = None
+    """Requests a minute; None takes the setting."""
+    replaces_id: str | None = None
+    """The key that this one was made to replace."""
 
 
 class Access(Protocol):
@@ -39,13 +43,13 @@ class Access(Protocol):
         """`Conflict` where the id is taken."""
 
     async def workspaces(self) -> Sequence[Workspace]:
-        """All, by id."""
+        """All, by id, but those that are being deleted."""
 
     async def create_key(self, key: ApiKey, secret_hash: str) -> None:
         """`NotFound` where the workspace is unknown."""
 
     async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
-        """Also a revoked or expired one: the caller decides by the clock."""
+        """Also a revoked or expired one: the caller decides by the clock. None of a workspace that is being deleted."""
 
     async def keys(self, workspace_id: str) -> Sequence[ApiKey]:
         """All of a workspace, newest first."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, RowMapping, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.database import Database
@@ -16,6 +16,8 @@ from openbrain.ports.access import ApiKey, Workspace
 from openbrain.ports.clock import Clock
 
 _WORKSPACE = (workspaces.c.id, workspaces.c.name, workspaces.c.created_at)
+_OPEN = workspaces.c.deleted_at.is_(None)
+_CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~_OPEN)
 _KEY = tuple(column for column in api_keys.c if column.name != "secret_hash")
 
 
@@ -32,7 +34,7 @@ class SqlAccess:
 
     async def workspaces(self) -> Sequence[Workspace]:
         """All, by id."""
-        statement = select(*_WORKSPACE).order_by(workspaces.c.id)
+        statement = select(*_WORKSPACE).where(_OPEN).order_by(workspaces.c.id)
         return await self._database.read(
             lambda connection: [Workspace(**row) for row in connection.execute(statement).mappings()]
         )
@@ -42,8 +44,8 @@ class SqlAccess:
         await self._database.write(lambda connection: _create_key(connection, key, secret_hash))
 
     async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
-        """Whatever its state."""
-        statement = select(*_KEY).where(api_keys.c.secret_hash == secret_hash)
+        """Whatever its state; none of a workspace that is being deleted."""
+        statement = select(*_KEY).where(api_keys.c.secret_hash == secret_hash, ~_CLOSED)
         row = await self._database.read(lambda connection: connection.execute(statement).mappings().one_or_none())
         return None if row is None else _key(row)
 
@@ -71,7 +73,7 @@ def _create_workspace(connection: Connection, workspace: Workspace) -> Workspace
 
 
 def _create_key(connection: Connection, key: ApiKey, secret_hash: str) -> None:
-    known = select(workspaces.c.id).where(workspaces.c.id == key.workspace_id)
+    known = select(workspaces.c.id).where(workspaces.c.id == key.workspace_id, _OPEN)
     if connection.execute(known).one_or_none() is None:
         raise NotFound("no workspace with this id: create it first")
     connection.execute(insert_missing(connection.dialect, api_keys), _row(key, secret_hash))
@@ -100,6 +102,8 @@ def _row(key: ApiKey, secret_hash: str) -> dict[str, Any]:
         "created_at": key.created_at,
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
+        "rate_limit": key.rate_limit,
+        "replaces_id": key.replaces_id,
     }
 
 
@@ -116,4 +120,6 @@ def _key(row: RowMapping) -> ApiKey:
         created_at=row["created_at"],
         expires_at=row["expires_at"],
         revoked_at=row["revoked_at"],
+        rate_limit=row["rate_limit"],
+        replaces_id=row["replaces_id"],
     )

@@ -65,6 +65,11 @@ class Database(ABC):
         """The error to give instead; None where the database is well and refused the statement or a value in it."""
 
     @abstractmethod
+    async def scrub(self) -> dict[str, object]:
+        """Let nothing of removed rows stay in files that are ours; tells what was done. `TryLater` where somebody is
+        in the way."""
+
+    @abstractmethod
     async def close(self) -> None:
         """Wait for running transactions and release every connection."""
 

@@ -64,7 +64,7 @@ def forget_memory(
     if memory is None or not sees(viewer, memory, now):
         raise NotFound(_UNKNOWN)
     as_seen(memory, editions)
-    if memory.reason is Reason.FORGOTTEN:
+    if memory.reason in (Reason.FORGOTTEN, Reason.ERASED):
         return memory
     if memory.reason is Reason.SUPERSEDED:
         raise moved_on(connection, viewer, memory, now)

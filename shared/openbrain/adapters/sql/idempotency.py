@@ -50,7 +50,8 @@ class Claims:
             elif holder[4] <= self._journal.now or holder[2] not in known:
                 self._move(row, row)
                 held[row[:2]] = row
-            elif holder[3] != row[3]:
+            # Of an erased memory nothing is known any more: the key alone says that it is the same.
+            elif holder[3] not in ("", row[3]):
                 answered |= _conflict(place)
             else:
                 self._journal.duplicate(known[holder[2]], self._writes[place].origin)

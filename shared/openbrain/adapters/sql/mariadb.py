@@ -13,6 +13,7 @@ from sqlalchemy.util import greenlet_spawn
 
 from openbrain.adapters.sql.database import MARIADB, Database
 from openbrain.adapters.sql.mariadb_errors import BUSY, repeatable, translated
+from openbrain.adapters.sql.mariadb_files import kept
 from openbrain.errors import OpenBrainError, TryLater
 
 T = TypeVar("T")
@@ -49,6 +50,10 @@ class MariaDatabase(Database):
     def explain(self, error: DBAPIError) -> OpenBrainError | None:
         """As in `Database`."""
         return translated(error)
+
+    async def scrub(self) -> dict[str, object]:
+        """The server's own files are its operator's: what they keep, and for how long, is told."""
+        return await self.read(kept)
 
     async def close(self) -> None:
         """As in `Database`."""

@@ -1,0 +1,25 @@
+"""What MariaDB's own files keep of rows that are gone: asked of the server, told to whoever erased something."""
+
+from sqlalchemy import Connection
+
+_ASKED = ("log_bin", "binlog_expire_logs_seconds", "innodb_immediate_scrub_data_uncompressed")
+
+
+def kept(connection: Connection) -> dict[str, object]:
+    """Its settings that matter, and what an operator should change. See docs/how-to/erase.md."""
+    rows = connection.exec_driver_sql(
+        f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({', '.join(['%s'] * len(_ASKED))})",
+        _ASKED,
+    )
+    found = {str(name): str(value) for name, value in rows}
+    advice = []
+    if found.get("innodb_immediate_scrub_data_uncompressed") != "ON":
+        advice.append(
+            "freed space of InnoDB is overwritten only when it is used again: "
+            "set innodb_immediate_scrub_data_uncompressed=ON, and run OPTIMIZE TABLE on memories and memory_history"
+        )
+    if found.get("log_bin") == "ON":
+        seconds = int(float(found.get("binlog_expire_logs_seconds", "0")))
+        until = f"for {seconds} seconds" if seconds else "until PURGE BINARY LOGS, for nothing expires them"
+        advice.append(f"the binary log keeps the statements that stored it {until}")
+    return {"product": "MariaDB", "settings": found, "left_to_the_operator": advice}

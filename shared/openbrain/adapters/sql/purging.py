@@ -1,0 +1,68 @@
+"""What is left of erased memories beside their rows."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, and_, delete, or_, select, update
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.statements import chunks, is_sqlite
+from openbrain.adapters.sql.tables import embeddings, idempotency_keys, memories, memory_passages
+
+
+class SqlPurging:
+    """`ports.erasing.Purging`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def blank_keys(self, workspace_id: str, ids: Sequence[str]) -> Sequence[str]:
+        """As in the port; the keys stay, so that the same submission again is still the same."""
+        return await self._database.write(lambda connection: _blank_keys(connection, workspace_id, ids))
+
+    async def drop_embeddings(self, inputs: Sequence[str]) -> int:
+        """As in the port."""
+        return await self._database.write(lambda connection: drop_unused(connection, inputs))
+
+    async def tombstoned(self, ids: Sequence[str]) -> bool:
+        """As in the port."""
+        behind = or_(memories.c.text_revision != memories.c.revision, memories.c.vector_revision != memories.c.revision)
+
+        def none(connection: Connection) -> bool:
+            return not any(
+                connection.scalar(select(memories.c.id).where(memories.c.id.in_(some), behind).limit(1))
+                for some in chunks(ids)
+            )
+
+        return await self._database.read(none)
+
+    async def scrub(self) -> Mapping[str, object]:
+        """As in the port."""
+        return await self._database.scrub()
+
+
+def drop_unused(connection: Connection, inputs: Sequence[str]) -> int:
+    """Remove the vectors of these inputs that no passage uses."""
+    dropped = 0
+    for some in chunks(sorted(set(inputs))):
+        these = embeddings.c.input_hash.in_(some)
+        if not is_sqlite(connection):
+            # Whoever is about to use one has locked it, or finds it gone.
+            locking = select(embeddings.c.input_hash).where(these).order_by(embeddings.c.input_hash)
+            connection.execute(locking.with_for_update()).all()
+        # One walk through the passages for all of them: an index would cost every memory that is stored.
+        used = select(memory_passages.c.input_hash).where(memory_passages.c.input_hash.in_(some)).distinct()
+        free = set(some) - set(connection.scalars(used))
+        if free:
+            gone = delete(embeddings).where(embeddings.c.input_hash.in_(sorted(free)))
+            dropped += connection.execute(gone).rowcount
+    return dropped
+
+
+def _blank_keys(connection: Connection, workspace_id: str, ids: Sequence[str]) -> list[str]:
+    keys = idempotency_keys.c
+    found: list[str] = []
+    for some in chunks(ids):
+        mine = and_(keys.workspace_id == workspace_id, keys.memory_id.in_(some))
+        found += connection.scalars(select(keys.key_hash).where(mine))
+        connection.execute(update(idempotency_keys).where(mine).values(content_hash=""))
+    return found
