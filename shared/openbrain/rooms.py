@@ -13,6 +13,9 @@ from openbrain.streams.group import kind, message
 from openbrain.streams.room import Check, Room
 from openbrain.streams.subscription import Subscription
 
+MOST_ENTRIES = 1000
+"""That any room takes at once."""
+
 
 def room_of(
     parts: Parts,
@@ -21,8 +24,12 @@ def room_of(
     *,
     checks: Mapping[str, Check],
     prepare: Prepared[Any] | None = None,
+    batches: int = 1,
 ) -> Room:
-    """A room that owns `parts` when it is alone in its process, and borrows them otherwise."""
+    """A room that owns `parts` when it is alone in its process, and borrows them otherwise. `batches`: how many times
+    the usual number of entries it takes at once."""
+    streams = parts.settings.streams
+    streams = streams.model_copy(update={"batch": min(MOST_ENTRIES, batches * streams.batch)})
 
     @asynccontextmanager
     async def resources() -> AsyncIterator[None]:
@@ -34,7 +41,7 @@ def room_of(
             if not parts.shared:
                 await parts.close()
 
-    return Room(group, subscriptions, parts.settings.streams, resources=resources, checks=checks)
+    return Room(group, subscriptions, streams, resources=resources, checks=checks)
 
 
 def note_failure(parts: Parts, index: IndexKind) -> OnDead:

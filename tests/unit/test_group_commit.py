@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from openbrain.adapters.tantivy_text.generation import Batch, Failures
-from openbrain.adapters.tantivy_text.group_commit import MOST_ENTRIES, GroupCommit
+from openbrain.adapters.tantivy_text.group_commit import FLOW, MOST_ENTRIES, GroupCommit
 from openbrain.errors import TryLater
 from tests.index_support import new_id, tombstone
 
@@ -44,7 +44,7 @@ def disk() -> Disk:
 
 @pytest.fixture
 def commits(disk: Disk) -> Iterator[GroupCommit]:
-    commits = GroupCommit("test", disk.write, longest_wait_s=PATIENCE)
+    commits = GroupCommit("test", disk.write, pause_s=0)
     yield commits
     disk.let_go(100)
     commits.close()
@@ -81,24 +81,40 @@ def test_a_commit_takes_no_more_than_its_share(commits: GroupCommit, disk: Disk)
     assert [len(group) for group in disk.groups] == [1, 2, 1]
 
 
-def test_the_writers_of_the_last_commit_are_waited_for(commits: GroupCommit, disk: Disk) -> None:
-    """As long as a commit took: here long enough for a writer that comes back at once."""
-    waiting = holding(commits, disk, [batch(), batch()])
-    disk.let_go()
+def test_in_a_flow_commits_keep_their_pause(disk: Disk) -> None:
+    commits = GroupCommit("test", disk.write, pause_s=PATIENCE)
+    disk.let_go(3)
+    commits.submit(batch(FLOW)).result(PATIENCE)
     assert disk.began.acquire(timeout=PATIENCE)
-    threading.Event().wait(0.5)
-    disk.let_go()
+
+    waiting = [commits.submit(batch())]
+    assert not disk.began.acquire(timeout=0.05), "committed without a pause"
+    waiting.append(commits.submit(batch(MOST_ENTRIES)))
+
     for each in waiting:
         each.result(PATIENCE)
+    assert [len(group) for group in disk.groups] == [1, 2], "a full commit waits for nothing"
+    commits.close()
 
-    back = [commits.submit(batch())]
-    assert not disk.began.acquire(timeout=0.05), "committed without waiting for the other"
-    back.append(commits.submit(batch()))
-    disk.let_go()
 
-    for each in back:
-        each.result(PATIENCE)
-    assert [len(group) for group in disk.groups] == [1, 2, 2]
+def test_a_pause_ends(disk: Disk) -> None:
+    commits = GroupCommit("test", disk.write, pause_s=0.05)
+    disk.let_go(2)
+    commits.submit(batch(FLOW)).result(PATIENCE)
+
+    assert commits.submit(batch()).result(PATIENCE)
+
+    commits.close()
+
+
+def test_few_entries_are_followed_without_a_pause(disk: Disk) -> None:
+    commits = GroupCommit("test", disk.write, pause_s=2 * PATIENCE)
+    disk.let_go(2)
+    commits.submit(batch(FLOW - 1)).result(PATIENCE)
+
+    assert commits.submit(batch()).result(PATIENCE)
+
+    commits.close()
 
 
 def test_who_gave_up_waiting_is_left_out(commits: GroupCommit, disk: Disk) -> None:
@@ -135,7 +151,7 @@ def test_a_failed_commit_is_told_to_each_and_the_thread_goes_on(
 
 
 def test_closing_writes_what_waits_and_takes_no_more(disk: Disk) -> None:
-    commits = GroupCommit("test", disk.write, longest_wait_s=0)
+    commits = GroupCommit("test", disk.write, pause_s=0)
     waiting = holding(commits, disk, [batch(), batch()])
     disk.let_go(3)
 
