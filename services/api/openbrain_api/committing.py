@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from openbrain.ports.truth import Outcome, Write, Writing
 from openbrain.ports.wake import Wake
+from openbrain_api.hinting import Hints
 
 
 class Committer:
@@ -13,14 +14,12 @@ class Committer:
 
     def __init__(self, truth: Writing, wake: Wake, *, group: int, lanes: int) -> None:
         self._truth = truth
-        self._wake = wake
+        self._hints = Hints(wake)
         self._group = group
         self._lanes = lanes
         self._waiting: deque[tuple[Write, asyncio.Future[Outcome]]] = deque()
         self._running: set[asyncio.Task[None]] = set()
         self._busy = 0
-        self._hinting = False
-        self._hint_due = False
 
     async def remember(self, write: Write) -> Outcome:
         """Stored, or why not. Who stops waiting does not stop the write."""
@@ -43,24 +42,20 @@ class Committer:
 
     def hint(self) -> None:
         """Something was committed: tell the relay, without waiting for it."""
-        self._hint_due = True
-        if not self._hinting:
-            self._hinting = True
-            task = asyncio.create_task(self._notify())
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+        self._hints.give()
 
     async def close(self) -> None:
         """Commit what is waiting."""
         while self._running:
             await asyncio.wait(self._running)
+        await self._hints.close()
 
     async def _drain(self) -> None:
         try:
             while self._waiting:
                 taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group))]
                 if await self._commit(taken):
-                    await self._tell()
+                    self.hint()
         finally:
             # In the same step as the last look at what waits: a task ends a moment later.
             self._busy -= 1
@@ -78,17 +73,3 @@ class Committer:
             if not done.done():
                 done.set_result(outcome)
         return True
-
-    async def _tell(self) -> None:
-        if self._waiting:
-            self.hint()  # the next commit does not wait for it
-        else:
-            await self._wake.notify()
-
-    async def _notify(self) -> None:
-        try:
-            while self._hint_due:
-                self._hint_due = False
-                await self._wake.notify()
-        finally:
-            self._hinting = False

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, exists, select
 
+from openbrain.adapters.sql.direct import run
 from openbrain.adapters.sql.rows import INSERT_COLUMNS
 from openbrain.adapters.sql.statements import insert_missing, is_sqlite
 from openbrain.adapters.sql.tables import memories, memory_history
@@ -28,7 +29,7 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Row], *, mi
         return 0
     # One row as it is: the drivers take a slower way for a list.
     values = rows[0] if len(rows) == 1 else list(rows)
-    return connection.exec_driver_sql(_text(connection, table, missing=missing), values).rowcount
+    return run(connection, _text(connection, table, missing=missing), values).rowcount
 
 
 def insert_memories(connection: Connection, rows: Sequence[Row]) -> set[str]:
