@@ -13,7 +13,7 @@ from openbrain.streams.group import kind, message
 from openbrain.streams.room import Check, Room
 from openbrain.streams.subscription import Subscription
 
-MOST_ENTRIES = 1000
+MOST_ENTRIES = 512
 """That any room takes at once."""
 
 
