@@ -12,6 +12,7 @@ import pytest
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.tables import embeddings, memory_passages
 from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import TryLater
 from openbrain.events import CloudEvent, MemoryEmbedded, decode
 from openbrain.ids import joined_hash, uuid7
 from openbrain.memory import Memory, Reason
@@ -173,14 +174,27 @@ async def test_of_two_revisions_in_a_batch_the_current_one_counts(truth: SqlTrut
     assert len(await announced(database)) == 1
 
 
+async def test_a_vector_that_is_known_no_more_is_asked_for_again(truth: SqlTruth, database: Database) -> None:
+    row = memory("1")
+    await put(database, row)
+
+    with pytest.raises(TryLater, match="embed it again"):
+        await truth.save(VECTORS, [of(row, A, hashed("erased meanwhile"))], MODEL)
+
+    assert await truth.passages([row.id], MODEL) == {}
+    assert await truth.known([A], MODEL) == set()
+    assert await truth.take(10) == []
+
+
 async def test_passages_without_all_their_vectors_are_absent(truth: SqlTruth, database: Database) -> None:
     missing, torn, mixed = memory("1"), memory("2"), memory("3")
     await put(database, missing, torn, mixed)
-    await truth.save(VECTORS, [of(missing, A, hashed("never"))], MODEL)
+    await truth.save(VECTORS, [of(missing, A)], MODEL)
     passage = {"model": MODEL, "input_hash": A, "revision": 1}
     await put_into(
         database,
         memory_passages,
+        {**passage, "memory_id": missing.id, "passage": 1, "input_hash": hashed("never")},
         {**passage, "memory_id": torn.id, "passage": 1},
         {**passage, "memory_id": mixed.id, "passage": 0},
         {**passage, "memory_id": mixed.id, "passage": 1, "revision": 2},

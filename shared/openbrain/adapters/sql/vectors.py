@@ -2,16 +2,20 @@
 
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from openbrain.adapters.sql import announce, outbox
 from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.purging import drop_unused
 from openbrain.adapters.sql.statements import chunks, is_sqlite, slot, slots
+from openbrain.adapters.sql.tables import memories
 from openbrain.adapters.sql.vector_rows import add_embeddings, put_passages, to_vector
+from openbrain.errors import TryLater
+from openbrain.memory import Reason
 from openbrain.ports.clock import Clock
 from openbrain.ports.truth import Embedded, PassageSet
 
@@ -86,12 +90,32 @@ def _save(
 ) -> None:
     # Everyone locks in this order: embeddings by hash, memories by id.
     add_embeddings(connection, vectors, model, now)
+    _require(connection, {each for one in latest.values() for each in one.input_hashes} - vectors.keys(), model)
     for some in chunks(sorted(latest)):
         high = _lock_current(connection, [latest[memory_id] for memory_id in some], now)
+        _drop_erased(connection, [latest[memory_id] for memory_id in some if memory_id not in high])
         current = [latest[memory_id] for memory_id in high]
         put_passages(connection, current, high, model)
         _raise_high(connection, current, high)
         outbox.append(connection, [announce.embedded(each, model, now) for each in current])
+
+
+def _require(connection: Connection, hashes: Collection[str], model: str) -> None:
+    """Vectors that were known before must still be: an erasure may have taken one that nobody used yet."""
+    lock = "" if is_sqlite(connection) else " ORDER BY input_hash LOCK IN SHARE MODE"
+    if hashes and len(_for_each_chunk(connection, _KNOWN + lock, sorted(hashes), model)) < len(hashes):
+        raise TryLater("a vector that was known has just been erased: embed it again")
+
+
+def _drop_erased(connection: Connection, late: Sequence[Embedded]) -> None:
+    """What was embedded while its memory was erased leaves no vector behind."""
+    if not late:
+        return
+    gone = select(memories.c.id).where(
+        memories.c.id.in_([each.memory_id for each in late]), memories.c.reason == Reason.ERASED.value
+    )
+    erased = set(connection.scalars(gone))
+    drop_unused(connection, [each for one in late if one.memory_id in erased for each in one.input_hashes])
 
 
 def _lock_current(connection: Connection, embedded: Sequence[Embedded], now: int) -> Mapping[str, int]:
