@@ -1,12 +1,16 @@
 """Full text on Elasticsearch: English analysis, the filter inside the query, scores of the text alone."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from openbrain.adapters import elasticsearch_finding
 from openbrain.adapters.elasticsearch_common import common_document, compiled, connect
 from openbrain.adapters.elasticsearch_generations import Generations
 from openbrain.adapters.flat_metadata import flat
-from openbrain.ports.index import Checked, Hit, Standing, TextEntry, Tombstone
+from openbrain.adapters.tantivy_text.marking import Marker
+from openbrain.ports.index import Checked, Count, Found, Hit, Place, Span, Standing, TextEntry, TextQuery, Tombstone
 from openbrain.visibility import AllOf
 
 BUILDER = "elasticsearch-english-1"
@@ -23,8 +27,10 @@ class ElasticsearchText:
     builder = BUILDER
 
     def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
+        self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
+        self._marker = Marker()
         self._generations: Generations[TextEntry] = Generations(
-            connect(url, verify_tls=verify_tls, timeout_s=timeout_s),
+            self._client,
             alias=f"{index}-text",
             builder=BUILDER,
             refresh_ms=refresh_ms,
@@ -46,6 +52,30 @@ class ElasticsearchText:
         asked = {"bool": {"must": {"match": {"text": {"query": words}}}, "filter": compiled(condition)}}
         hits = await self._generations.search(name, query=asked, size=limit)
         return [Hit(hit["fields"]["memory_id"][0], hit["_score"]) for hit in hits if hit["_score"] > 0]
+
+    async def find(
+        self,
+        name: str,
+        query: TextQuery,
+        condition: AllOf,
+        limit: int,
+        after: Place | None = None,
+        facets: Sequence[str] = (),
+        values: int = 1,
+    ) -> Found:
+        """A page, its total and its facets, in one request."""
+        index = self._generations.index(name)
+        query = replace(query, phrases=tuple(filter(self._marker.indexed, query.phrases)))
+        return await elasticsearch_finding.find(self._client, index, query, condition, limit, after, facets, values)
+
+    async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
+        """One aggregation within the other."""
+        index = self._generations.index(name)
+        return await elasticsearch_finding.counts(self._client, index, fields, condition, limit)
+
+    async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
+        """By tantivy's English analysis, which is Lucene's but for rare endings: texts stay in this process."""
+        return await asyncio.to_thread(self._marker.marks, query, texts)
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""

@@ -78,6 +78,56 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextQuery:
+    """What a search looks for. With phrases each must occur, and words only add to the score; without, any word.
+    At most QUERY_CHARS together."""
+
+    words: str = ""
+    """Any text: what is no word in it is passed over."""
+    phrases: tuple[str, ...] = ()
+    """Words that follow each other. One that holds no indexed word is passed over."""
+    fuzzy: bool = False
+    """The first FUZZY_WORDS of `words` also match with typos: one in words of 3 to 5 letters, two in longer ones (of
+    the stem; a swap of neighbours is one). Phrases never do."""
+
+
+FUZZY_WORDS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page ended: the last hit, and how many came before it and with it."""
+
+    score: float
+    memory_id: str
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many entries hold a value, and within those, how many each value of the next field."""
+
+    value: str
+    count: int
+    parts: tuple["Count", ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A page of a search."""
+
+    hits: Sequence[Hit]
+    """By score, then by id."""
+    total: int
+    """All that match, as the index has them."""
+    facets: Mapping[str, Sequence[Count]]
+
+
+Span = tuple[int, int]
+"""From the first character to the one after the last, in code points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """What stands under an id: for reconciliation, doctor and tests."""
 
@@ -114,6 +164,27 @@ class TextIndex(Protocol):
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         """Best first, at most `limit` memories, scores > 0. Any text is a query; one without words finds nothing."""
+
+    async def find(
+        self,
+        name: str,
+        query: TextQuery,
+        condition: AllOf,
+        limit: int,
+        after: Place | None = None,
+        facets: Sequence[str] = (),
+        values: int = 1,
+    ) -> Found:
+        """A page of `limit` from `after` on, with the total and, for each of `facets`, its first `values` counts over
+        all that match. Pages are exact while nothing is written; else what lies at an edge may come twice or not."""
+
+    async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
+        """Of the entries within the condition, how many hold each value of the first of `fields`, within those of the
+        next, and so on; on each level the first `limit`: most first, then by value. `fields` are KEYWORD_FIELDS."""
+
+    async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
+        """Where the words and phrases of the query stand in each text, in order, none overlapping. The texts are the
+        caller's; nothing of the index is read, nothing is sent anywhere, and no server is needed."""
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids; ids that never were are absent."""

@@ -13,7 +13,7 @@ from tantivy import Document, Filter, Schema, SchemaBuilder, TextAnalyzer, TextA
 from openbrain.adapters.flat_metadata import flat
 from openbrain.ports.index import TextEntry, Tombstone
 
-BUILDER = "tantivy-english-1"
+BUILDER = "tantivy-english-2"
 INTEGERS = ("occurred_at", "expires_at", "revision", "bucket", "digest")
 _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "source")
 _METADATA_CHARS = 1024
@@ -27,7 +27,7 @@ def schema() -> Schema:
     builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
     builder.add_bytes_field("memory_id", stored=True)
     builder.add_text_field("keyword", tokenizer_name="raw", index_option="basic")
-    builder.add_text_field("text", tokenizer_name="english", index_option="freq")
+    builder.add_text_field("text", tokenizer_name="english")  # with positions, for phrases
     for name in INTEGERS:
         builder.add_integer_field(name, fast=True)
     builder.add_float_field("confidence", fast=True)

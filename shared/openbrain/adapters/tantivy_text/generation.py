@@ -10,6 +10,7 @@ from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 
 from openbrain.adapters.fencing import highest_per_id
 from openbrain.adapters.tantivy_text.documents import document, english, memory_id, schema
+from openbrain.adapters.tantivy_text.finding import Reader
 from openbrain.adapters.tantivy_text.queries import any_word, filtered
 from openbrain.errors import Invalid, SetupError, TryLater
 from openbrain.ports.index import Hit, Standing, TextEntry, Tombstone
@@ -123,6 +124,10 @@ class Generation:
         searcher = self._index.searcher()
         hits = searcher.search(filtered(question, condition, self._fields), limit=limit, count=False).hits
         return [Hit(memory_id(searcher.doc(address)), score) for score, address in hits if score > 0]
+
+    def reader(self) -> Reader:
+        """For searches page by page and for counts."""
+        return Reader(self._index.searcher(), self._fields, self._english)
 
     def read(self, ids: Sequence[str]) -> dict[str, Standing]:
         """What stands under the ids."""

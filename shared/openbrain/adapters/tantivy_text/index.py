@@ -10,8 +10,9 @@ from pathlib import Path
 from openbrain.adapters.tantivy_text.documents import BUILDER
 from openbrain.adapters.tantivy_text.generation import Generation
 from openbrain.adapters.tantivy_text.group_commit import GroupCommit
+from openbrain.adapters.tantivy_text.marking import Marker
 from openbrain.errors import TryLater
-from openbrain.ports.index import Checked, Hit, Standing, TextEntry, Tombstone
+from openbrain.ports.index import Checked, Count, Found, Hit, Place, Span, Standing, TextEntry, TextQuery, Tombstone
 from openbrain.visibility import AllOf
 
 
@@ -27,12 +28,13 @@ class TantivyText:
     builder = BUILDER
 
     def __init__(self, path: Path, commit_ms: int) -> None:
-        """`path`: the folder of all generations, made when the first is. `commit_ms`: the longest that a batch waits
-        for others to share its commit."""
+        """`path`: the folder of all generations, made when the first is. `commit_ms`: while entries flow, a commit
+        begins this long after the one before."""
         self._path = path
         self._commit_s = commit_ms / 1000
         self._open: dict[str, _Open] = {}
         self._opening = threading.Lock()
+        self._marker = Marker()
 
     async def prepare(self, name: str) -> None:
         """Make it if it is missing, and open it: only a prepared generation can be used."""
@@ -57,6 +59,28 @@ class TantivyText:
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         """Entries that hold any of the words."""
         return await asyncio.to_thread(self._prepared(name).generation.search, query, condition, limit)
+
+    async def find(
+        self,
+        name: str,
+        query: TextQuery,
+        condition: AllOf,
+        limit: int,
+        after: Place | None = None,
+        facets: Sequence[str] = (),
+        values: int = 1,
+    ) -> Found:
+        """A page, its total and its facets."""
+        find = self._prepared(name).generation.reader().find
+        return await asyncio.to_thread(find, query, condition, limit, after, facets, values)
+
+    async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
+        """From the dictionary of keywords: every value that any workspace uses is looked at."""
+        return await asyncio.to_thread(self._prepared(name).generation.reader().counts, fields, condition, limit)
+
+    async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
+        """By the analysis of the index."""
+        return await asyncio.to_thread(self._marker.marks, query, texts)
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""
