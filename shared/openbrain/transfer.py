@@ -212,6 +212,7 @@ class Footer(Line):
     digest: Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
+LINES: tuple[type[Line], ...] = (Header, MemoryLine, HistoryEntryLine, LineageLine, Mark, Footer)
 AnyLine = Header | MemoryLine | HistoryEntryLine | LineageLine | Mark | Footer
 _LINES: TypeAdapter[AnyLine] = TypeAdapter(Annotated[AnyLine, Field(discriminator="kind")])
 

@@ -2,11 +2,16 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 from openbrain.ports.truth import Outcome, Write, Writing
 from openbrain.ports.wake import Wake
+from openbrain_api.bulk import GROUP, BulkLane
 from openbrain_api.hinting import Hints
+
+T = TypeVar("T")
 
 
 class Committer:
@@ -20,6 +25,8 @@ class Committer:
         self._waiting: deque[tuple[Write, asyncio.Future[Outcome]]] = deque()
         self._running: set[asyncio.Task[None]] = set()
         self._busy = 0
+        self._ended = asyncio.Event()
+        self._bulk = BulkLane(self)
 
     async def remember(self, write: Write) -> Outcome:
         """Stored, or why not. Who stops waiting does not stop the write."""
@@ -33,12 +40,27 @@ class Committer:
         return await done
 
     async def remember_all(self, writes: Sequence[Write]) -> Sequence[Outcome]:
-        """The same for many of one caller, in order, in transactions of their own."""
+        """The same for many of one caller, in order, in transactions of their own; single ones come first."""
         outcomes: list[Outcome] = []
-        for start in range(0, len(writes), self._group):
-            outcomes += await self._truth.remember(writes[start : start + self._group])
-            self.hint()
+        for start in range(0, len(writes), GROUP):
+            some = writes[start : start + GROUP]
+            outcomes += await self.may_wait(partial(self._truth.remember, some))
         return outcomes
+
+    async def may_wait(self, commit: Callable[[], Awaitable[T]]) -> T:
+        """Run a transaction of many rows when single writes leave it its turn."""
+        committed = await self._bulk.run(commit)
+        self.hint()
+        return committed
+
+    @property
+    def pressing(self) -> bool:
+        """Whether a single write waits or is being committed."""
+        return self._busy > 0
+
+    async def next_commit(self) -> None:
+        """Returns when a commit of single writes has ended."""
+        await self._ended.wait()
 
     def hint(self) -> None:
         """Something was committed: tell the relay, without waiting for it."""
@@ -56,9 +78,15 @@ class Committer:
                 taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group))]
                 if await self._commit(taken):
                     self.hint()
+                self._tell_bulk()
         finally:
             # In the same step as the last look at what waits: a task ends a moment later.
             self._busy -= 1
+            self._tell_bulk()
+
+    def _tell_bulk(self) -> None:
+        self._ended.set()
+        self._ended = asyncio.Event()
 
     async def _commit(self, taken: Sequence[tuple[Write, asyncio.Future[Outcome]]]) -> bool:
         """Whether something was committed."""

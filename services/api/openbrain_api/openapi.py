@@ -11,7 +11,8 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 import openbrain
 from openbrain import limits
 from openbrain.answers import Problem
-from openbrain_api.reply import JSON, PROBLEM
+from openbrain.transfer import LINES
+from openbrain_api.reply import JSON, NDJSON, PROBLEM
 from openbrain_api.requests import BatchItemBody
 from openbrain_api.route import Nothing, Route
 
@@ -48,7 +49,7 @@ Named = dict[tuple[type[BaseModel], JsonSchemaMode], Json]
 
 
 def _schemas(routes: Iterable[Route]) -> tuple[Named, dict[str, Json]]:
-    takes: set[type[BaseModel]] = {BatchItemBody}
+    takes: set[type[BaseModel]] = {BatchItemBody, *LINES}
     gives: set[type[BaseModel]] = {Problem}
     for route in routes:
         takes |= {route.body, route.query} - {Nothing}
@@ -78,7 +79,15 @@ def _operation(route: Route, named: Named, schemas: dict[str, Json]) -> Json:
             "required": any(field.is_required() for field in route.body.model_fields.values()),
             "content": {JSON: {"schema": named[route.body, "validation"]}},
         }
+    if route.streamed:
+        operation["requestBody"] = {"required": True, "content": {NDJSON: _ndjson()}}
     return operation
+
+
+def _ndjson() -> Json:
+    """What a line may be; OpenAPI 3.1 has no word for it."""
+    lines = {"oneOf": [{"$ref": _REF.format(model=line.__name__)} for line in LINES]}
+    return {"schema": {"type": "string", "description": "One JSON object a line.", "x-line-schema": lines}}
 
 
 def _needed(route: Route) -> str:
@@ -128,6 +137,15 @@ def _header_parameters(route: Route) -> list[Json]:
     if route.waits:
         told = f"`wait=N`: answer when indexed, or as it stands after N (at most {limits.WAIT_SECONDS}) seconds."
         found.append(header("Prefer", {"type": "string"}, told))
+    if route.matched:
+        told = "Entity tags of the answers that the client holds: 304 where one still stands."
+        name = "If-None-Match"
+        if route.method != "GET":
+            name, told = "If-Match", "Only where the memory is still as one of these entity tags says; else 412."
+        found.append(header(name, {"type": "string"}, told))
+    if route.needs_key:
+        told = "Names this request in logs and traces, and comes back."
+        found.append(header("X-Request-Id", {**text, "maxLength": 128, "pattern": "^[!-~]+$"}, told))
     if route.permission is not None and route.path.startswith("/v1/brain/"):
         told = "Speak for this agent (percent-encoded), where the key may act as it."
         found.append(header("X-OpenBrain-Agent", {**text, "maxLength": 3 * limits.AGENT_CHARS}, told))
@@ -136,20 +154,53 @@ def _header_parameters(route: Route) -> list[Json]:
 
 def _successes(route: Route, named: Named) -> Json:
     if route.response is None:
-        media = "text/plain" if route.path == "/metrics" else JSON
-        return {"200": {"description": "OK", "content": {media: {}}}}
+        media = "text/plain" if route.path == "/metrics" else route.media
+        return {"200": {"description": "OK", "content": {media: _ndjson() if media == NDJSON else {}}}}
     content = {JSON: {"schema": named[route.response, "serialization"]}}
-    return {str(status): {"description": HTTPStatus(status).phrase, "content": content} for status in route.statuses}
+    found: Json = {
+        str(status): {
+            "description": HTTPStatus(status).phrase,
+            "content": content,
+            "headers": _headers(route, status),
+        }
+        for status in route.statuses
+    }
+    if route.matched and route.method == "GET":
+        found["304"] = {"description": HTTPStatus(304).phrase, "headers": _headers(route, 304)}
+    return found
 
 
 def _problems(route: Route) -> Json:
     statuses = {*route.problems, 405, 500}
     if route.needs_key:
-        statuses |= {401, 403, 503, 422}
+        statuses |= {401, 403, 503, 422, 429}
+    if route.matched and route.method != "GET":
+        statuses.add(412)
     if route.body is not Nothing:
         statuses |= {400, 413, 415}
     content = {PROBLEM: {"schema": {"$ref": _REF.format(model="Problem")}}}
     return {
-        str(status): {"description": HTTPStatus(status).phrase, "content": content}
+        str(status): {
+            "description": HTTPStatus(status).phrase,
+            "content": content,
+            "headers": _headers(route, status),
+        }
         for status in sorted(statuses - set(route.statuses))
     }
+
+
+def _headers(route: Route, status: int) -> Json:
+    """What an answer of this status carries beside its body."""
+    whole, text = {"type": "integer", "minimum": 0}, {"type": "string"}
+    found: Json = {"X-Request-Id": {"description": "The caller's own, or a new one.", "schema": text}}
+    if route.needs_key and status not in (401, 405):
+        found |= {
+            "X-RateLimit-Limit": {"description": "Requests this key may make a minute.", "schema": whole},
+            "X-RateLimit-Remaining": {"description": "How many at once from now on.", "schema": whole},
+            "X-RateLimit-Reset": {"description": "When all are there again (seconds since 1970).", "schema": whole},
+        }
+    if status in (429, 503):
+        found["Retry-After"] = {"description": "Seconds.", "schema": whole}
+    if route.matched and status < 400:
+        found["ETag"] = {"description": "For `If-Match` and `If-None-Match`.", "schema": text}
+    return found

@@ -15,6 +15,7 @@ from openbrain.answers.memories import (
     RememberedBatch,
 )
 from openbrain.answers.state import Health, Live, Ready
+from openbrain.answers.transfer import Imported, RefusedLine
 
 __all__ = [
     "Answer",
@@ -22,6 +23,7 @@ __all__ = [
     "Forgotten",
     "Health",
     "HistoryLine",
+    "Imported",
     "KeyAnswer",
     "KeyCreated",
     "KeyList",
@@ -34,6 +36,7 @@ __all__ = [
     "Problem",
     "Ready",
     "Recalled",
+    "RefusedLine",
     "Remembered",
     "RememberedBatch",
     "Whoami",

@@ -1,0 +1,62 @@
+"""An export as it is written: page by page, each whole before the mark that follows it."""
+
+import hashlib
+from collections.abc import AsyncGenerator, Sequence
+
+from openbrain import transfer
+from openbrain.ports.transfer import Kept, Position, Transfer
+from openbrain.visibility import Condition
+
+FIRST_PAGE = 50
+PAGE = 250
+PAGE_BYTES = 1024 * 1024
+"""What a page should hold: memories may be long."""
+TOLD = 250
+
+
+class Export:
+    """One file. `whole`: with what has ended, chains and history."""
+
+    def __init__(self, truth: Transfer, condition: Condition, *, whole: bool) -> None:
+        self._truth = truth
+        self._condition = condition
+        self._whole = whole
+        self._digest = hashlib.sha256()
+        self._counts = {"memories": 0, "history": 0, "lineage": 0}
+
+    async def page(self, limit: int, after: Position | None) -> Sequence[Kept]:
+        """The rows that follow."""
+        return await self._truth.kept(self._condition, limit, after, dead=self._whole)
+
+    async def parts(self, header: bytes, page: Sequence[Kept]) -> AsyncGenerator[bytes, None]:
+        """From the header to the footer, beginning with this page."""
+        yield self._written(header)
+        limit = FIRST_PAGE
+        while page:
+            block = b"".join(map(transfer.memory_line, page))
+            self._counts["memories"] += len(page)
+            yield self._written(block)
+            if self._whole:
+                async for part in self._about([kept.memory.id for kept in page]):
+                    yield self._written(part)
+            last = page[-1].memory
+            yield self._written(transfer.mark_line(f"{last.created_at}.{last.id}"))
+            if len(page) < limit:
+                break
+            limit = max(1, min(PAGE, PAGE_BYTES * len(page) // len(block)))
+            page = await self.page(limit, (last.created_at, last.id))
+        yield transfer.footer_line(**self._counts, digest=self._digest.hexdigest())
+
+    async def _about(self, ids: Sequence[str]) -> AsyncGenerator[bytes, None]:
+        links = await self._truth.links(ids)
+        self._counts["lineage"] += len(links)
+        yield b"".join(map(transfer.lineage_line, links))
+        told, after = await self._truth.told(ids, TOLD)
+        while told:
+            self._counts["history"] += len(told)
+            yield b"".join(map(transfer.history_line, told))
+            told, after = await self._truth.told(ids, TOLD, after) if after else ((), None)
+
+    def _written(self, part: bytes) -> bytes:
+        self._digest.update(part)
+        return part

@@ -1,0 +1,79 @@
+"""export and import."""
+
+from openbrain import telemetry, transfer
+from openbrain.auth import Permission
+from openbrain.ids import uuid7
+from openbrain.ports.truth import Origin
+from openbrain.times import from_datetime
+from openbrain.visibility import Criteria, everything, visible
+from openbrain_api import reading
+from openbrain_api.exporting import FIRST_PAGE, Export
+from openbrain_api.importing import Import, opened
+from openbrain_api.landing import lander
+from openbrain_api.packing import gzipped, takes_gzip
+from openbrain_api.reply import NDJSON, Reply, answer
+from openbrain_api.route import Call, Nothing
+from openbrain_api.transfer_requests import ExportQuery, ImportQuery
+
+
+async def export(call: Call[Nothing, ExportQuery]) -> Reply:
+    """What the key may see, or with an admin's key the whole workspace."""
+    query, now = call.query, call.api.clock.now()
+    call.actor.may_ask_for(query.org or "")
+    whole = Permission.ADMIN in call.actor.permissions
+    criteria = _criteria(query)
+    viewer = call.actor.viewer(query.session_id or "")
+    condition = everything(viewer.workspace_id, criteria) if whole else visible(viewer, criteria, now)
+    file = Export(call.api.truth, condition, whole=whole)
+    # Before the answer begins: a database that is down is a 503 and no broken file.
+    first = await file.page(FIRST_PAGE, _position(query.cursor))
+    header = transfer.header_line(
+        export_id=uuid7(now),
+        exported_at=now,
+        workspace_id=viewer.workspace_id,
+        whole=whole,
+        cursor=query.cursor,
+    )
+    headers = {"content-disposition": 'attachment; filename="openbrain-export.ndjson"', "vary": "accept-encoding"}
+    parts = file.parts(header, first)
+    if not takes_gzip(call.headers):
+        return Reply(200, b"", NDJSON, headers, parts)
+    return Reply(200, b"", NDJSON, {**headers, "content-encoding": "gzip"}, gzipped(parts))
+
+
+async def import_file(call: Call[Nothing, ImportQuery]) -> Reply:
+    """Take in an export; sent again, it does the rest."""
+    if call.stream is None:
+        raise AssertionError("a route that takes a stream has one")
+    header, found, digest = await opened(call.stream)
+    origin = Origin(
+        actor=call.actor.label, traceparent=telemetry.traceparent() or reading.traceparent(call.headers), bulk=True
+    )
+    landing = await lander(call.api, call.actor, origin, header, dry_run=call.query.dry_run)
+    coming = Import(header, landing)
+    await coming.read(found, digest)
+    told = coming.told()
+    return answer(told, told)
+
+
+def _criteria(query: ExportQuery) -> Criteria:
+    return Criteria(
+        org=query.org or "",
+        project=query.project or "",
+        only_project=True,
+        types=query.type,
+        scopes=query.include_scopes,
+        tags=query.tags,
+        agents=query.agent_id,
+        sources=query.source,
+        min_confidence=query.min_confidence,
+        since=None if query.since is None else from_datetime(query.since),
+        until=None if query.until is None else from_datetime(query.until),
+    )
+
+
+def _position(cursor: str | None) -> tuple[int, str] | None:
+    if cursor is None:
+        return None
+    at, _, memory_id = cursor.partition(".")
+    return int(at), memory_id

@@ -1,0 +1,116 @@
+"""An import: the file is read as it comes, checked line by line, and stored a transaction's worth at a time."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from openbrain import limits, transfer
+from openbrain.errors import Invalid, OpenBrainError
+from openbrain.transfer import AnyLine, Footer, Header, HistoryEntryLine, LineageLine, Mark, MemoryLine, parse_line
+from openbrain_api.bulk import GROUP
+from openbrain_api.landing import Lander, Numbered
+from openbrain_api.lines import lines
+from openbrain_api.reply import problem_fields
+
+REFUSALS = 1000
+CHUNK_BYTES = 2 * limits.LINE_BYTES
+
+
+class Import:
+    """One file on its way in. Sent again, it does the rest."""
+
+    def __init__(self, header: Header, lander: Lander) -> None:
+        self._header = header
+        self._lander = lander
+        self._counts = {"memories": 0, "history": 0, "lineage": 0}
+        self._refusals: list[dict[str, object]] = []
+        self._refused = 0
+        self._lines = 1
+        self._incomplete: str | None = "the file has no footer: it was cut off, send it whole"
+
+    async def read(self, found: AsyncIterator[bytes | None], digest: "hashlib._Hash") -> None:
+        """Every line after the header."""
+        chunk: list[Numbered] = []
+        size = 0
+        async for raw in found:
+            self._lines += 1
+            line = self._checked(raw)
+            if isinstance(line, Footer):
+                self._end(line, digest.hexdigest())
+            digest.update((raw or b"") + b"\n")
+            if isinstance(line, MemoryLine | HistoryEntryLine | LineageLine):
+                chunk.append((self._lines, line))
+                size += len(raw or b"")
+            if len(chunk) >= GROUP or size >= CHUNK_BYTES:
+                await self._land(chunk)
+                chunk, size = [], 0
+        await self._land(chunk)
+        if self._incomplete is None:
+            await self._lander.done()
+
+    def told(self) -> dict[str, Any]:
+        """`answers.Imported`."""
+        return {
+            "export_id": self._header.export_id,
+            **self._lander.counts(),
+            "lines": self._lines,
+            "refused": self._refused,
+            "refusals": self._refusals,
+            "complete": self._incomplete is None,
+            "incomplete": self._incomplete,
+        }
+
+    def _checked(self, raw: bytes | None) -> AnyLine | None:
+        try:
+            if raw is None:
+                raise Invalid("line", f"must be at most {limits.LINE_BYTES} bytes")  # noqa: TRY301 - told like the others
+            if not raw.strip():
+                return None
+            line = parse_line(raw)
+        except Invalid as error:
+            self._refuse(self._lines, error)
+            return None
+        match line:
+            case MemoryLine():
+                self._counts["memories"] += 1
+            case HistoryEntryLine():
+                self._counts["history"] += 1
+            case LineageLine():
+                self._counts["lineage"] += 1
+            case Header() | Mark() | Footer():
+                pass
+        return line
+
+    async def _land(self, chunk: list[Numbered]) -> None:
+        if chunk:
+            for number, error in await self._lander.land(chunk):
+                self._refuse(number, error)
+
+    def _refuse(self, number: int, error: OpenBrainError) -> None:
+        self._refused += 1
+        if len(self._refusals) < REFUSALS:
+            self._refusals.append({"line": number, **problem_fields(error)})
+
+    def _end(self, footer: Footer, digest: str) -> None:
+        counts = {"memories": footer.memories, "history": footer.history, "lineage": footer.lineage}
+        if self._header.part:
+            self._incomplete = None
+        elif counts != self._counts:
+            self._incomplete = "the footer counts other lines than the file holds: something is missing, send it whole"
+        elif footer.digest != f"sha256:{digest}":
+            self._incomplete = "the footer's digest is of another file: it was changed on its way"
+        else:
+            self._incomplete = None
+
+
+async def opened(parts: AsyncIterator[bytes]) -> tuple[Header, AsyncIterator[bytes | None], "hashlib._Hash"]:
+    """The header, the lines after it, and the digest that they go on. `Invalid` for another kind of file."""
+    found = lines(parts, limits.LINE_BYTES)
+    raw = await anext(found, b"")
+    if not raw:
+        raise Invalid("line 1", "must be the header that an export begins with")
+    try:
+        header = transfer.parse_header(raw)
+    except Invalid as error:
+        raise Invalid("line 1", str(error)) from None
+    return header, found, hashlib.sha256(raw + b"\n")

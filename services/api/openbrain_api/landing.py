@@ -1,0 +1,213 @@
+"""Where the lines of an import land: as they were, or as anything that is offered to be remembered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from openbrain.auth import ANY_AGENT, Actor, Permission
+from openbrain.errors import Invalid, OpenBrainError
+from openbrain.ids import content_hash, transfer_id
+from openbrain.memory import Memory
+from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
+from openbrain.ports.truth import Origin, Status, Write
+from openbrain.remembering import Offer, admitted, prepare
+from openbrain.submission import Submission
+from openbrain.transfer import Header, HistoryEntryLine, LineageLine, MemoryLine
+from openbrain.visibility import Criteria, matches, visible
+from openbrain_api.ports import Api
+
+Numbered = tuple[int, MemoryLine | HistoryEntryLine | LineageLine]
+Refused = tuple[int, OpenBrainError]
+
+
+class Lander(Protocol):
+    """One way of storing."""
+
+    async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
+        """Store these, and say which can't be."""
+
+    async def done(self) -> None:
+        """That was all."""
+
+    def counts(self) -> Mapping[str, object]:
+        """What was stored so far."""
+
+
+@dataclass(kw_only=True)
+class _Counting:
+    """What both ways share."""
+
+    api: Api
+    actor: Actor
+    dry_run: bool
+    created: int = field(default=0, init=False)
+    present: int = field(default=0, init=False)
+    skipped: int = field(default=0, init=False)
+    history: int = field(default=0, init=False)
+    lineage: int = field(default=0, init=False)
+
+    def counts(self) -> Mapping[str, object]:
+        """As in `Lander`."""
+        names = ("created", "present", "skipped", "history", "lineage")
+        exact = isinstance(self, AsTheyWere)
+        return {"exact": exact, "dry_run": self.dry_run, **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(kw_only=True)
+class AsTheyWere(_Counting):
+    """Rows, chains and history into a workspace where nothing stood."""
+
+    export_id: str
+
+    async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
+        """As in `Lander`."""
+        refused: list[Refused] = []
+        items: list[tuple[int, Item]] = []
+        for number, line in chunk:
+            try:
+                items.append((number, self._item(line)))
+            except OpenBrainError as error:
+                refused.append((number, error))
+        if not items:
+            return refused
+        rows = [item for _, item in items]
+        landed = await self.api.committer.may_wait(
+            lambda: self.api.truth.load(self.actor.workspace_id, rows, dry_run=self.dry_run)
+        )
+        for (number, item), status in zip(items, landed, strict=True):
+            if status is Landed.HOMELESS:
+                refused.append((number, Invalid(_home(item), "names a memory that is not in this file before it")))
+            self._count(item, status)
+        return refused
+
+    def _item(self, line: MemoryLine | HistoryEntryLine | LineageLine) -> Item:
+        match line:
+            case MemoryLine():
+                kept = line.kept(self.actor.workspace_id)
+                return kept if line.ended else replace(kept, memory=self._admitted(kept.memory))
+            case HistoryEntryLine():
+                return line.told()
+            case LineageLine():
+                return line.link()
+
+    def _admitted(self, memory: Memory) -> Memory:
+        content = admitted(memory.content, self.api.gate)
+        if content == memory.content:
+            return memory
+        return replace(memory, content=content, content_hash=content_hash(content))
+
+    def _count(self, item: Item, status: Landed) -> None:
+        if status is Landed.CREATED:
+            match item:
+                case Kept():
+                    self.created += 1
+                case Told():
+                    self.history += 1
+                case Link():
+                    self.lineage += 1
+        elif status is Landed.PRESENT and isinstance(item, Kept):
+            self.present += 1
+
+    async def done(self) -> None:
+        """As in `Lander`."""
+        if not self.dry_run:
+            await self.api.truth.restored(self.actor.workspace_id, self.export_id)
+
+
+def _home(item: Item) -> str:
+    return "child_id" if isinstance(item, Link) else "memory_id"
+
+
+@dataclass(kw_only=True)
+class AsOffered(_Counting):
+    """Living memories remembered as any other: new ids, times of now but for when it happened, no chains or history."""
+
+    origin: Origin
+
+    async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
+        """As in `Lander`."""
+        refused: list[Refused] = []
+        writes: list[tuple[int, str, Write]] = []
+        for number, line in chunk:
+            if not isinstance(line, MemoryLine):
+                continue
+            if line.ended:
+                self.skipped += 1
+                continue
+            try:
+                writes.append((number, line.id, self._write(line)))
+            except OpenBrainError as error:
+                refused.append((number, error))
+        new = await self._unknown(writes)
+        self.present += len(writes) - len(new)
+        refused += await (self._weigh(new) if self.dry_run else self._store(new))
+        return refused
+
+    def _write(self, line: MemoryLine) -> Write:
+        given = line.model_dump(
+            mode="json",
+            exclude_none=True,
+            include={
+                *("content", "type", "memory_scope", "org", "project", "agent_id", "session_id", "turn", "speaker"),
+                *("tags", "metadata", "source", "confidence", "occurred_at", "expires_at", "embed", "allow_duplicate"),
+            },
+        )
+        try:
+            submission = Submission.model_validate(given)
+        except ValueError:
+            raise Invalid("session_id", "is required for memory_scope session") from None
+        offer = Offer(submission=submission, actor=self.actor, origin=self.origin)
+        write = prepare(offer, clock=self.api.clock, gate=self.api.gate)
+        # The same each time, so that the file may be sent again; another for each who may not see the others' rows.
+        holder = f"{self.actor.workspace_id}\0{write.memory.agent_id}"
+        return replace(write, memory=replace(write.memory, id=transfer_id(holder, line.id)))
+
+    async def _unknown(self, writes: Sequence[tuple[int, str, Write]]) -> list[tuple[int, Write]]:
+        """Those of which the one who sends them sees nothing here, dead or alive."""
+        ids = [each for _, given, write in writes for each in (given, write.memory.id)]
+        rows = await self.api.truth.rows(ids)
+        return [
+            (number, write)
+            for number, given, write in writes
+            if not any(_seen(write, rows.get(each)) for each in (given, write.memory.id))
+        ]
+
+    async def _weigh(self, new: Sequence[tuple[int, Write]]) -> list[Refused]:
+        said = await self.api.truth.said([write.memory for _, write in new])
+        standing = sum(known and not write.allow_duplicate for known, (_, write) in zip(said, new, strict=True))
+        self.present += standing
+        self.created += len(new) - standing
+        return []
+
+    async def _store(self, new: Sequence[tuple[int, Write]]) -> list[Refused]:
+        if not new:
+            return []
+        writes = [write for _, write in new]
+        outcomes = await self.api.committer.may_wait(lambda: self.api.truth.remember(writes))
+        refused: list[Refused] = []
+        for (number, _), outcome in zip(new, outcomes, strict=True):
+            if outcome.status is Status.CREATED:
+                self.created += 1
+            elif outcome.status is Status.DUPLICATE:
+                self.present += 1
+            else:
+                error = outcome.error
+                refused.append((number, error if isinstance(error, OpenBrainError) else Invalid("", "can't be stored")))
+        return refused
+
+    async def done(self) -> None:
+        """As in `Lander`."""
+
+
+def _seen(write: Write, row: Memory | None) -> bool:
+    return row is not None and matches(visible(write.viewer, Criteria(), now=0), row)
+
+
+async def lander(api: Api, actor: Actor, origin: Origin, header: Header, *, dry_run: bool) -> Lander:
+    """An admin's key fills an empty workspace as it was, and speaks for every agent; any other key only for its own."""
+    if Permission.ADMIN not in actor.permissions:
+        return AsOffered(api=api, actor=actor, dry_run=dry_run, origin=origin)
+    workspace = actor.workspace_id
+    if await api.truth.restoring(workspace, header.export_id, origin.actor, begin=not dry_run):
+        return AsTheyWere(api=api, actor=actor, dry_run=dry_run, export_id=header.export_id)
+    return AsOffered(api=api, actor=replace(actor, act_as=(ANY_AGENT,)), dry_run=dry_run, origin=origin)

@@ -1,0 +1,31 @@
+"""Routes of whole workspaces."""
+
+from openbrain import answers
+from openbrain.auth import Permission
+from openbrain_api import transfer_requests
+from openbrain_api.handlers import transfer
+from openbrain_api.reply import NDJSON
+from openbrain_api.route import Route
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        method="GET",
+        path="/v1/brain/export",
+        handler=transfer.export,
+        summary="What the key may see as NDJSON; with an admin's key the whole workspace",
+        permission=Permission.BRAIN_READ,
+        query=transfer_requests.ExportQuery,
+        media=NDJSON,
+    ),
+    Route(
+        method="POST",
+        path="/v1/brain/import",
+        handler=transfer.import_file,
+        summary="Take in an export; with an admin's key, into an empty workspace, as it was",
+        permission=Permission.BRAIN_WRITE,
+        query=transfer_requests.ImportQuery,
+        response=answers.Imported,
+        problems=(400, 409, 415),
+        streamed=True,
+    ),
+)
