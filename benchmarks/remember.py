@@ -154,6 +154,8 @@ def _api(database: str, redis: str) -> Iterator[str]:
         "OPENBRAIN_VECTORS__URL": "http://127.0.0.1:9",
         "OPENBRAIN_EMBEDDING__URL": "http://127.0.0.1:9",
         "OPENBRAIN_LOGS__LEVEL": "WARNING",
+        # Counted, but never refused.
+        "OPENBRAIN_SERVER__RATE_PER_MINUTE": "10000000",
     }
     command = [str(Path(sys.executable).parent / "openbrain"), "run", "api", "--port", str(port)]
     process = subprocess.Popen(command, env=os.environ | environment)
