@@ -14,7 +14,7 @@ from openbrain.streams.room import Check, Room
 from openbrain.streams.subscription import Subscription
 
 MOST_ENTRIES = 512
-"""That any room takes at once."""
+"""Up to which a room takes several times the usual number."""
 
 
 def room_of(
@@ -27,9 +27,10 @@ def room_of(
     batches: int = 1,
 ) -> Room:
     """A room that owns `parts` when it is alone in its process, and borrows them otherwise. `batches`: how many times
-    the usual number of entries it takes at once."""
-    streams = parts.settings.streams
-    streams = streams.model_copy(update={"batch": min(MOST_ENTRIES, batches * streams.batch)})
+    the usual number of entries it takes at once, in as much more time."""
+    usual = parts.settings.streams
+    batch = max(usual.batch, min(MOST_ENTRIES, batches * usual.batch))
+    streams = usual.model_copy(update={"batch": batch, "batch_s": batches * usual.batch_s})
 
     @asynccontextmanager
     async def resources() -> AsyncIterator[None]:

@@ -15,7 +15,7 @@ from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain_indexer.handlers import project_text, project_vector
 
-BATCHES = 8
+BATCHES = 4
 """Indexes are paid by the batch (a commit, a refresh, a request), so that these rooms take more entries at once."""
 
 

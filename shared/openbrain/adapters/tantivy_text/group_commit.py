@@ -9,8 +9,8 @@ from concurrent.futures import Future
 from openbrain.adapters.tantivy_text.generation import Batch, Failures
 from openbrain.errors import TryLater
 
-MOST_ENTRIES = 500
-"""Of one commit, about; more gain little."""
+MOST_ENTRIES = 256
+"""From which on a commit waits for no more: twice as many would save a quarter of its cost."""
 FLOW = 16
 """Entries from which on a commit is one of many: others follow it."""
 
