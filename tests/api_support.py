@@ -15,6 +15,7 @@ import pytest
 from starlette.applications import Starlette
 
 from openbrain import events, generations
+from openbrain.adapters.local_rates import LocalRates
 from openbrain.adapters.local_wake import LocalWake
 from openbrain.adapters.minilm import MiniLM
 from openbrain.adapters.open_gate import OpenGate
@@ -74,6 +75,7 @@ class Brain:
             "clock": self.clock,
             "gate": OpenGate(),
             "wake": self.wake,
+            "rates": LocalRates(self.clock),
             "settings": self.settings,
         }
         return build_api(**(ports | other))

@@ -155,6 +155,7 @@ FULL: dict[str, dict[str, Any]] = {
     "/v1/brain/recall": {"query": SECRET},
     "/v1/brain/memories/{id}": {"tags": [SECRET]},
     "/v1/brain/forget/{id}": {"reason": SECRET},
+    "/v1/brain/memories/{id}:restore": {"reason": SECRET},
     "/v1/admin/keys": {"name": SECRET, "permissions": ["brain.read"]},
     "/v1/admin/workspaces": {"id": "w9", "name": SECRET},
 }
@@ -174,8 +175,9 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     (
         "DELETE",
         "/v1/brain/forget/{id}",
-        [("reason", "x" * (limits.REASON_CHARS + 1), "reason"), ("reason", 5, "reason")],
+        REASON,
     ),
+    ("POST", "/v1/brain/memories/{id}:restore", REASON),
     ("POST", "/v1/admin/keys", ADMIN_KEY),
     ("POST", "/v1/admin/workspaces", WORKSPACE),
     ("POST", "/v1/brain/remember:batch", BATCH),

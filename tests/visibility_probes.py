@@ -117,11 +117,17 @@ def _forget(memory: Memory, session: str) -> Sequence[Ask]:
     return (Ask(method="DELETE", path=path, params=_session(session), json={"reason": "mine"}, like_unknown=True),)
 
 
+def _restore(memory: Memory, session: str) -> Sequence[Ask]:
+    path = f"/v1/brain/memories/{memory.id}:restore"
+    return (Ask(method="POST", path=path, params=_session(session), json={"reason": "mine"}, like_unknown=True),)
+
+
 PROBES: Mapping[Route, Probe] = {
     ("POST", "/v1/brain/recall"): _recall,
     ("GET", "/v1/brain/list"): _list,
     ("GET", "/v1/brain/memories/{id}"): _memory,
     ("PATCH", "/v1/brain/memories/{id}"): _update,
+    ("POST", "/v1/brain/memories/{id}:restore"): _restore,
     # Then what writes the same content, which is the writer's own from here on.
     ("POST", "/v1/brain/remember"): _remember,
     ("POST", "/v1/brain/remember:batch"): _batch,

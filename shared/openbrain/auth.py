@@ -50,6 +50,8 @@ class Actor:
     orgs: tuple[str, ...] | None = None
     without_org: bool = True
     act_as: tuple[str, ...] = ()
+    rate_limit: int | None = None
+    """Requests a minute; None takes the setting."""
 
     @property
     def label(self) -> str:
@@ -107,6 +109,7 @@ def issue(
     without_org: bool = True,
     act_as: tuple[str, ...] = (),
     expires_at: int | None = None,
+    rate_limit: int | None = None,
 ) -> tuple[ApiKey, str]:
     """A new key and its secret (`ob_` and 43 characters), to be shown once. `Invalid` for what makes no sense."""
     unknown = permissions - set(Permission)
@@ -127,6 +130,7 @@ def issue(
         act_as=act_as,
         created_at=now,
         expires_at=expires_at,
+        rate_limit=rate_limit,
     )
     return key, SECRET_PREFIX + secrets.token_urlsafe(32)
 
@@ -188,6 +192,7 @@ def _actor(key: ApiKey) -> Actor:
         orgs=key.orgs,
         without_org=key.without_org,
         act_as=key.act_as,
+        rate_limit=key.rate_limit,
     )
 
 

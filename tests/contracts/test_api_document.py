@@ -85,6 +85,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/brain/remember:batch"): {"memories": [offer("a"), offer("b", type="rumour"), "no object"]},
     ("POST", "/v1/brain/recall"): {"query": "here", "type": "fact", "boost_keywords": 0.3, "keywords": ["a"]},
     ("PATCH", "/v1/brain/memories/{id}"): {"tags": ["b"]},
+    ("POST", "/v1/brain/memories/{id}:restore"): {"reason": "after all"},
     ("DELETE", "/v1/brain/forget/{id}"): {"reason": "no longer"},
     ("POST", "/v1/admin/workspaces"): {"id": "described"},
     ("POST", "/v1/admin/keys"): {"name": "n", "permissions": ["brain.read"]},

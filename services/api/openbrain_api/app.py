@@ -21,6 +21,7 @@ def api(parts: Parts, rooms: Sequence[Watched] = ()) -> Starlette:
         clock=parts.clock,
         gate=parts.gate,
         wake=parts.wake,
+        rates=parts.rates,
         settings=parts.settings,
         rooms=rooms,
         close=None if parts.shared else parts.close,

@@ -14,21 +14,21 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.rates import Rates
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
+from openbrain_api.admission import Admission
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Check, Checks
 from openbrain_api.committing import Committer
-from openbrain_api.endpoint import Endpoint, write
+from openbrain_api.endpoint import Endpoint, not_found
 from openbrain_api.openapi import document
 from openbrain_api.ports import Api
 from openbrain_api.recall.ask import Indexes
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.serving import Serving
-from openbrain_api.refused import no_such_route
-from openbrain_api.reply import problem
 from openbrain_api.route import Route
 from openbrain_api.routes import ROUTES
 
@@ -45,6 +45,7 @@ def build_api(
     clock: Clock,
     gate: WriteGate,
     wake: Wake,
+    rates: Rates,
     settings: Settings,
     rooms: Sequence[Watched] = (),
     close: Callable[[], Awaitable[None]] | None = None,
@@ -78,6 +79,7 @@ def build_api(
         recaller=Recaller(indexes=indexes, truth=truth, clock=clock, settings=settings.recall),
         chains=Chains(truth),
         checks=Checks(checks, rooms, clock),
+        admission=Admission(rates, clock, settings.server),
         document=document(ROUTES),
     )
 
@@ -105,13 +107,14 @@ class _App(Starlette):
 
 def _paths(api: Api) -> list[Path]:
     by_path: dict[str, list[Route]] = defaultdict(list)
-    for route in ROUTES:
+    # A path with a verb first: the one without would take the verb for a part of the id.
+    for route in sorted(ROUTES, key=lambda route: "}:" not in route.path):
         by_path[route.path].append(route)
     return [Path(path, Endpoint(path, routes, api)) for path, routes in by_path.items()]
 
 
 async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "http":
-        await write(problem(no_such_route()), send)
+        await not_found(scope, receive, send)
     else:
         await Router().not_found(scope, receive, send)

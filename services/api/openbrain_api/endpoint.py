@@ -1,17 +1,21 @@
-"""A path of the table as an ASGI application: who, what, the handler, the answer."""
+"""A path of the table as an ASGI application: who, how often, what, the handler, the answer."""
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
+from structlog.contextvars import bound_contextvars
 
 from openbrain import telemetry
 from openbrain.auth import Actor
 from openbrain_api import reading
+from openbrain_api.admission import Fields
+from openbrain_api.packing import gzipped_whole, takes_gzip
 from openbrain_api.ports import Api
-from openbrain_api.refused import wrong_method
-from openbrain_api.reply import Reply, problem
+from openbrain_api.refused import no_such_route, wrong_method
+from openbrain_api.reply import Reply, allowed_methods, problem
 from openbrain_api.route import Call, Nothing, Route
 from openbrain_api.streaming import streamed_body, write_stream
 
@@ -19,12 +23,12 @@ NOBODY = Actor(key_id="", name="", workspace_id="", agent_id="", permissions=fro
 
 
 class Endpoint:
-    """All methods of one path."""
+    """All methods of one path, and HEAD where there is GET."""
 
     def __init__(self, path: str, routes: Sequence[Route], api: Api) -> None:
         self._path = path
         self._routes: Mapping[str, Route] = {route.method: route for route in routes}
-        self._allowed = ", ".join(sorted(self._routes))
+        self._allowed = ", ".join(sorted({*self._routes, "OPTIONS"} | ({"HEAD"} if "GET" in self._routes else set())))
         self._api = api
         self._seconds = {method: telemetry.API_SECONDS.labels(method, path) for method in self._routes}
         self._names = {method: f"{method} {path}" for method in self._routes}
@@ -32,37 +36,47 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        headers: reading.Headers = dict(scope["headers"])
+        head = scope["method"] == "HEAD"
+        method = "GET" if head else scope["method"]
+        request_id = reading.request_id(headers)
+        beside: Fields = [(b"x-request-id", request_id)]
         route = self._routes.get(method)
         if route is None:
-            await write(problem(wrong_method(self._allowed)), send)
+            options = method == "OPTIONS"
+            await write(allowed_methods(self._allowed) if options else _wrong(self._allowed), send, beside=beside)
             return
-        headers: reading.Headers = dict(scope["headers"])
-        try:
-            with telemetry.request_span(self._names[method], reading.traceparent(headers)):
-                reply = await self._reply(route, scope, headers, receive)
-        except reading.Gone:
-            return
-        except Exception as error:  # noqa: BLE001 - every failure gets its answer
-            reply = problem(error)
-        if reply.stream is None:
-            await write(reply, send)
-        else:
-            await write_stream(reply, receive, send, head=scope["method"] == "HEAD")
+        with bound_contextvars(request_id=request_id.decode()):
+            try:
+                with telemetry.request_span(self._names[method], reading.traceparent(headers)) as span:
+                    if span is not None:
+                        span.set_attribute("openbrain.request_id", request_id.decode())
+                    reply = await self._reply(route, scope, headers, receive, beside)
+            except reading.Gone:
+                return
+            except Exception as error:  # noqa: BLE001 - every failure gets its answer
+                reply = problem(error)
+            if reply.stream is not None:
+                await write_stream(reply, receive, send, head=head, beside=beside)
+            else:
+                await write(await self._packed(reply, headers), send, head=head, beside=beside)
         self._seconds[method].observe(time.perf_counter() - started)
         self._count(method, reply.status)
 
-    async def _reply(self, route: Route, scope: Scope, headers: reading.Headers, receive: Receive) -> Reply:
+    async def _reply(
+        self, route: Route, scope: Scope, headers: reading.Headers, receive: Receive, beside: Fields
+    ) -> Reply:
         actor = NOBODY
         if route.needs_key:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
             actor = await self._api.keyring.actor(authorization)
+            await self._api.admission.admit(actor, route.cost, beside)
             if route.permission is not None:
                 actor.require(route.permission)
             actor = actor.speaking_as(reading.named_agent(headers))
         body: Any = NOTHING
         if route.body is not Nothing:
-            body = reading.parse_body(route.body, await reading.read_body(headers, receive))
+            body = reading.parse_body(route.body, await reading.read_body(headers, receive, route.body_bytes))
         query: Any = NOTHING
         if route.query is not Nothing:
             query = reading.parse_query(route.query, scope["query_string"], route.many)
@@ -77,6 +91,16 @@ class Endpoint:
         )
         return await route.handler(call)
 
+    async def _packed(self, reply: Reply, headers: reading.Headers) -> Reply:
+        """The same, packed where it is long and the client takes it so."""
+        least = self._api.settings.server.gzip_bytes
+        if not least or len(reply.body) < least or "content-encoding" in reply.headers:
+            return reply
+        told = {**reply.headers, "vary": "accept-encoding"}
+        if not takes_gzip(headers):
+            return replace(reply, headers=told)
+        return replace(reply, body=await gzipped_whole(reply.body), headers={**told, "content-encoding": "gzip"})
+
     def _count(self, method: str, status: int) -> None:
         counter = self._counts.get((method, status))
         if counter is None:
@@ -85,14 +109,24 @@ class Endpoint:
 
 
 NOTHING = Nothing()
+_BARE = (204, 304)
 
 
-async def write(reply: Reply, send: Send) -> None:
-    """A reply on the wire."""
-    headers = [
-        (b"content-type", reply.media_type.encode()),
-        (b"content-length", str(len(reply.body)).encode()),
-        *((name.encode(), value.encode()) for name, value in reply.headers.items()),
-    ]
+def _wrong(allowed: str) -> Reply:
+    return problem(wrong_method(allowed))
+
+
+async def not_found(scope: Scope, _receive: Receive, send: Send) -> None:
+    """What every other path answers."""
+    beside = [(b"x-request-id", reading.request_id(dict(scope["headers"])))]
+    await write(problem(no_such_route()), send, head=scope["method"] == "HEAD", beside=beside)
+
+
+async def write(reply: Reply, send: Send, *, head: bool = False, beside: Sequence[tuple[bytes, bytes]] = ()) -> None:
+    """A reply on the wire. `head`: without its body. `beside`: headers of every answer."""
+    headers = [*beside, *((name.encode(), value.encode()) for name, value in reply.headers.items())]
+    if reply.status not in _BARE:
+        headers.append((b"content-type", reply.media_type.encode()))
+        headers.append((b"content-length", b"%d" % len(reply.body)))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": reply.body})
+    await send({"type": "http.response.body", "body": b"" if head else reply.body})

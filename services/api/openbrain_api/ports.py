@@ -7,6 +7,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.truth import Truth
 from openbrain.settings import Settings
+from openbrain_api.admission import Admission
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
 from openbrain_api.committing import Committer
@@ -26,5 +27,6 @@ class Api:
     recaller: Recaller
     chains: Chains
     checks: Checks
+    admission: Admission
     document: bytes
     """The OpenAPI document."""

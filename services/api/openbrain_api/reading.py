@@ -1,7 +1,8 @@
 """A request's parts, each checked once: body, query, headers."""
 
+import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
@@ -12,6 +13,7 @@ from openbrain.errors import Invalid, NotFound
 from openbrain.events import first_problem
 from openbrain.ids import is_uuid
 from openbrain.submission import Agent, IdempotencyKey
+from openbrain_api.packing import is_packed, unpacked
 from openbrain_api.refused import Refused, bad_json, too_large, wrong_type
 
 M = TypeVar("M", bound=BaseModel)
@@ -19,7 +21,10 @@ Headers = Mapping[bytes, bytes]
 Receive = Callable[[], Awaitable[Any]]
 
 _WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,6})\"?\s*(?:[,;]|$)", re.IGNORECASE)
+_AT_ONCE = re.compile(r"(?:^|[,;])\s*respond-async\s*(?:[,;]|$)", re.IGNORECASE)
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
+_REQUEST_ID = re.compile(rb"[!-~]{1,128}")
+_TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _QUERY_FIELDS = 200
 _AGENT: TypeAdapter[str] = TypeAdapter(Agent)
 _IDEMPOTENCY_KEY: TypeAdapter[str] = TypeAdapter(IdempotencyKey)
@@ -29,28 +34,39 @@ class Gone(Exception):
     """The client went away before its request was whole."""
 
 
-async def read_body(headers: Headers, receive: Receive) -> bytes:
-    """The whole body, refused as soon as it is known to be too large or not JSON."""
-    declared = headers.get(b"content-length", b"0")
-    if declared.isdigit() and int(declared) > limits.BODY_BYTES:
-        raise too_large(limits.BODY_BYTES)
-    parts: list[bytes] = []
-    size = 0
+async def received(receive: Receive) -> AsyncGenerator[bytes, None]:
+    """The body as it comes."""
     more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Gone
-        part = message.get("body", b"")
-        size += len(part)
-        if size > limits.BODY_BYTES:
-            raise too_large(limits.BODY_BYTES)
-        parts.append(part)
         more = message.get("more_body", False)
-    body = parts[0] if len(parts) == 1 else b"".join(parts)
+        if part := message.get("body", b""):
+            yield part
+
+
+async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
+    """The whole body, unpacked; refused as soon as it is known to be above `limit` bytes, or not to be JSON."""
+    declared = headers.get(b"content-length", b"0")
+    if declared.isdigit() and int(declared) > limit:
+        raise too_large(limit)
+    parts = _at_most(limit, received(receive))
+    if is_packed(headers):
+        parts = _at_most(limit, unpacked(parts))
+    body = b"".join([part async for part in parts])
     if body and not _is_json(headers.get(b"content-type", b"application/json")):
         raise wrong_type()
     return body
+
+
+async def _at_most(limit: int, parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    size = 0
+    async for part in parts:
+        size += len(part)
+        if size > limit:
+            raise too_large(limit)
+        yield part
 
 
 def _is_json(content_type: bytes) -> bool:
@@ -106,6 +122,11 @@ def wait_seconds(headers: Headers) -> int | None:
     return None if asked is None else min(int(asked[1]), limits.WAIT_SECONDS)
 
 
+def at_once(headers: Headers) -> bool:
+    """`Prefer: respond-async`."""
+    return _AT_ONCE.search(headers.get(b"prefer", b"").decode("latin-1")) is not None
+
+
 def idempotency_key(headers: Headers) -> str:
     """The header, '' without it."""
     given = headers.get(b"idempotency-key")
@@ -116,6 +137,33 @@ def named_agent(headers: Headers) -> str:
     """Whom the request says it speaks for in `X-OpenBrain-Agent` (percent-encoded UTF-8), '' without it."""
     given = headers.get(b"x-openbrain-agent")
     return "" if given is None else _checked(_AGENT, "X-OpenBrain-Agent", unquote(given.decode("latin-1")))
+
+
+def request_id(headers: Headers) -> bytes:
+    """The caller's `X-Request-Id` where it is 1 to 128 printable ASCII characters without spaces, else a new one."""
+    given = headers.get(b"x-request-id", b"")
+    return given if _REQUEST_ID.fullmatch(given) else os.urandom(16).hex().encode()
+
+
+def editions(headers: Headers) -> frozenset[str] | None:
+    """The editions in `If-Match`: what stands before the point of each entity tag. None without the header and for *.
+
+    `Invalid` for a header that holds no entity tag."""
+    given = headers.get(b"if-match")
+    if given is None or given.strip() == b"*":
+        return None
+    tags = _TAG.findall(given.decode("latin-1"))
+    if not tags:
+        raise Invalid("If-Match", 'must hold entity tags in quotes, as the header ETag gives them, or "*"')
+    return frozenset(tag.partition(".")[0] for tag in tags)
+
+
+def holds(headers: Headers, entity_tag: str) -> bool:
+    """Whether the client has this already, by `If-None-Match`."""
+    given = headers.get(b"if-none-match")
+    if given is None:
+        return False
+    return given.strip() == b"*" or entity_tag.strip('"') in _TAG.findall(given.decode("latin-1"))
 
 
 def traceparent(headers: Headers) -> str | None:

@@ -1,16 +1,18 @@
 """What HTTP itself can be wrong about; everything else is in `openbrain.errors`."""
 
+from collections.abc import Mapping
+
 from openbrain.errors import NeverRetry
 
 
 class Refused(NeverRetry):
     """A request that is refused before a handler sees it."""
 
-    def __init__(self, status: int, code: str, message: str, *, allow: str = "") -> None:
+    def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
-        self.allow = allow
+        self.headers = headers or {}
 
 
 def no_such_route() -> Refused:
@@ -20,7 +22,7 @@ def no_such_route() -> Refused:
 
 def wrong_method(allowed: str) -> Refused:
     """The path is served, but not for this method."""
-    return Refused(405, "method_not_allowed", f"use {allowed} here", allow=allowed)
+    return Refused(405, "method_not_allowed", f"use {allowed} here", headers={"allow": allowed})
 
 
 def too_large(limit: int) -> Refused:

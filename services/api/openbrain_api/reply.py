@@ -1,5 +1,6 @@
 """Answers on their way out."""
 
+import math
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -13,6 +14,9 @@ from openbrain.errors import (
     Invalid,
     NotFound,
     OpenBrainError,
+    Outdated,
+    QuotaExceeded,
+    RateLimited,
     TryLater,
     Unauthorised,
 )
@@ -55,8 +59,13 @@ def problem_fields(error: Exception) -> dict[str, object]:
     fields: dict[str, object] = {"error": error.code, "message": str(error)}
     if isinstance(error, Invalid) and error.field:
         fields["field"] = error.field
-    if isinstance(error, Conflict) and error.head:
-        fields["head"] = error.head
+    match error:
+        case Conflict(head=str(head)):
+            fields["head"] = head
+        case QuotaExceeded():
+            fields |= {"limit": error.limit, "used": error.used}
+        case RateLimited():
+            fields["rate_limit"] = {"limit": error.per_minute, "remaining": 0, "retry_after": _seconds(error)}
     return fields
 
 
@@ -76,6 +85,16 @@ def problem(error: Exception) -> Reply:
     return Reply(status, orjson.dumps(body), PROBLEM, _headers(error))
 
 
+def allowed_methods(allowed: str) -> Reply:
+    """What can be done here."""
+    return Reply(204, b"", "", {"allow": allowed})
+
+
+def not_modified(headers: Mapping[str, str]) -> Reply:
+    """The client holds what would be answered."""
+    return Reply(304, b"", "", headers)
+
+
 def status_of(error: Exception) -> int:
     """The HTTP status that an error is."""
     match error:
@@ -89,22 +108,32 @@ def status_of(error: Exception) -> int:
             return 404
         case Conflict():
             return 409
+        case Outdated():
+            return 412
         case Invalid():
             return 422
+        case RateLimited():
+            return 429
         case TryLater():
             return 503
     return 500
 
 
-def _headers(error: Exception) -> dict[str, str]:
+def _headers(error: Exception) -> Mapping[str, str]:
     match error:
         case Unauthorised():
             return {"www-authenticate": "Bearer"}
+        case RateLimited():
+            return {"retry-after": str(_seconds(error))}
         case TryLater():
             return {"retry-after": "1"}
-        case Refused(allow=allow) if allow:
-            return {"allow": allow}
+        case Refused():
+            return error.headers
     return {}
+
+
+def _seconds(error: RateLimited) -> int:
+    return max(1, math.ceil(error.retry_after_s))
 
 
 def where(error: BaseException) -> list[str]:

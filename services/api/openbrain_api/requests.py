@@ -187,6 +187,12 @@ class ForgetBody(Body):
     reason: Note | None = None
 
 
+class RestoreBody(Body):
+    """Why, for the audit."""
+
+    reason: Note | None = None
+
+
 class QueryString(BaseModel):
     """Base of query strings. Names in `many` may come several times."""
 

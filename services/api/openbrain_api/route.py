@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from openbrain import limits
 from openbrain.auth import Actor, Permission
 from openbrain_api.ports import Api
 from openbrain_api.reading import Headers
@@ -59,6 +60,12 @@ class Route:
     """Whether `Prefer: wait` counts."""
     keyed: bool = False
     """Whether `Idempotency-Key` counts."""
+    matched: bool = False
+    """It is of one memory: `If-Match` counts (of a GET `If-None-Match`), and the answer has an `ETag`."""
+    cost: int = 1
+    """Of the key's requests a minute."""
+    body_bytes: int = limits.ONE_BODY_BYTES
+    """The largest body, unpacked."""
     streamed: bool = False
     """The body is NDJSON, which the handler reads while it arrives: limits count for each line."""
     media: str = JSON

@@ -15,9 +15,10 @@ from openbrain_api import reading
 from openbrain_api.recall.order import Found
 from openbrain_api.recall.question import KEYWORD_BOOST, Question
 from openbrain_api.rendering import history_json, memory_json
-from openbrain_api.reply import Reply, answer
+from openbrain_api.reply import Reply, answer, not_modified
 from openbrain_api.requests import ListQuery, MemoryQuery, RecallBody
 from openbrain_api.route import Call, Nothing
+from openbrain_api.tags import CACHING, tagged
 
 LINEAGE = 100
 
@@ -83,7 +84,10 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Reply:
             "parents": [each for each in ancestry.parents if each in seen],
             "children": [each for each in ancestry.children if each in seen],
         }
-    return answer(shown, shown)
+    headers = tagged(row, shown, CACHING)
+    if reading.holds(call.headers, headers["etag"]):
+        return not_modified(headers)
+    return answer(shown, shown, headers=headers)
 
 
 def _may_see(viewer: Viewer, row: Memory) -> bool:

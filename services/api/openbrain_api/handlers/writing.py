@@ -1,6 +1,7 @@
 """remember, update, forget."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -22,9 +23,11 @@ from openbrain_api.requests import (
     ForgetQuery,
     PatchBody,
     RememberBody,
+    RestoreBody,
     SessionQuery,
 )
 from openbrain_api.route import Call, Nothing
+from openbrain_api.tags import tagged
 from openbrain_api.waiting import settled
 
 
@@ -63,11 +66,8 @@ async def update(call: Call[PatchBody, SessionQuery]) -> Reply:
         clock=call.api.clock,
         gate=call.api.gate,
     )
-    memory = await call.api.truth.update(edit)
-    call.api.committer.hint()
-    memory, headers = await _awaited(call, memory)
-    shown = await _shown(call, memory)
-    return answer(shown, shown, headers=headers)
+    memory = await call.api.truth.update(replace(edit, editions=reading.editions(call.headers)))
+    return await _changed(call, memory)
 
 
 async def forget(call: Call[ForgetBody, ForgetQuery]) -> Reply:
@@ -77,11 +77,29 @@ async def forget(call: Call[ForgetBody, ForgetQuery]) -> Reply:
         call.actor.viewer(call.query.session_id or ""),
         _origin(call, call.actor),
         call.body.reason or call.query.reason or "",
+        reading.editions(call.headers),
     )
+    return await _changed(call, memory, forgotten=True)
+
+
+async def restore(call: Call[RestoreBody, SessionQuery]) -> Reply:
+    """Bring one memory back; again gives the same answer."""
+    memory = await call.api.truth.restore(
+        reading.memory_id(call.path),
+        call.actor.viewer(call.query.session_id or ""),
+        _origin(call, call.actor),
+        call.body.reason or "",
+        reading.editions(call.headers),
+    )
+    return await _changed(call, memory)
+
+
+async def _changed(call: Call[Any, Any], memory: Memory, **beside: object) -> Reply:
     call.api.committer.hint()
     memory, headers = await _awaited(call, memory)
-    shown = {**await _shown(call, memory), "forgotten": True}
-    return answer(shown, shown, headers=headers)
+    shown = await _shown(call, memory)
+    told = {**shown, **beside}
+    return answer(told, told, headers=tagged(memory, shown, headers))
 
 
 def _key(call: Call[Any, Any]) -> str:
@@ -147,11 +165,13 @@ async def _awaited(call: Call[Any, Any], memory: Memory) -> tuple[Memory, Mappin
 
 
 async def _all_awaited(call: Call[Any, Any], ids: list[str]) -> tuple[Mapping[str, Memory], Mapping[str, str]]:
-    seconds = reading.wait_seconds(call.headers)
-    if seconds is None or not ids:
+    asked = reading.wait_seconds(call.headers)
+    usual = 0 if reading.at_once(call.headers) else call.api.settings.server.wait_s
+    if not ids or (asked is None and not usual):
         return {}, {}
+    seconds = usual if asked is None else asked
     rows = await settled(ids, seconds, truth=call.api.truth, clock=call.api.clock)
-    return rows, {"preference-applied": f"wait={seconds}"}
+    return rows, {} if asked is None else {"preference-applied": f"wait={seconds}"}
 
 
 async def _shown(call: Call[Any, Any], memory: Memory) -> Json:

@@ -1,6 +1,6 @@
 """Routes of memories."""
 
-from openbrain import answers
+from openbrain import answers, limits
 from openbrain.auth import Permission
 from openbrain_api import requests
 from openbrain_api.handlers import finding, writing
@@ -30,6 +30,8 @@ ROUTES: tuple[Route, ...] = (
         response=answers.RememberedBatch,
         waits=True,
         keyed=True,
+        cost=10,
+        body_bytes=limits.BODY_BYTES,
     ),
     Route(
         method="POST",
@@ -58,6 +60,7 @@ ROUTES: tuple[Route, ...] = (
         query=requests.MemoryQuery,
         response=answers.MemoryDetail,
         problems=(404,),
+        matched=True,
     ),
     Route(
         method="PATCH",
@@ -70,6 +73,7 @@ ROUTES: tuple[Route, ...] = (
         response=answers.MemoryAnswer,
         problems=(404, 409),
         waits=True,
+        matched=True,
     ),
     Route(
         method="DELETE",
@@ -82,5 +86,19 @@ ROUTES: tuple[Route, ...] = (
         response=answers.Forgotten,
         problems=(404, 409),
         waits=True,
+        matched=True,
+    ),
+    Route(
+        method="POST",
+        path="/v1/brain/memories/{id}:restore",
+        handler=writing.restore,
+        summary="Bring one memory back into recall",
+        permission=Permission.BRAIN_WRITE,
+        body=requests.RestoreBody,
+        query=requests.SessionQuery,
+        response=answers.MemoryAnswer,
+        problems=(404, 409),
+        waits=True,
+        matched=True,
     ),
 )

@@ -1,0 +1,38 @@
+"""How often a key may ask, and the headers that tell it."""
+
+import math
+
+from openbrain.auth import Actor
+from openbrain.errors import RateLimited
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.rates import Rate, Rates
+from openbrain.settings import Server
+
+Fields = list[tuple[bytes, bytes]]
+
+
+class Admission:
+    """Takes each request's cost from its key's bucket."""
+
+    def __init__(self, rates: Rates, clock: Clock, settings: Server) -> None:
+        self._rates = rates
+        self._clock = clock
+        self._default = settings.rate_per_minute
+        self._burst = settings.rate_burst
+
+    async def admit(self, actor: Actor, cost: int, headers: Fields) -> None:
+        """Add the X-RateLimit headers; `RateLimited` where the bucket holds too little."""
+        per_minute = self._default if actor.rate_limit is None else actor.rate_limit
+        if not per_minute:
+            return
+        rate = Rate(per_minute, min(per_minute, self._burst))
+        taken = await self._rates.take(actor.key_id, rate, cost)
+        reset = math.ceil(self._clock.now() / MICROSECONDS + taken.full_in_s)
+        headers += (
+            (b"x-ratelimit-limit", b"%d" % per_minute),
+            (b"x-ratelimit-remaining", b"%d" % taken.remaining),
+            (b"x-ratelimit-reset", b"%d" % reset),
+        )
+        if not taken.granted:
+            raise RateLimited(per_minute, taken.retry_after_s)

@@ -1,0 +1,78 @@
+"""gzip, both ways: bodies come packed, answers go packed where the client says that it can take them."""
+
+import asyncio
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+
+from openbrain_api.refused import Refused
+
+PART_BYTES = 256 * 1024
+"""What one step of unpacking gives at most: a small body may hold a very large one."""
+_GZIP = 16 + zlib.MAX_WBITS
+_LEVEL = 5
+_LONG = 128 * 1024
+"""From here on packing takes long enough to be another thread's work."""
+
+
+def is_packed(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the body is gzip; `Refused` for any other packing."""
+    packing = headers.get(b"content-encoding", b"identity").decode("latin-1").strip().lower()
+    if packing not in ("identity", "gzip", "x-gzip", ""):
+        raise Refused(
+            415,
+            "unsupported_media_type",
+            "send the body as it is, or packed with `Content-Encoding: gzip`",
+            headers={"accept-encoding": "gzip"},
+        )
+    return packing.endswith("gzip")
+
+
+async def unpacked(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """The body in parts of at most `PART_BYTES`. `Refused` for what is no gzip, or not all of it."""
+    packed = zlib.decompressobj(_GZIP)
+    begun = False
+    async for part in parts:
+        rest = part
+        while rest:
+            if packed.eof:  # files of several members are one file
+                packed = zlib.decompressobj(_GZIP)
+            try:
+                plain = packed.decompress(rest, PART_BYTES)
+            except zlib.error:
+                raise _no_gzip() from None
+            begun = True
+            rest = packed.unconsumed_tail or packed.unused_data
+            yield plain
+            if len(plain) == PART_BYTES:
+                await asyncio.sleep(0)  # others have requests too
+    if begun and not packed.eof:
+        raise _no_gzip()
+
+
+def _no_gzip() -> Refused:
+    return Refused(400, "invalid_gzip", "the body is not valid gzip: send it again whole")
+
+
+async def gzipped(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """The same, packed; another thread does the work."""
+    packer = zlib.compressobj(6, wbits=_GZIP)
+    async for part in parts:
+        if packed := await asyncio.to_thread(packer.compress, part):
+            yield packed
+    yield packer.flush()
+
+
+async def gzipped_whole(body: bytes) -> bytes:
+    """One body, packed."""
+    if len(body) < _LONG:
+        return zlib.compress(body, _LEVEL, _GZIP)
+    return await asyncio.to_thread(zlib.compress, body, _LEVEL, _GZIP)
+
+
+def takes_gzip(headers: Mapping[bytes, bytes]) -> bool:
+    """Whether the client says that it unpacks gzip."""
+    for each in headers.get(b"accept-encoding", b"").decode("latin-1").lower().split(","):
+        name, _, quality = each.replace(" ", "").partition(";q=")
+        if name in ("gzip", "x-gzip"):
+            return quality.strip("0.") != "" if quality else True
+    return False
