@@ -22,6 +22,7 @@ COMMANDS = {
     "show": ("openbrain_cli.finding:show", "Show one memory whole, dead or alive."),
     "forget": ("openbrain_cli.remembering:forget", "End one memory; its history stays."),
     "import": ("openbrain_cli.imports:import_files", "Import what agents left in files on this machine."),
+    "mcp": ("openbrain_cli.mcp:mcp", "Serve the brain's tools to an agent over stdio."),
     "workspaces": ("openbrain_cli.workspaces:app", "Make and list workspaces."),
     "keys": ("openbrain_cli.keys:app", "Make, list and revoke keys."),
     "db": ("openbrain_cli.db:app", "Bring the database's schema up to date, or check it."),

@@ -62,6 +62,11 @@ class Profile:
         raise Unauthorised(f"no key for {self.url}: give --key-file, or set OPENBRAIN_API_KEY or OPENBRAIN_KEY_FILE")
 
     @property
+    def named(self) -> bool:
+        """Whether somebody said which OpenBrain is meant."""
+        return bool(self.url_option or self._env("OPENBRAIN_URL", "CORE_BRAIN_URL"))
+
+    @property
     def runs_here(self) -> bool:
         """Whether `url` is the system that runs on this data folder."""
         local = self._local_url()

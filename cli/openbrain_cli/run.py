@@ -2,7 +2,7 @@
 
 import asyncio
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -39,9 +39,8 @@ def run(
         )
     from openbrain_cli.serving import http_server, loop_factory
 
-    module, _, name = ROOMS[room].partition(":")
     server = http_server(
-        getattr(import_module(module), name),
+        _app(room),
         hears_signals=True,
         graceful_s=settings.streams.shutdown_s,
         host=host or settings.server.host,
@@ -51,3 +50,13 @@ def run(
         runner.run(server.serve())
     if not server.started:
         raise SetupError(f"the room {room} did not start: what is above says why")
+
+
+def _app(room: str) -> Any:
+    module, _, name = ROOMS[room].partition(":")
+    app = getattr(import_module(module), name)
+    if room != "api":
+        return app
+    from openbrain_mcp.http import with_mcp
+
+    return with_mcp(app)

@@ -25,6 +25,7 @@ from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
 from openbrain_ingest import app as ingest
+from openbrain_mcp.http import with_mcp
 
 WORKSPACE = "default"
 KEY_FILE = "key"
@@ -48,8 +49,8 @@ class Running:
     key_file: Path
 
     def api(self) -> Starlette:
-        """The REST API beside these rooms."""
-        return api.api(self.parts, self.rooms)
+        """The REST API beside these rooms, and the tools at /mcp."""
+        return with_mcp(api.api(self.parts, self.rooms))
 
 
 @asynccontextmanager

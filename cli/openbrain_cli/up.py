@@ -36,6 +36,15 @@ def up(data: DataOption = None, port: PortOption = None) -> None:
 
 async def serve(settings: Settings) -> None:
     """Run until SIGINT or SIGTERM."""
+    async with started(settings) as (url, key_file):
+        _welcome(url, key_file)
+        await _stopped()
+        typer.echo("stopping: what is running ends first ...")
+
+
+@contextlib.asynccontextmanager
+async def started(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
+    """The whole pipeline while the block runs: where it answers, and the file of its key."""
     from openbrain import logs
     from openbrain_cli.system import running
 
@@ -43,9 +52,7 @@ async def serve(settings: Settings) -> None:
     listener = _listen(settings.server.host, settings.server.port)
     url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
     async with running(settings) as system, _http(system.api(), listener), _noted(settings.data_dir / "url", url):
-        _welcome(url, system.key_file)
-        await _stopped()
-        typer.echo("stopping: what is running ends first ...")
+        yield url, system.key_file
 
 
 def max_level(level: str) -> str:
@@ -107,6 +114,7 @@ def _welcome(url: str, key_file: Path) -> None:
     typer.echo(f'  {program} remember "The cache key must hold the tenant." --type bug{option}')
     typer.echo(f'  {program} recall "what must a cache key hold?"{option}')
     typer.echo(f"  {program} import --dry-run{option}")
+    typer.echo(f"For agents: claude mcp add openbrain -- {program} mcp{option}")
 
 
 def _on_path() -> bool:

@@ -1,9 +1,8 @@
 """What the tools take, in every form that clients of either generation send."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from openbrain import limits
 from openbrain.memory import MemoryType, Scope
@@ -34,14 +33,14 @@ Reason = Annotated[str | None, Field(max_length=limits.REASON_CHARS, description
 Cursor = Annotated[str | None, Field(description="next_cursor of an answer, to go on.")]
 
 
-class Filter(TypedDict, total=False):
+class Filter(BaseModel):
     """The nested form; an argument of the same name beside it wins."""
 
-    org: str | None
-    project: str | None
-    type: MemoryType | list[MemoryType] | None
-    agent_id: Author
-    min_confidence: Confidence
+    org: Org = None
+    project: Project = None
+    type: Types = None
+    agent_id: Author = None
+    min_confidence: Confidence = None
 
 
 def given(**arguments: Any) -> dict[str, Any]:
@@ -49,9 +48,9 @@ def given(**arguments: Any) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-def filters(nested: Mapping[str, Any] | None, **beside: Any) -> dict[str, Any]:
+def filters(nested: Filter | None, **beside: Any) -> dict[str, Any]:
     """One set of filters from both forms, as the client takes them."""
-    merged = {**given(**(nested or {})), **given(**beside)}
+    merged = {**given(**dict(nested or {})), **given(**beside)}
     if "agent_id" in merged:
         merged["author"] = merged.pop("agent_id")
     return merged

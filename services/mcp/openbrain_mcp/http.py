@@ -26,7 +26,7 @@ _ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 def with_mcp(api: Starlette) -> Starlette:
     """The same app with the tools at /mcp."""
     callers = Callers(api)
-    server = mcp_server(lambda request: callers.client(request.headers.get("authorization", "")))
+    server = mcp_server(callers.of)
     tools = server.streamable_http_app(
         streamable_http_path=PATH,
         stateless_http=True,
@@ -52,6 +52,10 @@ class Callers:
     def __init__(self, api: ASGIApp) -> None:
         self._api = api
         self._clients: OrderedDict[str, OpenBrain] = OrderedDict()
+
+    async def of(self, request: Request) -> OpenBrain:
+        """The client of whoever sent the request."""
+        return self.client(request.headers.get("authorization", ""))
 
     def client(self, authorization: str) -> OpenBrain:
         """The client of the header's bearer key."""
