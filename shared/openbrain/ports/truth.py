@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from openbrain.memory import Memory
 from openbrain.ports.access import Access
 from openbrain.ports.erasing import Closing, Erasing, Purging
-from openbrain.ports.index import Hit
+from openbrain.ports.index import Count, Hit
 from openbrain.ports.operations import Operations
 from openbrain.ports.transfer import Transfer
 from openbrain.visibility import Condition, Viewer
@@ -145,6 +145,9 @@ class Reading(Protocol):
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Living memories holding any of the words (lower case), scored by the share of words present: the slow way
         for when both indexes are down."""
+
+    async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
+        """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down."""
 
     async def history(self, memory_id: str) -> Sequence[HistoryEntry]:
         """Oldest first."""

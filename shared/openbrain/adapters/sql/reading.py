@@ -6,6 +6,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
 
 from openbrain.adapters.sql.conditions import LIVING, compiled
+from openbrain.adapters.sql.counting import counted
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.keywords import keyword_hits
 from openbrain.adapters.sql.statements import chunks, slots
@@ -13,7 +14,7 @@ from openbrain.adapters.sql.tables import memories, memory_history, memory_linea
 from openbrain.adapters.sql.whole_rows import memory_columns, memory_text, to_memories
 from openbrain.ids import is_uuid
 from openbrain.memory import Memory
-from openbrain.ports.index import Hit
+from openbrain.ports.index import Count, Hit
 from openbrain.ports.truth import Ancestry, HistoryEntry
 from openbrain.visibility import Condition
 
@@ -50,6 +51,11 @@ class SqlReading:
         """Best first, then newest."""
         statement = keyword_hits(words, compiled(condition), self._degraded_scan, limit)
         return await self._database.read(lambda connection: [Hit(*row) for row in connection.execute(statement)])
+
+    async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
+        """Of the newest that may be seen, at most `degraded_scan`."""
+        within, scan = compiled(condition), self._degraded_scan
+        return await self._database.read(lambda connection: counted(connection, fields, within, scan, limit))
 
     async def history(self, memory_id: str) -> Sequence[HistoryEntry]:
         """Oldest first."""
