@@ -1,57 +1,74 @@
 """import, and its old name seed-memory."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbrain.errors import TryLater
+from openbrain.errors import Invalid, TryLater
 from openbrain_cli import exit_codes
-from openbrain_cli.importing.places import Client, look, look_for_memories
+from openbrain_cli.importing.drawer import Drawer
+from openbrain_cli.importing.places import Client, Seen, Source, Wanted, gather, look_for_memories, sources
 from openbrain_cli.importing.planning import Action, Target
+from openbrain_cli.importing.records import FIELDS
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson, Org, Project, Speaking, Workspace
 from openbrain_cli.output import as_json, console, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain_cli.importing.found import Scan
+    from openbrain_cli.importing.found import Found, Scan
     from openbrain_cli.importing.planning import Plan
     from openbrain_cli.importing.sending import Sent
 
 Paths = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[PATHS]...", help="Files, projects or memory folders; else the usual places."),
+    typer.Argument(metavar="[PATHS]...", help="Files or folders; without any, only lists what there is to import."),
 ]
-From = Annotated[Client, typer.Option("--from", help="Only Claude Code's files, or only AGENTS.md.")]
+From = Annotated[Client, typer.Option("--from", help="Take it for this, or only this of what is there.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
+Discover = Annotated[bool, typer.Option("--discover", help="Only list what there is to import, in the home folder.")]
+Everything = Annotated[bool, typer.Option("--all", help="Import everything that --discover lists.")]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--map", metavar="FIELD=COLUMN", help=f"Of CSV and NDJSON: which column holds {', '.join(FIELDS)}."),
+]
 
 
 @command(
-    "openbrain import --dry-run",
-    "openbrain import",
-    "openbrain import ~/src/shop --from agents",
+    "openbrain import --discover",
+    "openbrain import --all --dry-run",
+    "openbrain import ~/src/shop --from cursor",
     "openbrain import ~/.claude/projects/-home-ada-src-shop/memory --project shop",
+    "openbrain import notes.csv --map content=Note --map tags=Labels",
 )
 def import_files(
     paths: Paths = None,
     *,
     to: Speaking,
     client: From = Client.AUTO,
+    columns: Columns = None,
     org: Org = None,
     project: Project = None,
+    discover: Discover = False,
+    everything: Everything = False,
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
-    """Import what agents left in files: Claude Code's memory folders, CLAUDE.md and its rules, AGENTS.md.
+    """Import what agents and people left in files: memory folders, instructions, notes, records, exports.
 
-    A section that did not change since the last import does nothing, an edited one supersedes what it said before, one
-    that is gone is reported and left. A memory that was forgotten comes back as long as its section is in the file.
+    What a path is, is told from its structure. A section that did not change since the last import does nothing, an
+    edited one supersedes what it said before, one that is gone is reported and left. A memory that was forgotten comes
+    back as long as its section is in the file. Without a path nothing is imported, only listed.
     """
-    scan = look(paths or [], to.profile.homes(), client)
-    _run(scan, Target(org or to.profile.org, project), to, dry_run=dry_run, json=json)
+    wanted = Wanted(homes=to.profile.homes(), client=client, columns=_columns(columns or []))
+    places = sources(paths or [], wanted)
+    if discover or not (paths or everything):
+        _discover(places, client, json=json)
+    else:
+        _run(places, client, Target(org or to.profile.org, project), to, dry_run=dry_run, json=json)
 
 
 @command("openbrain seed-memory --dry-run", "openbrain seed-memory --path ~/.claude/projects --agent ada")
@@ -67,22 +84,65 @@ def seed_memory(
     if workspace:
         say("note: the workspace is the key's: --workspace is not read; choose with --key-file")
     homes = to.profile.homes()
-    scan = look_for_memories(path or homes.claude / "projects", homes)
-    _run(scan, Target(to.profile.org, None), to, dry_run=dry_run, json=json)
+    places = look_for_memories(path or homes.claude / "projects", homes)
+    _run(places, Client.AUTO, Target(to.profile.org, None), to, dry_run=dry_run, json=json)
 
 
-def _run(scan: "Scan", target: Target, to: Speaking, *, dry_run: bool, json: bool) -> None:
+def _columns(given: Sequence[str]) -> dict[str, str]:
+    chosen = {}
+    for each in given:
+        name, _, column = each.partition("=")
+        if name not in FIELDS or not column:
+            raise Invalid("--map", f"must be FIELD=COLUMN with a field of {', '.join(FIELDS)}")
+        chosen[name] = column
+    return chosen
+
+
+def _discover(places: Iterable[Source], client: Client, *, json: bool) -> None:
+    from openbrain_cli.importing import report
+
+    with Drawer() as drawer:
+        scan, seen = _gathered(places, client, drawer, quiet=json)
+    if json:
+        as_json({"found": report.seen_as_data(seen), "skipped": report.notes_as_data(scan.notes)})
+        return
+    report.places(seen)
+    _print(["import one of them with `openbrain import PATH`, all with `openbrain import --all`"] if seen else [])
+    if not seen:
+        _print(["nothing to import was found in the home folder: name a file or a folder"])
+
+
+def _run(places: Iterable[Source], client: Client, target: Target, to: Speaking, *, dry_run: bool, json: bool) -> None:
     from openbrain_cli.importing import sending
     from openbrain_cli.importing.planning import plan
 
-    async def whole(brain: "OpenBrain") -> "tuple[Plan, Sent | None]":
-        planned = plan(scan, await sending.existing(brain), target)
-        return planned, None if dry_run else await _send(brain, planned, target, quiet=json)
+    with Drawer() as drawer:
+        scan, seen = _gathered(places, client, drawer, quiet=json)
 
-    planned, sent = to.ask(whole)
-    _report(planned, sent, json=json)
+        async def whole(brain: "OpenBrain") -> "tuple[Plan, Sent | None]":
+            planned = plan(scan, await sending.existing(brain), target)
+            return planned, None if dry_run else await _send(brain, planned, target, quiet=json)
+
+        planned, sent = to.ask(whole)
+    _report(planned, seen, sent, json=json)
     if sent is not None and sent.refused:
         raise typer.Exit(exit_codes.REFUSED)
+
+
+def _gathered(places: Iterable[Source], client: Client, drawer: Drawer, *, quiet: bool) -> "tuple[Scan, list[Seen]]":
+    """Read, with the number of sections read so far for people to see."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    seen: list[Seen] = []
+    columns = (SpinnerColumn(), TextColumn("reading: {task.completed} sections"))
+    with Progress(*columns, console=console(stderr=True), disable=_hidden(quiet=quiet), transient=True) as progress:
+        task = progress.add_task("reading", total=None)
+
+        def read(found: "Found") -> "Found":
+            progress.update(task, advance=1)
+            return drawer.put(found)
+
+        return gather(places, client, read, seen.append), seen
 
 
 async def _send(brain: "OpenBrain", planned: "Plan", target: Target, *, quiet: bool) -> "Sent":
@@ -91,8 +151,7 @@ async def _send(brain: "OpenBrain", planned: "Plan", target: Target, *, quiet: b
     from openbrain_cli.importing import sending
 
     todo = len(planned.of(Action.CREATE, Action.SUPERSEDE, Action.REFILE))
-    shown = sys.stderr.isatty() and not quiet
-    with Progress(console=console(stderr=True), disable=not shown, transient=True) as progress:
+    with Progress(console=console(stderr=True), disable=_hidden(quiet=quiet), transient=True) as progress:
         task = progress.add_task("importing", total=todo)
         try:
             return await sending.send(brain, planned, target, lambda done: progress.update(task, advance=done))
@@ -102,21 +161,26 @@ async def _send(brain: "OpenBrain", planned: "Plan", target: Target, *, quiet: b
             raise TryLater(message) from error
 
 
-def _report(planned: "Plan", sent: "Sent | None", *, json: bool) -> None:
+def _hidden(*, quiet: bool) -> bool:
+    return quiet or not sys.stderr.isatty()
+
+
+def _report(planned: "Plan", seen: "Sequence[Seen]", sent: "Sent | None", *, json: bool) -> None:
     from openbrain_cli.importing import report
 
     if json:
-        as_json(report.as_data(planned, sent))
+        as_json(report.as_data(planned, seen, sent))
         return
-    report.notes(planned)
+    report.detected(seen)
+    report.notes(planned.notes)
     if sent is None:
         report.steps(planned)
     report.vanished(planned)
     if sent is not None:
         report.refused(sent)
-    _summary(report.summary(planned, sent))
+    _print(report.summary(planned, sent))
 
 
-def _summary(lines: Sequence[str]) -> None:
+def _print(lines: Sequence[str]) -> None:
     for line in lines:
         print(line)

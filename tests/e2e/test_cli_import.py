@@ -58,4 +58,4 @@ def test_the_old_name_with_its_options(terminal: Terminal) -> None:
 def test_a_place_with_nothing_to_import_says_so(terminal: Terminal, tmp_path: Path) -> None:
     done = terminal.run("import", str(tmp_path))
 
-    assert (done.code, done.out) == (0, "nothing to import here: name a project, a memory folder or a file\n")
+    assert (done.code, done.out) == (0, "nothing to import here: name a file or a folder, or say what it is with --from\n")

@@ -1,7 +1,8 @@
-"""A person's own folders: ~/.claude and ~/.codex, and what an administrator put beside them."""
+"""A person's own folders: ~/.claude and the instructions of other clients; where an administrator puts some."""
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from openbrain_cli.importing import claude_memory, instructions
@@ -18,10 +19,10 @@ def claude_home(claude: Path, home: Path, memory_override: Path | None) -> Itera
     """~/.claude: memory folders of projects and of sub-agents, the person's own instructions and rules."""
     yield from memories_of(claude / "projects", home)
     for folder in folders(claude / AGENT_FOLDERS[0]):
-        yield claude_memory.scan(memory_folder(folder, home))
+        yield from claude_memory.scan(memory_folder(folder, home))
     for elsewhere in dict.fromkeys((_named_in_settings(claude, home), memory_override)):
         if elsewhere is not None and elsewhere.is_dir():
-            yield claude_memory.scan(MemoryFolder(path=elsewhere, portable="autoMemoryDirectory/"))
+            yield from claude_memory.scan(MemoryFolder(path=elsewhere, portable="autoMemoryDirectory/"))
     rules = listing(claude / "rules").pages if (claude / "rules").is_dir() else ()
     yield from person(claude, home, "claude", "user/", [claude / "CLAUDE.md", *rules])
 
@@ -30,13 +31,34 @@ def memories_of(projects: Path, home: Path) -> Iterator[Scan]:
     """The memory folder of each project."""
     for folder in folders(projects):
         if (folder / "memory").is_dir():
-            yield claude_memory.scan(memory_folder(folder / "memory", home))
+            yield from claude_memory.scan(memory_folder(folder / "memory", home))
 
 
-def codex_home(home: Path) -> Iterator[Scan]:
-    """~/.codex: a person's AGENTS.md."""
-    folder = home / ".codex"
-    yield from person(folder, home, "agents", ".codex/", [folder / "AGENTS.md", folder / "AGENTS.override.md"])
+@dataclass(frozen=True, slots=True)
+class Own:
+    """Where a client keeps a person's own instructions, below the home folder."""
+
+    client: str
+    folder: str
+    files: tuple[str, ...]
+    rules: str = ""
+    ending: str = ".md"
+
+
+OWN = (
+    Own("agents", ".codex", ("AGENTS.md", "AGENTS.override.md")),
+    Own("gemini", ".gemini", ("GEMINI.md",)),
+    Own("windsurf", ".codeium/windsurf/memories", ("global_rules.md",)),
+    Own("copilot", ".copilot", ("copilot-instructions.md",), "instructions", ".instructions.md"),
+)
+
+
+def own_instructions(own: Own, home: Path) -> Iterator[Scan]:
+    """A person's own instructions for that client."""
+    folder = home / own.folder
+    rules = folder / own.rules
+    more = listing(rules, (own.ending,)).pages if own.rules and rules.is_dir() else ()
+    yield from person(folder, home, own.client, f"{own.folder}/", [*(folder / name for name in own.files), *more])
 
 
 def person(
@@ -44,7 +66,7 @@ def person(
 ) -> Iterator[Scan]:
     """Instructions that hold in every project."""
     if root.is_dir():
-        yield instructions.scan(
+        yield from instructions.scan(
             InstructionFolder(
                 root=root,
                 client=client,

@@ -8,10 +8,12 @@ from pathlib import Path
 from openbrain.memory import MemoryType, Scope
 from openbrain_cli.importing.cutting import Cutter
 from openbrain_cli.importing.found import Found, Note, Scan, line, tags
-from openbrain_cli.importing.frontmatter import Page, page
+from openbrain_cli.importing.frontmatter import Page
 from openbrain_cli.importing.kinds import by_words, of_topic, scope_of
-from openbrain_cli.importing.reading import Unreadable, listing, read
+from openbrain_cli.importing.pages import ToMemories, scan_page
+from openbrain_cli.importing.reading import listing
 from openbrain_cli.importing.sections import Section, sections
+from openbrain_cli.importing.wikilinks import wikilinks
 
 CLIENT = "claude"
 INDEX = "MEMORY.md"
@@ -19,8 +21,6 @@ CONFIDENCE = 0.7
 """Of what an agent noted down for itself."""
 
 _INDEX_LINE = re.compile(r"\s*[-*+]\s+(?:\[[^\]]+\]\([^)]+\.md[^)]*\)|\[\[[^\]]+\]\]|`[^`]+\.md`)")
-_LINK = re.compile(r"\[\[([^\]|#\n]{1,100})")
-_MAX_LINKS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,32 +37,22 @@ class MemoryFolder:
     """The one file of it that was asked for."""
 
 
-def scan(folder: MemoryFolder) -> Scan:
-    """Everything in the folder."""
+def scan(folder: MemoryFolder) -> Iterator[Scan]:
+    """Everything in the folder, page by page."""
     listed = listing(folder.path)
-    found: list[Found] = []
-    notes = [Note(str(path), reason) for path, reason in listed.skipped]
-    unread: set[tuple[str, str]] = set()
-    topics = [path for path in listed.pages if not _is_index(path, folder)]
-    asked = listed.pages if folder.only is None else [path for path in listed.pages if path == folder.only]
-    for path in asked:
+    with_topics = any(not _is_index(path, folder) for path in listed.pages)
+    for path in listed.pages if folder.only is None else [path for path in listed.pages if path == folder.only]:
         place = f"{folder.portable}{line(path.relative_to(folder.path).as_posix())}"
-        try:
-            file = read(path, folder.path)
-        except Unreadable as error:
-            notes.append(Note(str(path), str(error)))
-            unread.add((CLIENT, place))
-            continue
-        parsed = page(file.text)
-        if parsed.problem:
-            notes.append(Note(str(path), f"{parsed.problem}; taken as plain text"))
-        cutter = Cutter(CLIENT, place, file.changed)
-        if _is_index(path, folder):
-            found += _index(parsed, cutter, folder, with_topics=bool(topics))
-        else:
-            found += _topic(parsed, cutter, folder, path.stem)
+        yield scan_page(path, folder.path, CLIENT, place, _memories(path, folder, with_topics=with_topics))
     covered = folder.portable if folder.only is None else f"{folder.portable}{line(folder.only.name)}"
-    return Scan(tuple(found), tuple(notes), ((CLIENT, covered),), frozenset(unread))
+    notes = tuple(Note(str(path), reason) for path, reason in listed.skipped)
+    yield Scan(notes=notes, covered=((CLIENT, covered),))
+
+
+def _memories(path: Path, folder: MemoryFolder, *, with_topics: bool) -> ToMemories:
+    if _is_index(path, folder):
+        return lambda parsed, cutter: _index(parsed, cutter, folder, with_topics=with_topics)
+    return lambda parsed, cutter: _topic(parsed, cutter, folder, path.stem)
 
 
 def _is_index(path: Path, folder: MemoryFolder) -> bool:
@@ -96,7 +86,7 @@ def _topic(parsed: Page, cutter: Cutter, folder: MemoryFolder, stem: str) -> Ite
     shown = description if description and description not in body else ""
     session = parsed.text("originSessionId")
     scope = scope_of(declared, folder.project)
-    links = tuple(dict.fromkeys(map(str.strip, _LINK.findall(body))))[:_MAX_LINKS]
+    links = wikilinks(body)
     yield from cutter.cut(
         "",
         "\n\n".join(part for part in (*head, shown, body) if part.strip()),
@@ -119,7 +109,7 @@ def _section(section: Section, cutter: Cutter, folder: MemoryFolder, stem: str) 
         return
     yield from cutter.cut(
         section.heading,
-        "\n\n".join(part for part in (section.heading, section.body) if part),
+        section.text,
         type=by_words(section.heading or stem, MemoryType.OBSERVATION),
         scope=scope_of("", folder.project),
         project=folder.project,

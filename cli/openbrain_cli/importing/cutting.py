@@ -1,12 +1,15 @@
 """From a place in a file to memories that fit: each heading once, nothing longer than a memory may be."""
 
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
 from typing import Any
 
+from openbrain import limits
 from openbrain_cli.importing.found import Found, clean, short
+from openbrain_cli.importing.plain import that_fit
 from openbrain_cli.importing.sections import pieces
 
 PIECE_CHARS = 40_000
@@ -23,13 +26,18 @@ class Cutter:
     _taken: set[str] = field(default_factory=set)
 
     def cut(self, heading: str, content: str, **filed: Any) -> Iterator[Found]:
-        """The memories of one section: one, or several where it is too long for one."""
-        for piece in pieces(clean(content), PIECE_CHARS):
+        """The memories of one section: one, or several with the number of the part where it is too long for one."""
+        text = clean(content)
+        parts = [text] if _fits(text) and text.strip() else pieces(text, PIECE_CHARS)
+        details, _ = that_fit(filed.pop("details", {}))
+        for number, part in enumerate(parts, 1):
+            numbered = {"part": number, "parts": len(parts)} if len(parts) > 1 else {}
             yield Found(
                 client=self.client,
                 path=self.path,
                 heading=self._unique(short(heading)),
-                content=piece,
+                content=part,
+                details={**details, **numbered},
                 **filed,
             )
 
@@ -38,3 +46,8 @@ class Cutter:
         free = next(name for name in names if name not in self._taken)
         self._taken.add(free)
         return free
+
+
+def _fits(text: str) -> bool:
+    normal = text if text.isascii() else unicodedata.normalize("NFC", text)
+    return max(len(text), len(normal)) <= limits.CONTENT_CHARS

@@ -1,12 +1,13 @@
 """One memory as found in a file, and who it is: client, portable path, heading."""
 
 import hashlib
+import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from openbrain import limits
 from openbrain.memory import MemoryType, Scope
@@ -21,23 +22,42 @@ _BREAKS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 Key = tuple[str, str, str]
 
 
+class Kept(Protocol):
+    """A text that was put away until it is sent."""
+
+    @property
+    def digest(self) -> str:
+        """Of the text."""
+        ...
+
+    def read(self) -> str:
+        """The text."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A section of a file. Content is never empty and has no control characters."""
+    """A section of a file. Its text is never empty and has no control characters."""
 
     client: str
     path: str
     """Relative to the client's home or the repository's address: the same on another machine."""
     heading: str
     content: str
+    """What it says; '' where `kept` has it."""
     type: MemoryType
     scope: Scope = Scope.PROJECT
     project: str = ""
     tags: tuple[str, ...] = ()
     confidence: float = 1.0
     occurred_at: datetime | None = None
+    session_id: str = ""
+    turn: int | None = None
+    speaker: str = ""
+    """Of a conversation: which, the place in it, who spoke."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What else the file says: the session it came from, links, the paths it is about."""
+    """What else the file says: the session it came from, links, the paths it is about. Plain JSON."""
+    kept: Kept | None = None
 
     @property
     def key(self) -> Key:
@@ -47,12 +67,13 @@ class Found:
     @property
     def content_digest(self) -> str:
         """Of what it says."""
-        return _digest(unicodedata.normalize("NFC", self.content))
+        return self.kept.digest if self.kept else _digest(unicodedata.normalize("NFC", self.content))
 
     @property
     def digest(self) -> str:
         """Of what it says and how it is filed; nothing in it depends on the machine or on the day."""
-        filed = "\0".join((self.type, self.scope, str(self.confidence), *sorted(self.tags)))
+        details = json.dumps(self.details, sort_keys=True)
+        filed = "\0".join((self.type, self.scope, str(self.confidence), *sorted(self.tags), details))
         return f"{self.content_digest}.{_digest(filed)}"
 
     @property
@@ -72,7 +93,7 @@ class Found:
     def offer(self) -> dict[str, object]:
         """As the API takes it."""
         offered: dict[str, object] = {
-            "content": self.content,
+            "content": self.kept.read() if self.kept else self.content,
             "type": self.type.value,
             "memory_scope": self.scope.value,
             "tags": list(self.tags),
@@ -80,11 +101,15 @@ class Found:
             "metadata": self.metadata,
             "confidence": self.confidence,
         }
-        if self.project:
-            offered["project"] = self.project
         if self.occurred_at:
             offered["occurred_at"] = self.occurred_at.isoformat()
-        return offered
+        optional = {
+            "project": self.project,
+            "session_id": self.session_id,
+            "speaker": self.speaker,
+            "turn": self.turn,
+        }
+        return offered | {name: value for name, value in optional.items() if value not in ("", None)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +132,18 @@ class Scan:
     """(client, portable path) of what could not be read: nothing of it has vanished."""
 
 
-def together(scans: "list[Scan]") -> Scan:
-    """All as one."""
-    return Scan(
-        found=tuple(found for scan in scans for found in scan.found),
-        notes=tuple(note for scan in scans for note in scan.notes),
-        covered=tuple(dict.fromkeys(each for scan in scans for each in scan.covered)),
-        unread=frozenset().union(*(scan.unread for scan in scans)),
-    )
+def together(scans: "Iterable[Scan]", put_away: "Callable[[Found], Found]" = lambda found: found) -> Scan:
+    """All as one, read one after the other; `put_away` may take the text of each out of memory."""
+    found: list[Found] = []
+    notes: list[Note] = []
+    covered: dict[tuple[str, str], None] = {}
+    unread: set[tuple[str, str]] = set()
+    for scan in scans:
+        found += map(put_away, scan.found)
+        notes += scan.notes
+        covered |= dict.fromkeys(scan.covered)
+        unread |= scan.unread
+    return Scan(tuple(found), tuple(notes), tuple(covered), frozenset(unread))
 
 
 def line(text: str) -> str:

@@ -56,8 +56,9 @@ class Page:
         return tuple(str(part).strip() for part in parts if isinstance(part, str | int | float) and str(part).strip())
 
 
-def page(text: str) -> Page:
-    """Split a page. Never raises: what can't be read as frontmatter is text."""
+def page(text: str, *, loose: bool = False) -> Page:
+    """Split a page. Never raises: what can't be read as frontmatter is text, or, where it is meant to be `loose`, is
+    read line by line."""
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
         return Page(text)
@@ -67,6 +68,8 @@ def page(text: str) -> Page:
         return Page(text, problem="line 1: the frontmatter has no closing ---" if looks_like_it else "")
     block = lines[1:end]
     meta, problem = _parsed(block)
+    if loose and (problem or not isinstance(meta, dict)):
+        meta, problem = _by_line(block), ""
     if problem or not isinstance(meta, dict):
         return Page(text, problem=problem)
     return Page("\n".join(lines[end + 1 :]), meta, first_line=end + 2)
@@ -92,6 +95,19 @@ def _yaml(text: str) -> tuple[Any, str]:
         return None, f"line {mark.line + 2 if mark else 2}: the frontmatter can't be read: {_no_content(reason)}"
     except (ValueError, RecursionError, OverflowError):
         return None, "line 2: the frontmatter can't be read: a value in it is out of range"
+
+
+def _by_line(block: list[str]) -> dict[str, Any]:
+    """Keys with what stands behind them; a line that is neither a key nor an item goes on with the one before."""
+    meta: dict[str, Any] = {}
+    last = ""
+    for line in block:
+        if _KEY.match(line):
+            last, _, value = line.partition(":")
+            meta[last] = value.strip()
+        elif line.strip():
+            meta[last] = f"{meta.get(last) or ''} {line.strip()}".strip()
+    return meta
 
 
 def _no_content(reason: str) -> str:

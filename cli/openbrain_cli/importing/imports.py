@@ -31,8 +31,8 @@ class Import:
 
 def imports_of(text: str, first_line: int = 1) -> Iterator[Import]:
     """In order."""
-    for number, prose in _prose(text, first_line):
-        for found in _IMPORT.finditer(_SPAN.sub(" ", prose)):
+    for number, line in prose(text, first_line):
+        for found in _IMPORT.finditer(line):
             written = found["path"].replace("\\ ", " ").rstrip(".:!?\"'")
             if written:
                 yield Import(written, number)
@@ -43,13 +43,14 @@ def without_imports(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if not _IMPORT.fullmatch(line.strip()))
 
 
-def _prose(text: str, first_line: int) -> Iterator[tuple[int, str]]:
+def prose(text: str, first_line: int = 1) -> Iterator[tuple[int, str]]:
+    """The lines that are no code, with their numbers and without the code in them."""
     fence = ""
     for number, line in enumerate(text.split("\n"), first_line):
         found = _FENCE.match(line)
         if found is None:
             if not fence:
-                yield number, line
+                yield number, _SPAN.sub(" ", line)
         elif not fence:
             fence = found[1]
         elif found[1][0] == fence[0] and len(found[1]) >= len(fence):

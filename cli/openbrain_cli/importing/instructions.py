@@ -1,4 +1,4 @@
-"""What people tell agents: CLAUDE.md and its rules and imports, AGENTS.md, wherever they stand in a project."""
+"""What people tell agents: CLAUDE.md, AGENTS.md, GEMINI.md, rules of editors, wherever they stand in a project."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,17 +8,39 @@ from pathlib import Path
 from openbrain.memory import Scope
 from openbrain_cli.importing.cutting import Cutter
 from openbrain_cli.importing.found import Found, Note, Scan, line, tags
-from openbrain_cli.importing.frontmatter import Page, page
+from openbrain_cli.importing.frontmatter import Page
 from openbrain_cli.importing.imports import Import, imports_of, without_imports
 from openbrain_cli.importing.kinds import of_instruction
-from openbrain_cli.importing.reading import Unreadable, read
+from openbrain_cli.importing.pages import scan_page
 from openbrain_cli.importing.sections import Section, sections
 
 HOPS = 5
 """How deep imports of imports are followed."""
 
-_OWN_NAMES = {"claude", "agents", "agents.override", "claude.local"}
 _MAX_PATHS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one client writes its instructions."""
+
+    names: frozenset[str]
+    """Of the files that hold for the folder they stand in, in lower case."""
+    about: str = "paths"
+    """What its frontmatter calls the files that a rule is for."""
+    imports: bool = False
+    loose: bool = False
+    """Its frontmatter is not quite YAML."""
+
+
+DIALECTS = {
+    "claude": Dialect(frozenset({"claude.md", "claude.local.md"}), imports=True),
+    "agents": Dialect(frozenset({"agents.md", "agents.override.md"}), imports=True),
+    "gemini": Dialect(frozenset({"gemini.md"}), imports=True),
+    "cursor": Dialect(frozenset({".cursorrules"}), about="globs", loose=True),
+    "windsurf": Dialect(frozenset({".windsurfrules", "global_rules.md"}), about="globs", loose=True),
+    "copilot": Dialect(frozenset({"copilot-instructions.md"}), about="applyTo", loose=True),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,62 +63,57 @@ class InstructionFolder:
 @dataclass(slots=True)
 class _Reading:
     folder: InstructionFolder
-    found: list[Found] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    covered: list[tuple[str, str]] = field(default_factory=list)
-    unread: set[tuple[str, str]] = field(default_factory=set)
     seen: set[Path] = field(default_factory=set)
 
 
-def scan(folder: InstructionFolder) -> Scan:
+def scan(folder: InstructionFolder) -> Iterator[Scan]:
     """Every file and what it imports; a file reached twice is read once."""
     reading = _Reading(folder)
-    if folder.covered:
-        reading.covered.append((folder.client, folder.covered))
     for path in sorted(folder.files, key=lambda path: (path.is_symlink(), path)):
-        _read(reading, path, HOPS)
-    return Scan(tuple(reading.found), tuple(reading.notes), tuple(reading.covered), frozenset(reading.unread))
+        yield from _read(reading, path, HOPS)
+    yield Scan(covered=((folder.client, folder.covered),) if folder.covered else ())
 
 
-def _read(reading: _Reading, path: Path, hops: int) -> None:
+def _read(reading: _Reading, path: Path, hops: int) -> Iterator[Scan]:
+    folder = reading.folder
     real = path.resolve()
     if real in reading.seen:
         return
     reading.seen.add(real)
-    place = _place(reading.folder, path)
-    reading.covered.append((reading.folder.client, place))
-    try:
-        file = read(path, reading.folder.root)
-    except Unreadable as error:
-        reading.notes.append(Note(str(path), str(error)))
-        reading.unread.add((reading.folder.client, place))
-        return
-    parsed = page(file.text)
-    if parsed.problem:
-        reading.notes.append(Note(str(path), f"{parsed.problem}; taken as plain text"))
-    cutter = Cutter(reading.folder.client, place, file.changed)
-    for section in sections(parsed.body):
-        reading.found += _section(section, parsed, cutter, reading.folder, path)
-    for named in imports_of(parsed.body, parsed.first_line):
-        _follow(reading, path, named, hops)
+    place = _place(folder, path)
+    imports: list[Import] = []
+
+    def memories(parsed: Page, cutter: Cutter) -> Iterator[Found]:
+        if DIALECTS[folder.client].imports:
+            imports.extend(imports_of(parsed.body, parsed.first_line))
+        for section in sections(parsed.body):
+            yield from _section(section, parsed, cutter, folder, path)
+
+    yield scan_page(path, folder.root, folder.client, place, memories, loose=DIALECTS[folder.client].loose)
+    yield Scan(covered=((folder.client, place),))
+    for named in imports:
+        yield from _follow(reading, path, named, hops)
 
 
-def _follow(reading: _Reading, path: Path, named: Import, hops: int) -> None:
+def _follow(reading: _Reading, path: Path, named: Import, hops: int) -> Iterator[Scan]:
     target = named.path(path.parent, reading.folder.home)
     if not _there(target):
         if named.surely:
-            reading.notes.append(Note(str(path), f"line {named.line}: what it imports is not there"))
+            yield _left_out(path, named, "what it imports is not there")
+    elif target.resolve() in reading.seen:
         return
-    if target.resolve() in reading.seen:
-        return
-    if hops == 0:
-        reading.notes.append(Note(str(path), f"line {named.line}: imports are followed {HOPS} deep, not further"))
+    elif hops == 0:
+        yield _left_out(path, named, f"imports are followed {HOPS} deep, not further")
     elif not named.surely:
-        reading.notes.append(Note(str(path), f"line {named.line}: what it imports is no page of text, left out"))
+        yield _left_out(path, named, "what it imports is no page of text, left out")
     elif target.resolve().is_relative_to(reading.folder.root.resolve()):
-        _read(reading, target, hops - 1)
+        yield from _read(reading, target, hops - 1)
     else:
-        reading.notes.append(Note(str(path), f"line {named.line}: imports from outside its folder, left out"))
+        yield _left_out(path, named, "imports from outside its folder, left out")
+
+
+def _left_out(path: Path, named: Import, reason: str) -> Scan:
+    return Scan(notes=(Note(str(path), f"line {named.line}: {reason}"),))
 
 
 def _section(section: Section, parsed: Page, cutter: Cutter, folder: InstructionFolder, path: Path) -> Iterator[Found]:
@@ -104,27 +121,34 @@ def _section(section: Section, parsed: Page, cutter: Cutter, folder: Instruction
         return
     about = _about(parsed, folder, path)
     applies = f"Applies to: {', '.join(about)}" if about else ""
-    stem = path.stem if path.stem.lower() not in _OWN_NAMES else ""
+    purpose = line(parsed.text("description"))[:500]
+    title = section.heading or purpose
+    stem = "" if _own(folder, path) else path.stem.removesuffix(".instructions")
     yield from cutter.cut(
         section.heading,
-        "\n\n".join(part for part in (section.heading, applies, section.body) if part),
-        type=of_instruction(section.heading),
+        "\n\n".join(part for part in (title, applies, section.body) if part),
+        type=of_instruction(title),
         scope=Scope.PROJECT if folder.project else Scope.SHARED,
         project=folder.project,
         tags=tags(re.sub(r"[-_]+", " ", stem), *(("override",) if ".override" in path.name else ())),
         occurred_at=cutter.changed,
-        details={"paths": list(about)} if about else {},
+        details={**({"paths": list(about)} if about else {}), **({"description": purpose} if purpose else {})},
     )
 
 
 def _about(parsed: Page, folder: InstructionFolder, path: Path) -> Sequence[str]:
-    """What part of the project it is for: the rule's `paths`, or the folder that it stands in."""
-    named = tuple(line(each)[:255] for each in parsed.listed("paths"))[:_MAX_PATHS]
+    """What part of the project it is for: as the rule says, or the folder that it stands in."""
+    named = tuple(line(each)[:255] for each in parsed.listed(DIALECTS[folder.client].about))[:_MAX_PATHS]
     inside = _inside(folder, path)
-    if named or inside is None or not folder.is_repository or ".claude" in inside.parts:
+    if named or inside is None or not folder.is_repository or not _own(folder, path):
         return named
-    below = inside.parent.as_posix()
-    return () if below == "." or path.stem.lower() not in _OWN_NAMES else (f"{line(below)}/",)
+    here = inside.parent.parent if inside.parent.name in {".claude", ".github"} else inside.parent
+    return () if here == Path() else (f"{line(here.as_posix())}/",)
+
+
+def _own(folder: InstructionFolder, path: Path) -> bool:
+    """Whether its name says no more than whose instructions they are."""
+    return path.name.lower() in DIALECTS[folder.client].names
 
 
 def _place(folder: InstructionFolder, path: Path) -> str:

@@ -37,9 +37,13 @@ def of_topic(declared: str, name: str, description: str) -> MemoryType:
             return MemoryType.DOCUMENTATION
         case "project":
             return MemoryType.DECISION if _has(f"{name} {description}", _DECIDED) else MemoryType.CONTEXT
-        case known if known in set(MemoryType):
-            return MemoryType(known)
-    return by_words(f"{name} {description}", MemoryType.OBSERVATION)
+    return declared_type(declared) or by_words(f"{name} {description}", MemoryType.OBSERVATION)
+
+
+def declared_type(declared: str) -> MemoryType | None:
+    """The type that a word names, if it names one."""
+    word = declared.strip().lower()
+    return MemoryType(word) if word in set(MemoryType) else None
 
 
 def scope_of(declared: str, project: str) -> Scope:

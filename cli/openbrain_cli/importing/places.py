@@ -1,121 +1,110 @@
-"""Where agents leave files: from the paths that a person names, or from where they usually are, to scans."""
+"""From the paths that a person names, or from where things usually are, to memories."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from openbrain.errors import Invalid
 from openbrain_cli.importing import claude_memory
-from openbrain_cli.importing.claude_home import MANAGED, claude_home, codex_home, memories_of, person
-from openbrain_cli.importing.found import Note, Scan, together
-from openbrain_cli.importing.memory_folders import is_memory_folder, memory_folder
-from openbrain_cli.importing.projects import repository_of
-from openbrain_cli.importing.trees import named_file, tree
+from openbrain_cli.importing.claude_home import memories_of
+from openbrain_cli.importing.detecting import scans_of
+from openbrain_cli.importing.found import Found, Scan, together
+from openbrain_cli.importing.memory_folders import memory_folder
+from openbrain_cli.importing.sources import Client, Homes, Source, Wanted
+from openbrain_cli.importing.usual import everywhere, own_places
+
+__all__ = ["Client", "Homes", "Seen", "Source", "Wanted", "gather", "look", "look_for_memories", "sources"]
 
 
-class Client(StrEnum):
-    """Whose files to import."""
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a place turned out to hold."""
 
-    AUTO = "auto"
-    CLAUDE = "claude"
-    AGENTS = "agents"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Homes:
-    """Where this person's files are. Injected, so that nothing here asks the environment."""
-
-    home: Path
-    claude: Path
-    here: Path
-    memory_override: Path | None = None
+    path: Path
+    client: str
+    files: int
+    sections: int
 
 
-def look(paths: Sequence[Path], homes: Homes, client: Client = Client.AUTO) -> Scan:
-    """Everything of that client in the paths; without paths, in the usual places and around `homes.here`."""
-    scans = [_careful(path, _named, homes) for path in paths] or [_careful(homes.home, _usual, homes)]
-    whole = together(scans)
-    if client is Client.AUTO:
-        return whole
-    return Scan(
-        tuple(found for found in whole.found if found.client == client),
-        whole.notes,
-        tuple(each for each in whole.covered if each[0] == client),
-        whole.unread,
-    )
+def sources(paths: Sequence[Path], wanted: Wanted) -> Iterator[Source]:
+    """The places that paths stand for; without paths, everything that can be found in the home folder."""
+    if not paths:
+        yield from everywhere(wanted.homes)
+    for each in paths:
+        path = Path(os.path.abspath(each.expanduser()))  # noqa: PTH100 - a link keeps its own name
+        if not path.exists():
+            raise Invalid("PATHS", f"{path} is not there")
+        yield from _named(path, wanted)
 
 
-def _careful(path: Path, scans: Callable[[Path, Homes], Iterable[Scan]], homes: Homes) -> Scan:
-    """A place that the system keeps from us is reported like a file that can't be read."""
-    done: list[Scan] = []
-    try:
-        done.extend(scans(path, homes))
-    except OSError as error:
-        reason = f"can't be read: {error.strerror or 'the system refused'}"
-        done.append(Scan(notes=(Note(str(error.filename or path), reason),)))
-    return together(done)
+def _named(path: Path, wanted: Wanted) -> Iterable[Source]:
+    if path != wanted.homes.home and (path / ".claude" / "projects").is_dir():
+        return own_places(Homes(home=path, claude=path / ".claude", here=path))
+    within = [each for each in own_places(wanted.homes) if each.path.is_relative_to(path)]
+    if within and (path == wanted.homes.home or path.name.startswith(".")):
+        return within
+    return [Source(path, partial(scans_of, path, wanted))]
 
 
-def _usual(home: Path, homes: Homes) -> Iterator[Scan]:
-    yield from claude_home(homes.claude, home, homes.memory_override)
-    yield from codex_home(home)
-    for folder in map(Path, MANAGED):
-        yield from person(folder, home, "claude", "managed/", [folder / "CLAUDE.md"])
-    repository = repository_of(homes.here)
-    if repository is not None and repository.root != home.resolve():
-        yield from tree(repository.root, home)
-    elif repository is None:
-        yield from tree(homes.here, home, deep=False)
+def gather(
+    places: Iterable[Source],
+    client: Client = Client.AUTO,
+    put_away: Callable[[Found], Found] = lambda found: found,
+    seen: Callable[[Seen], None] | None = None,
+) -> Scan:
+    """All that the places hold of that client, read one file after the other; `seen` hears of each place once."""
+
+    told = seen or _to_nobody
+
+    def each() -> Iterator[Scan]:
+        for source in places:
+            files: dict[str, dict[str, int]] = {}
+            for scan in source.carefully():
+                kept = _only(scan, client)
+                _count(kept, files)
+                yield kept
+            for name, sections in files.items():
+                told(Seen(source.path, name, len(sections), sum(sections.values())))
+
+    return together(each(), put_away)
 
 
-def _named(path: Path, homes: Homes) -> Iterator[Scan]:
-    path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 - a link keeps its own name
-    if not path.exists():
-        raise Invalid("PATHS", f"{path} is not there")
-    if path.is_file():
-        yield from _file(path, homes)
-    elif (path / ".claude" / "projects").is_dir():
-        yield from claude_home(path / ".claude", path, None)
-        yield from codex_home(path)
-    elif path == homes.home / ".codex":
-        yield from codex_home(homes.home)
-    elif (path / "projects").is_dir() and (path.name == ".claude" or any(path.glob("projects/*/memory"))):
-        yield from claude_home(path, homes.home, homes.memory_override)
-    elif path.name == "projects" and any(path.glob("*/memory")):
-        yield from memories_of(path, homes.home)
-    elif path.parent.name == "projects" and (path / "memory").is_dir():
-        yield claude_memory.scan(memory_folder(path / "memory", homes.home))
-    elif is_memory_folder(path):
-        yield claude_memory.scan(memory_folder(path, homes.home))
-    else:
-        yield from tree(path, homes.home)
+def look(
+    paths: Sequence[Path], homes: Homes, client: Client = Client.AUTO, columns: Mapping[str, str] | None = None
+) -> Scan:
+    """Everything of that client in the paths; without paths, in the home folder."""
+    return gather(sources(paths, Wanted(homes=homes, client=client, columns=columns or {})), client)
 
 
-def _file(path: Path, homes: Homes) -> Iterator[Scan]:
-    folder = next((each for each in path.parents if is_memory_folder(each)), None)
-    if folder is not None and path.suffix.lower() == ".md":
-        yield claude_memory.scan(memory_folder(folder, homes.home, only=path))
-    elif path.is_relative_to(homes.claude):
-        yield from person(homes.claude, homes.home, "claude", "user/", [path], whole=False)
-    elif path.is_relative_to(homes.home / ".codex"):
-        yield from person(homes.home / ".codex", homes.home, "agents", ".codex/", [path], whole=False)
-    else:
-        yield named_file(path, homes.home)
-
-
-def look_for_memories(path: Path, homes: Homes) -> Scan:
+def look_for_memories(path: Path, homes: Homes) -> Iterator[Source]:
     """Memory folders only; a folder that is no known place is taken for one."""
-
-    def folders(path: Path, homes: Homes) -> Iterator[Scan]:
-        projects = path / "projects" if (path / "projects").is_dir() else path
-        if any(projects.glob("*/memory")):
-            yield from memories_of(projects, homes.home)
-        elif path.is_dir():
-            yield claude_memory.scan(memory_folder(path, homes.home))
-
     path = path.expanduser()
     if not path.exists():
         raise Invalid("--path", f"{path} is not there")
-    return _careful(path, folders, homes)
+    projects = path / "projects" if (path / "projects").is_dir() else path
+    if any(projects.glob("*/memory")):
+        yield Source(projects, partial(memories_of, projects, homes.home))
+    elif path.is_dir():
+        yield Source(path, lambda: claude_memory.scan(memory_folder(path, homes.home)))
+
+
+def _to_nobody(_: Seen) -> None:
+    """Nobody asked."""
+
+
+def _only(scan: Scan, client: Client) -> Scan:
+    if client is Client.AUTO:
+        return scan
+    return replace(
+        scan,
+        found=tuple(found for found in scan.found if found.client == client),
+        covered=tuple(each for each in scan.covered if each[0] == client),
+    )
+
+
+def _count(scan: Scan, files: dict[str, dict[str, int]]) -> None:
+    for found in scan.found:
+        sections = files.setdefault(found.client, {})
+        sections[found.path] = sections.get(found.path, 0) + 1

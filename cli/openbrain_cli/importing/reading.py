@@ -9,6 +9,8 @@ from pathlib import Path
 MAX_BYTES = 1024 * 1024
 """Above this a file is no notes, and is reported instead."""
 
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
 
 @dataclass(frozen=True, slots=True)
 class File:
@@ -24,21 +26,34 @@ class Unreadable(Exception):
 
 def read(path: Path, within: Path) -> File:
     """The text of a file that lies in `within`. `Unreadable` for all that is no text of a reasonable size."""
+    real, changed = checked(path, within, MAX_BYTES)
+    try:
+        raw = real.read_bytes()
+    except OSError as error:
+        raise _refused(error) from None
+    return File(_text(raw), changed)
+
+
+def checked(path: Path, within: Path, max_bytes: int) -> tuple[Path, datetime | None]:
+    """Where a file really is and when it was changed. `Unreadable` for what is no file of that size in `within`."""
     try:
         real = path.resolve(strict=True)
         if not real.is_relative_to(within.resolve()):
             raise Unreadable("is a link out of its folder")
         found = real.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise Unreadable("is not a file")
-        if found.st_size > MAX_BYTES:
-            raise Unreadable(f"is larger than {MAX_BYTES // 1024} KiB")
-        raw = real.read_bytes()
     except OSError as error:
-        raise Unreadable(f"can't be read: {error.strerror or 'the system refused'}") from None
+        raise _refused(error) from None
     except RuntimeError:
         raise Unreadable("is a link that leads back to itself") from None
-    return File(_text(raw), _moment(found.st_mtime))
+    if not stat.S_ISREG(found.st_mode):
+        raise Unreadable("is not a file")
+    if found.st_size > max_bytes:
+        raise Unreadable(f"is larger than {max_bytes // 1024} KiB")
+    return real, _moment(found.st_mtime)
+
+
+def _refused(error: OSError) -> Unreadable:
+    return Unreadable(f"can't be read: {error.strerror or 'the system refused'}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +61,13 @@ class Listing:
     """What stands below a folder."""
 
     pages: tuple[Path, ...]
-    """Markdown files, in order."""
+    """Files, in order."""
     skipped: tuple[tuple[Path, str], ...]
     """Folders that were not looked into, and why."""
 
 
-def listing(folder: Path) -> Listing:
-    """Markdown files below a folder; links to folders are not followed."""
+def listing(folder: Path, endings: tuple[str, ...] = (".md",)) -> Listing:
+    """Files with these endings below a folder, else Markdown; links to folders are not followed."""
     found: list[Path] = []
     skipped: list[tuple[Path, str]] = []
 
@@ -64,11 +79,13 @@ def listing(folder: Path) -> Listing:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         linked = [name for name in folders if (here / name).is_symlink()]
         skipped += [(here / name, "is a linked folder: name it to import it") for name in linked]
-        found += [here / name for name in sorted(files) if name.lower().endswith(".md")]
+        found += [here / name for name in sorted(files) if name.lower().endswith(endings)]
     return Listing(tuple(found), tuple(skipped))
 
 
 def _text(raw: bytes) -> str:
+    if raw.startswith(_UTF_16):
+        raise Unreadable("is UTF-16 text: save it as UTF-8")
     if b"\0" in raw:
         raise Unreadable("is binary, not text")
     try:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from openbrain_cli.importing.found import Note
+from openbrain_cli.importing.places import Seen
 from openbrain_cli.importing.planning import Action, Existing, Plan, Step
 from openbrain_cli.importing.sending import Sent
 from openbrain_cli.output import one_line, say, show, table
@@ -16,10 +18,30 @@ _WOULD = {
 _HEADING_CHARS = 60
 
 
-def notes(plan: Plan) -> None:
+_NOTES = 50
+
+
+def places(seen: Sequence[Seen]) -> None:
+    """What there is to import, place by place."""
+    rows = [(each.client, each.files, each.sections, one_line(str(each.path))) for each in seen]
+    if rows:
+        show(table("what", "files", "sections", "where", rows=rows))
+
+
+def detected(seen: Sequence[Seen]) -> None:
+    """What the paths turned out to be."""
+    for each in seen:
+        say(
+            f"{one_line(str(each.path))}: {each.client}, {_some(each.files, 'file')}, {_some(each.sections, 'section')}"
+        )
+
+
+def notes(found: Sequence[Note]) -> None:
     """Files that were not taken as they stand."""
-    for note in plan.notes:
+    for note in found[:_NOTES]:
         say(f"{one_line(note.path)}: {note.reason}")
+    if len(found) > _NOTES:
+        say(f"and {len(found) - _NOTES} more: --json has them all")
 
 
 def steps(plan: Plan) -> None:
@@ -47,21 +69,38 @@ def summary(plan: Plan, sent: Sent | None) -> Sequence[str]:
     """In one line, and what to do next."""
     counts = _counts(plan, sent)
     if not plan.steps and not plan.vanished:
-        return ["nothing to import here: name a project, a memory folder or a file"]
+        return ["nothing to import here: name a file or a folder, or say what it is with --from"]
     told = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items() if number)
     return [told or "nothing to do", *(["nothing was changed: leave out --dry-run to do it"] if sent is None else [])]
 
 
-def as_data(plan: Plan, sent: Sent | None) -> dict[str, Any]:
+def as_data(plan: Plan, seen: Sequence[Seen], sent: Sent | None) -> dict[str, Any]:
     """For scripts."""
     return {
         "dry_run": sent is None,
+        "found": seen_as_data(seen),
         "counts": _counts(plan, sent),
         "steps": [_step(step) for step in plan.of(*_WOULD)],
         "vanished": [{"id": old.id, **_named(old)} for old in plan.vanished],
-        "skipped": [{"path": note.path, "reason": note.reason} for note in plan.notes],
+        "skipped": notes_as_data(plan.notes),
         "refused": [{**_step(step), "reason": reason} for step, reason in (sent.refused if sent else ())],
     }
+
+
+def seen_as_data(seen: Sequence[Seen]) -> list[dict[str, Any]]:
+    """What the places hold."""
+    return [
+        {"path": str(each.path), "kind": each.client, "files": each.files, "sections": each.sections} for each in seen
+    ]
+
+
+def notes_as_data(found: Sequence[Note]) -> list[dict[str, str]]:
+    """What was not taken as it stands."""
+    return [{"path": note.path, "reason": note.reason} for note in found]
+
+
+def _some(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _counts(plan: Plan, sent: Sent | None) -> dict[str, int]:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _HEADING = re.compile(r" {0,3}#{1,3}(?:[ \t]+(?P<text>.*?))?(?:[ \t]+#+)?[ \t]*$")
+_WORDS = 6
+_WORDS_CHARS = 80
 _FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<marks>`{3,}|~{3,})(?P<info>.*)$")
 
 
@@ -14,6 +16,18 @@ class Section:
 
     heading: str
     body: str
+    named: bool = True
+    """Whether the heading stands in the page; else it is only what the section goes by."""
+
+    @property
+    def text(self) -> str:
+        """Both, as a memory says them."""
+        return "\n\n".join(part for part in (self.heading if self.named else "", self.body) if part)
+
+
+def first_words(text: str) -> str:
+    """What a text without a heading goes by, so that it is still the same when its end is edited."""
+    return " ".join(text.split()[:_WORDS])[:_WORDS_CHARS]
 
 
 def sections(text: str) -> Iterator[Section]:

@@ -1,0 +1,90 @@
+"""Folders of notes that people keep: plain Markdown, Obsidian's vaults, basic-memory's projects."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openbrain.memory import MemoryType, Scope
+from openbrain_cli.importing.agent_files import day_of
+from openbrain_cli.importing.cutting import Cutter
+from openbrain_cli.importing.found import Found, Note, Scan, line, tags
+from openbrain_cli.importing.frontmatter import Page
+from openbrain_cli.importing.kinds import by_words, declared_type
+from openbrain_cli.importing.pages import scan_page
+from openbrain_cli.importing.plain import that_fit
+from openbrain_cli.importing.projects import portable_place
+from openbrain_cli.importing.reading import listing
+from openbrain_cli.importing.sections import Section, sections
+from openbrain_cli.importing.wikilinks import inline_tags, wikilinks
+
+ENDINGS = (".md", ".markdown")
+_TAGS = 40
+_DATES = ("date", "created", "created_at", "created-at", "modified", "updated", "updated_at")
+_OURS = {*_DATES, "tags", "tag", "title", "type", "metadata"}
+
+
+def nothing_more(section: Section) -> Mapping[str, Any]:
+    """For notes that are only Markdown."""
+    del section
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoteFolder:
+    """A folder of notes, or one file of it."""
+
+    path: Path
+    client: str
+    home: Path
+    only: Path | None = None
+    more: Callable[[Section], Mapping[str, Any]] = nothing_more
+    """What else a section says, for its metadata."""
+
+
+def scan(folder: NoteFolder) -> Iterator[Scan]:
+    """Every note, section by section; hidden folders, as the rubbish bin is one, are not looked into."""
+    portable = f"{portable_place(folder.path, folder.home)}/"
+    listed = listing(folder.path, ENDINGS)
+    for path in listed.pages if folder.only is None else (folder.only,):
+        place = f"{portable}{line(path.relative_to(folder.path).as_posix())}"
+        yield scan_page(path, folder.path, folder.client, place, _note(folder, path.stem))
+        yield Scan(covered=((folder.client, place),))
+    if folder.only is None:
+        notes = tuple(Note(str(path), reason) for path, reason in listed.skipped)
+        yield Scan(notes=notes, covered=((folder.client, portable),))
+
+
+def _note(folder: NoteFolder, stem: str) -> Callable[[Page, Cutter], Iterator[Found]]:
+    def found(parsed: Page, cutter: Cutter) -> Iterator[Found]:
+        title = parsed.text("title") or stem
+        named = [tag.removeprefix("#") for each in ("tags", "tag") for tag in parsed.listed(each)]
+        besides, _ = that_fit({name: value for name, value in parsed.meta.items() if name not in _OURS}, 4096)
+        dated = (parsed.moment(name) for name in _DATES)
+        day = day_of(stem)[0]
+        for section in _sections(parsed, title):
+            links = wikilinks(section.body)
+            yield from cutter.cut(
+                section.heading,
+                section.text if section.heading else f"{title}\n\n{section.body}",
+                type=declared_type(parsed.text("type")) or by_words(section.heading or title, MemoryType.DOCUMENTATION),
+                scope=Scope.SHARED,
+                tags=tags(*dict.fromkeys([*named, *inline_tags(section.body)][:_TAGS])),
+                occurred_at=next((each for each in dated if each), None) or day or cutter.changed,
+                details={
+                    "note": line(title)[:255],
+                    **({"links": list(links)} if links else {}),
+                    **({"properties": besides} if besides else {}),
+                    **folder.more(section),
+                },
+            )
+
+    return found
+
+
+def _sections(parsed: Page, title: str) -> Iterator[Section]:
+    """Those that say something; a note of nothing but a heading says its heading."""
+    full = [section for section in sections(parsed.body) if section.body]
+    yield from full
+    if not full and (alone := [section.heading for section in sections(parsed.body)]):
+        yield Section("", "\n".join(alone) if alone != [title] else title)

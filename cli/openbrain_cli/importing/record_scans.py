@@ -1,0 +1,85 @@
+"""Files of records, to memories: checked to the end before the first is taken."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from openbrain_cli.importing.csv_tables import ENDINGS, csv_file
+from openbrain_cli.importing.cutting import Cutter
+from openbrain_cli.importing.exports import EXPORTS, whole
+from openbrain_cli.importing.found import Found, Note, Scan
+from openbrain_cli.importing.projects import portable_place
+from openbrain_cli.importing.reading import Unreadable
+from openbrain_cli.importing.record_files import LINES, RecordFile, json_file
+from openbrain_cli.importing.records import Mapped, memories
+
+FILES = (*ENDINGS, *LINES, ".json")
+OWN_FORMAT = "openbrain.export"
+_AT_ONCE = 100
+
+
+def scan(path: Path, home: Path, kind: str, columns: Mapping[str, str]) -> Iterator[Scan]:
+    """The records of one file as that kind's memories."""
+    export = EXPORTS[kind]
+    place = export.place or portable_place(path, home)
+    try:
+        file = opened(path)
+        number, without = _counted(file)
+    except Unreadable as error:
+        yield Scan(notes=(Note(str(path), str(error)),), unread=frozenset({(kind, place)}))
+        return
+    mapped = export.mapped.with_columns(columns)
+    cutter = Cutter(kind, place, file.changed)
+    rows = (row for row in file.rows() if isinstance(row, dict))
+    empty = 0
+    while batch := list(islice(rows, _AT_ONCE)):
+        found = [_of(row, mapped, cutter) for row in batch]
+        empty += found.count(())
+        yield Scan(tuple(each for one in found for each in one))
+    covered = ((kind, place),) if not export.place or whole(file.envelope, number) else ()
+    yield Scan(notes=tuple(_notes(path, number, without, empty)), covered=covered)
+
+
+def opened(path: Path) -> RecordFile:
+    """A table or JSON, by its ending."""
+    return csv_file(path) if path.suffix.lower() in ENDINGS else json_file(path)
+
+
+def kind_of(path: Path) -> str:
+    """Whose records a file holds, told from the first one; '' where it can't be read."""
+    if path.suffix.lower() in ENDINGS:
+        return "csv"
+    try:
+        first = next(json_file(path).rows(), None)
+    except Unreadable:
+        return "ndjson"
+    if not isinstance(first, dict):
+        return "ndjson"
+    if first.get("format") == OWN_FORMAT:
+        return OWN_FORMAT
+    if isinstance(first.get("mapping"), dict):
+        return "chatgpt"
+    return next(kind for kind, export in EXPORTS.items() if kind != "csv" and export.fits(first))
+
+
+def _counted(file: RecordFile) -> tuple[int, int]:
+    """How many rows there are, and how many that are no records; reads all, so that nothing is half imported."""
+    number = without = 0
+    for row in file.rows():
+        number += 1
+        without += not isinstance(row, dict)
+    return number, without
+
+
+def _of(row: Mapping[str, Any], mapped: Mapped, cutter: Cutter) -> tuple[Found, ...]:
+    return tuple(memories(row, mapped, cutter))
+
+
+def _notes(path: Path, number: int, without: int, empty: int) -> Iterator[Note]:
+    if without:
+        yield Note(str(path), f"{without} of {number} entries are no records with named fields, left out")
+    if empty and empty == number - without:
+        yield Note(str(path), "no field of its records holds a text: name it with --map content=FIELD")
+    elif empty:
+        yield Note(str(path), f"{empty} of {number} records have no text, left out")
