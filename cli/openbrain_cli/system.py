@@ -15,6 +15,7 @@ from openbrain.adapters.embedded_valkey import EmbeddedValkey
 from openbrain.adapters.sql.schema_commands import upgrade
 from openbrain.adapters.sql.truth import truth_url
 from openbrain.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.collecting import long_running
 from openbrain.parts import Parts
 from openbrain.ports.access import Workspace
 from openbrain.settings import Settings
@@ -79,6 +80,7 @@ async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | 
         for room in rooms:
             stack.push_async_callback(room.stop)
             await room.start()
+        stack.enter_context(long_running())
         yield Running(parts, rooms, folder.path / KEY_FILE)
 
 

@@ -11,6 +11,7 @@ from redis.asyncio import Redis
 
 from openbrain import logs
 from openbrain import settings as all_settings
+from openbrain.collecting import long_running
 from openbrain.events import CloudEvent
 from openbrain.parts import Parts
 from openbrain.streams import health
@@ -87,7 +88,8 @@ def application(parts: Parts) -> AsgiFastStream:
         logs.configure(parts.settings.logs)
         await room.start()
         try:
-            yield
+            with long_running():
+                yield
         finally:
             await room.stop()
 

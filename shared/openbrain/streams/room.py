@@ -9,6 +9,7 @@ from faststream.asgi import AsgiFastStream
 from faststream.specification import AsyncAPI
 
 from openbrain import __version__, logs
+from openbrain.collecting import long_running
 from openbrain.errors import SetupError, TryLater
 from openbrain.settings import Logs, Streams
 from openbrain.streams import health
@@ -70,7 +71,8 @@ class Room:
             if logging is not None:
                 logs.configure(logging)
             async with self._resources():
-                yield
+                with long_running():
+                    yield
 
         return AsgiFastStream(
             self.broker,

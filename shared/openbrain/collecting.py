@@ -1,0 +1,26 @@
+"""Garbage collection of a process that runs for long."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_THRESHOLD = 5_000
+"""Objects between two collections of the young: one batch makes thousands, and nearly all go without a collector."""
+
+
+@contextmanager
+def long_running() -> Iterator[None]:
+    """Leave out of garbage collection what is there now: modules, classes, adapters, hundreds of thousands of objects.
+
+    Every full collection would look at them all, and stop the process for a tenth of a second. Enter it once, when the
+    process has started.
+    """
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_THRESHOLD, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

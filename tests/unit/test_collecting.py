@@ -1,0 +1,23 @@
+"""What a process keeps for ever is not looked at again and again."""
+
+import gc
+
+from openbrain.collecting import long_running
+
+
+class Node:
+    """Something that only a collection ends, when it holds itself."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_what_was_there_is_left_alone_and_what_comes_later_is_collected() -> None:
+    before = gc.get_threshold()
+    with long_running():
+        assert gc.get_freeze_count() > 10_000
+        assert len(gc.get_objects()) < 1_000
+        Node()
+        gc.collect()
+        assert not any(isinstance(each, Node) for each in gc.get_objects())
+    assert (gc.get_freeze_count(), gc.get_threshold()) == (0, before)
