@@ -88,7 +88,7 @@ async def test_another_builders_generation_is_refused(tmp_path: Path) -> None:
     await index.prepare("first", 4)
     await index.close()
     (tmp_path / "first" / "generation.json").write_text(json.dumps({"builder": "qdrant-edge-0", "dimensions": 4}))
-    with pytest.raises(SetupError, match=r"qdrant-edge-0.*qdrant-edge-1"):
+    with pytest.raises(SetupError, match=r"qdrant-edge-0.*qdrant-edge-2"):
         await QdrantEdgeVectors(tmp_path).prepare("first", 4)
 
 
@@ -126,6 +126,10 @@ async def test_what_is_due_is_hidden_and_what_never_is_is_not(tmp_path: Path) ->
     assert await found(300) == {forever.id}
     await index.write("first", [tombstone(later.id, revision=2), tombstone(soon.id, revision=2)])
     assert await found(300) == {forever.id}
+    meanwhile = memory(expires_at=350)
+    await index.write("first", [vector_entry(meanwhile, EAST)])
+    assert await found(349) == {forever.id, meanwhile.id}
+    assert await found(350) == {forever.id}
     await index.close()
 
 

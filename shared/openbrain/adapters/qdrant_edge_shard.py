@@ -4,6 +4,7 @@ Every call of the engine holds the interpreter lock, so callers keep them short.
 """
 
 import json
+import math
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,20 +31,24 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from openbrain.adapters.qdrant_edge_terms import TERMS, below, terms_of
+from openbrain.adapters.qdrant_edge_terms import ABSENT, TERMS, below, terms_of
 from openbrain.errors import OpenBrainError, SetupError, TryLater
+from openbrain.memory import MICROSECONDS
 from openbrain.ports.index import Standing, Tombstone, VectorEntry
-from openbrain.visibility import NEVER
 
-BUILDER = "qdrant-edge-1"
+BUILDER = "qdrant-edge-2"
 VECTOR = "v"
 FLUSH_POINTS = 20_000
 """Written points after which the log is worked off. That stops everything for some 0.2 s (more on a busy disk), and is
 needed only to bound what a start after a crash reads again: 2 s, 40 MB. A killed process loses nothing either way."""
 _NO_GRAPH = 10**9
 """Kilobytes of vectors before a graph is built: never, every search is exact."""
-_PASSAGE = 5
+_PASSAGE = "5"
 """Version of the UUIDs of passages other than 0 (`ids.point_id`)."""
+_VERSION_AT = 14
+"""Where an UUID tells its version."""
+_AHEAD = 60 * MICROSECONDS
+"""How far the next expiry is looked for."""
 
 
 class Shard:
@@ -59,6 +64,8 @@ class Shard:
             )
         self.dimensions = int(made["dimensions"])
         self._unflushed = 0
+        self._none_before = -math.inf
+        """No living entry expires before this."""
         with _engine():
             self._shard = EdgeShard.load(str(path / "shard"))
 
@@ -75,6 +82,8 @@ class Shard:
                 EdgeConfig(
                     vectors={VECTOR: EdgeVectorParams(dimensions, Distance.Cosine)},
                     optimizers=EdgeOptimizersConfig(indexing_threshold=_NO_GRAPH),
+                    # There is one segment to search: more threads find nothing to do.
+                    max_search_threads=1,
                 ),
             )
             shard.update(UpdateOperation.create_field_index(TERMS, IntegerIndexParams(lookup=True, range=False)))
@@ -88,6 +97,8 @@ class Shard:
     def upsert(self, entries: Sequence[VectorEntry | Tombstone]) -> None:
         """Entries of one revision, each id once: taken where what stands is not higher."""
         not_higher = FieldCondition(key="revision", range=RangeFloat(lte=entries[0].revision))
+        expiries = (entry.fields.expires_at for entry in entries if isinstance(entry, VectorEntry))
+        self._none_before = min((self._none_before, *expiries))
         with _engine():
             points = [_point(entry) for entry in entries]
             self._shard.update(UpdateOperation.upsert_points(points, condition=Filter(must=[not_higher])))
@@ -102,19 +113,28 @@ class Shard:
             limit=limit, query=Query.Nearest(_numbers(vector), using=VECTOR), filter=condition, with_payload=False
         )
         with _engine():
-            found = [(_uuid(each.id), each.score) for each in self._shard.query(asked)]
+            found = [(_text(each.id), each.score) for each in self._shard.query(asked)]
             # Reading a payload costs more than finding a point, and passage 0 has its memory's id anyway.
-            owners = self._owners([point for point, _ in found if point.version == _PASSAGE])
-        return [(owners.get(point) or str(point), score) for point, score in found]
+            owners = self._owners([point for point, _ in found if point[_VERSION_AT] == _PASSAGE])
+        return [(owners.get(point) or point, score) for point, score in found] if owners else found
 
-    def _owners(self, points: "list[UUID]") -> "dict[UUID, str]":
+    def _owners(self, points: list[str]) -> dict[str, str]:
         if not points:
             return {}
         records = self._shard.retrieve(list(points), PayloadSelector.Include(["memory_id"]), False)
-        return {_uuid(each.id): (each.payload or {}).get("memory_id", "") for each in records}
+        return {_text(each.id): (each.payload or {}).get("memory_id", "") for each in records}
 
     def any_expires_before(self, bound: float) -> bool:
-        """Whether a living entry's time comes before `bound`."""
+        """Whether a living entry's time comes before `bound`. Nearly always known without asking the engine."""
+        if bound <= self._none_before:
+            return False
+        for ahead in (bound + _AHEAD, bound):
+            if not self._expires_before(ahead):
+                self._none_before = ahead
+                return False
+        return True
+
+    def _expires_before(self, bound: float) -> bool:
         with _engine():
             return self._shard.count(CountRequest(filter=Filter(must=[below("expires_at", bound)]), exact=True)) > 0
 
@@ -145,9 +165,10 @@ def _point(entry: VectorEntry | Tombstone) -> Point:
     fields = entry.fields
     payload["digest"] = entry.digest
     payload[TERMS] = terms_of(fields)
-    payload["confidence"] = fields.confidence
     payload["occurred_at"] = fields.occurred_at
-    if fields.expires_at != NEVER:
+    if fields.confidence != ABSENT["confidence"]:
+        payload["confidence"] = fields.confidence
+    if fields.expires_at != ABSENT["expires_at"]:
         payload["expires_at"] = fields.expires_at
     return Point(entry.id, {VECTOR: _numbers(entry.vector)}, payload)
 
@@ -157,10 +178,10 @@ def _numbers(vector: Sequence[float]) -> Any:
     return vector
 
 
-def _uuid(point_id: object) -> UUID:
+def _text(point_id: object) -> str:
     if not isinstance(point_id, UUID):
         raise TryLater("the embedded vector index holds an id that is not ours: reindex into a new generation")
-    return point_id
+    return str(point_id)
 
 
 def _standing(entry_id: str, payload: dict[str, Any]) -> Standing:

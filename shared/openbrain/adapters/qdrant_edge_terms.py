@@ -5,6 +5,7 @@ A string costs the engine four times what a number costs, and each index of a fi
 workspace with an audience, which every request asks for together, is a term too.
 """
 
+import math
 from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
@@ -16,6 +17,9 @@ from openbrain.ports.index import Fields
 from openbrain.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 
 TERMS = "terms"
+ABSENT = {"expires_at": NEVER, "confidence": 1.0}
+"""What most entries hold, and what therefore stands in none: the highest value there is, so that a lower bound is the
+contrary of what a point has."""
 _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "memory_scope", "audience", "type", "source")
 
 
@@ -44,8 +48,7 @@ _NOTHING = FieldCondition(key=TERMS, match=MatchValue(-1))
 
 
 def compiled(condition: AllOf) -> Filter:
-    """The condition as a filter over `terms`, `confidence`, `occurred_at` and `expires_at` (absent where it never
-    comes)."""
+    """The condition as a filter over `terms`, `confidence`, `occurred_at` and `expires_at`."""
     return Filter(must=[_node(each) for each in _joined(condition.conditions)] or None)
 
 
@@ -59,6 +62,8 @@ def _joined(conditions: tuple[Condition, ...]) -> Iterable[Condition]:
     return (OneOf("sight", sights), *(each for each in conditions if each is not workspace and each is not audience))
 
 
+# The engine parses a field's name anew for each node, which takes longer than many a search.
+@lru_cache(maxsize=4096)
 def _node(condition: Condition) -> _Compiled:
     match condition:
         case Equals(field, value):
@@ -68,13 +73,17 @@ def _node(condition: Condition) -> _Compiled:
         case OneOf(field, values):
             return FieldCondition(key=TERMS, match=MatchAny([term(field, value) for value in values]))
         case AtLeast(field, bound):
-            return _not(below(field, bound)) if field == "expires_at" and bound <= NEVER else _from(field, bound)
+            return _not(below(field, bound)) if bound <= _absent(field) else _from(field, bound)
         case LessThan(field, bound):
-            return _not(_from(field, bound)) if field == "expires_at" and bound > NEVER else below(field, bound)
+            return _not(_from(field, bound)) if bound > _absent(field) else below(field, bound)
         case AllOf() as every:
             return compiled(every)
         case AnyOf(conditions):
             return Filter(should=[_node(each) for each in conditions])
+
+
+def _absent(field: str) -> float:
+    return ABSENT.get(field, -math.inf)
 
 
 def below(field: str, bound: float) -> FieldCondition:
