@@ -20,6 +20,7 @@ from benchmarks.texts import TYPES, spread, texts
 from openbrain.adapters.embedded_valkey import EmbeddedValkey
 from openbrain.events import FIELD, encode
 from openbrain.memory import MemoryType
+from openbrain.settings import Streams
 from openbrain.streams.table import SUBMITTED
 from openbrain.submission import MemorySubmitted
 
@@ -32,7 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """How much, how often, on which core."""
     parser.add_argument("--pipeline-count", type=int, default=10_000)
     parser.add_argument("--pipeline-repeats", type=int, default=3)
-    parser.add_argument("--pipeline-batch", type=int, default=64, help="entries a consumer takes at once")
+    parser.add_argument(
+        "--pipeline-batch", type=int, default=Streams().batch, help="most entries a consumer takes at once"
+    )
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -49,7 +52,7 @@ def run(options: argparse.Namespace) -> Report:
             Row("event-loop lag p99", "ms", tuple(each["lag_p99"] for each in runs), goal=GOAL_LAG_MS, at_most=True),
             Row("peak memory", "MB", tuple(each["peak_mb"] for each in runs)),
         ),
-        (f"{count} memories of about 200 characters, batches of {options.pipeline_batch}",),
+        (f"{count} memories of about 200 characters, batches of at most {options.pipeline_batch}",),
     )
 
 

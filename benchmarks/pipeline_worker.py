@@ -50,7 +50,8 @@ async def main(folder: Path, redis_url: str, count: int, embedder: str, batch: i
     late: list[float] = []
     async with running(settings, made) as system:  # type: ignore[arg-type]
         assert isinstance(system.parts, Parts)
-        await system.parts.embedder.embed_query("warm")
+        if embedder != "zero":
+            await system.parts.embedder.embed_query("warm")
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         ticker = asyncio.create_task(lags(late))

@@ -30,6 +30,13 @@ TOKENS_A_RUN = 512
 T = TypeVar("T")
 _MODEL = MODELS[MINILM]
 _PIECE = _MODEL.token_limit - SPECIAL_TOKENS
+IDENTITY = ModelIdentity(
+    name=f"{MINILM}-l6-v2-int8",
+    digest=WEIGHTS_SHA256,
+    dimensions=_MODEL.dimensions,
+    prompt_version=_MODEL.prompt_version,
+    splitter_version=SPLITTER_VERSION,
+)
 
 
 class MiniLM:
@@ -45,14 +52,9 @@ class MiniLM:
         self._queries = ThreadPoolExecutor(1, "minilm-queries")
 
     async def identity(self) -> ModelIdentity:
-        await self._on(self._queries, self._loaded)
-        return ModelIdentity(
-            name=f"{MINILM}-l6-v2-int8",
-            digest=WEIGHTS_SHA256,
-            dimensions=_MODEL.dimensions,
-            prompt_version=_MODEL.prompt_version,
-            splitter_version=SPLITTER_VERSION,
-        )
+        if self._session is None:
+            await self._on(self._queries, self._loaded)
+        return IDENTITY
 
     def passages(self, text: str, header: str) -> Sequence[str]:
         return passages(text, header, _MODEL)
