@@ -38,6 +38,7 @@ from tests.truth_support import FakeClock, rows
 
 MODELS: Mapping[str, type[EventData]] = {
     "memory.stored": events.MemoryStored,
+    "memory.reindex": events.MemoryReindex,
     "memory.embedded": events.MemoryEmbedded,
     "memory.superseded": events.MemorySuperseded,
 }
@@ -99,7 +100,7 @@ class Brain:
         vector = await generations.vector_generation(self.truth, self.vectors, identity, "v")
         while entries := await self.truth.take(500):
             found = [(entry.stream, _decoded(entry.stream, entry.body)) for entry in entries]
-            stored = [event for stream, event in found if stream == "memory.stored"]
+            stored = [event for stream, event in found if stream in ("memory.stored", "memory.reindex")]
             if stored:
                 await embed_stored(stored, truth=self.truth, embedder=self.embedder, clock=self.clock, batch=32)
             ids = list(dict.fromkeys(event.data.memory_id for _, event in found))

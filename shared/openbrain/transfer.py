@@ -118,7 +118,8 @@ class MemoryLine(Line):
     passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20)] = 0
 
     def kept(self, workspace_id: str) -> Kept:
-        """As a row of this workspace. `Invalid` where a living memory says nothing."""
+        """As a row of this workspace; `Invalid` as in `check`."""
+        self.check()
         memory = Memory(
             id=self.id,
             workspace_id=workspace_id,
@@ -150,9 +151,14 @@ class MemoryLine(Line):
             passages_high=self.passages_high,
             wants_vector=self.embed,
         )
+        return Kept(memory, not (self.ended or self.allow_duplicate))
+
+    def check(self) -> None:
+        """`Invalid` where a living memory says nothing, or nobody could see it."""
         if not self.ended and not self.content.strip():
             raise Invalid("content", "must hold more than white space")
-        return Kept(memory, not (self.ended or self.allow_duplicate))
+        if self.memory_scope is Scope.SESSION and not self.session_id:
+            raise Invalid("session_id", "is required for memory_scope session")
 
     @property
     def ended(self) -> bool:

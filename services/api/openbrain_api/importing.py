@@ -55,7 +55,7 @@ class Import:
             **self._lander.counts(),
             "lines": self._lines,
             "refused": self._refused,
-            "refusals": self._refusals,
+            "refusals": sorted(self._refusals, key=lambda each: int(str(each["line"]))),
             "complete": self._incomplete is None,
             "incomplete": self._incomplete,
         }

@@ -144,6 +144,7 @@ class AsOffered(_Counting):
         return refused
 
     def _write(self, line: MemoryLine) -> Write:
+        line.check()
         given = line.model_dump(
             mode="json",
             exclude_none=True,
@@ -152,11 +153,7 @@ class AsOffered(_Counting):
                 *("tags", "metadata", "source", "confidence", "occurred_at", "expires_at", "embed", "allow_duplicate"),
             },
         )
-        try:
-            submission = Submission.model_validate(given)
-        except ValueError:
-            raise Invalid("session_id", "is required for memory_scope session") from None
-        offer = Offer(submission=submission, actor=self.actor, origin=self.origin)
+        offer = Offer(submission=Submission.model_validate(given), actor=self.actor, origin=self.origin)
         write = prepare(offer, clock=self.api.clock, gate=self.api.gate)
         # The same each time, so that the file may be sent again; another for each who may not see the others' rows.
         holder = f"{self.actor.workspace_id}\0{write.memory.agent_id}"
