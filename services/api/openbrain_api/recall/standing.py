@@ -1,6 +1,6 @@
 """Candidates held against the truth: what it no longer holds, or no longer shows, is dropped."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from openbrain.memory import Memory
 from openbrain.ports.truth import Reading
@@ -10,8 +10,8 @@ from openbrain_api.recall.fuse import Scores
 from openbrain_api.recall.order import Found, bucket
 from openbrain_api.recall.question import Question
 
-SPARE = 10
-"""Rows read above what is wanted, for ties at the end and for the dead."""
+SPARE = 3
+"""Rows read above what is wanted, for the dead."""
 
 
 async def standing(
@@ -20,22 +20,30 @@ async def standing(
     """The candidates that stand, as many as can matter for the answer, and whether any was dropped.
 
     Reads the rows best first, until there are enough and the bucket of the last one is whole: rows beyond it can't
-    come before it. Where scores depend on the rows all are read.
+    come before it. That is one read where hardly any is dead. Where scores depend on the rows all are read.
     """
     ranked = [memory_id for _, memory_id in sorted((-score, memory_id) for memory_id, score in scores.items())]
-    step = len(ranked) if question.reads_content else question.top_k + SPARE
+    step = len(ranked) if question.reads_content else SPARE + _reach(ranked, scores, question.top_k, width)
     keeps = _keeper(condition, now)
     found: list[Found] = []
-    dropped = False
-    for start in range(0, len(ranked), max(step, 1)):
-        if _enough(found, question.top_k, scores[ranked[start]], width):
-            break
+    start, dropped = 0, False
+    while start < len(ranked) and not _enough(found, question.top_k, scores[ranked[start]], width):
         part = ranked[start : start + step]
         rows = await truth.rows(part)
         alive = [rows[memory_id] for memory_id in part if memory_id in rows and keeps(rows[memory_id])]
         dropped = dropped or len(alive) < len(part)
         found += [Found(memory, _score(scores[memory.id], memory, question)) for memory in alive]
+        start, step = start + step, SPARE + question.top_k
     return found, dropped
+
+
+def _reach(ranked: Sequence[str], scores: Scores, wanted: int, width: float) -> int:
+    """How many candidates matter where none is dead: those wanted, and the rest of the last one's bucket."""
+    if len(ranked) <= wanted:
+        return len(ranked)
+    top = scores[ranked[0]]
+    last = bucket(top, scores[ranked[wanted - 1]], width)
+    return next((at for at in range(wanted, len(ranked)) if bucket(top, scores[ranked[at]], width) > last), len(ranked))
 
 
 def _score(score: float, memory: Memory, question: Question) -> float:

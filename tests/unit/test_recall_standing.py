@@ -1,0 +1,90 @@
+"""Which rows a recall reads, and that those it leaves unread could not have been in the answer."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openbrain.memory import HALF_LIFE_DAYS, Memory
+from openbrain.ports.truth import Reading
+from openbrain.visibility import AllOf, Criteria, Viewer
+from openbrain_api.recall.order import Found, ordered
+from openbrain_api.recall.question import Question
+from openbrain_api.recall.standing import SPARE, standing
+from tests.index_support import memory
+
+NOW = 1_750_000_000_000_000
+WIDTH = 0.02
+
+
+class Rows:
+    """Rows by id, and what was asked for."""
+
+    def __init__(self, rows: Sequence[Memory]) -> None:
+        self._rows = {row.id: row for row in rows}
+        self.reads: list[int] = []
+
+    async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        self.reads.append(len(ids))
+        return {each: self._rows[each] for each in ids if each in self._rows}
+
+
+def question(top_k: int) -> Question:
+    return Question(query="x", top_k=top_k, viewer=Viewer(workspace_id="w", agent_id=""), criteria=Criteria())
+
+
+def stand(rows: Rows, scores: Mapping[str, float], top_k: int) -> tuple[list[Memory], bool]:
+    found, dropped = asyncio.run(
+        standing(
+            scores, question(top_k), condition=AllOf(()), now=NOW, width=WIDTH, truth=cast("Reading", cast("Any", rows))
+        )
+    )
+    return best(found, top_k), dropped
+
+
+def best(found: Sequence[Found], top_k: int) -> list[Memory]:
+    in_order = ordered(found, now=NOW, width=WIDTH, half_life_days=HALF_LIFE_DAYS)
+    return [each.memory for each in in_order[:top_k]]
+
+
+candidates = st.lists(
+    st.tuples(
+        st.sampled_from((0.0, 0.1, 0.5, 0.51, 0.529, 0.9, 0.985, 1.0)), st.sampled_from(("alive", "dead", "gone"))
+    ),
+    max_size=40,
+)
+
+
+@given(some=candidates, top_k=st.integers(1, 12))
+def test_what_is_read_decides_the_answer(some: list[tuple[float, str]], top_k: int) -> None:
+    rows = [memory(deleted_at=1 if state == "dead" else None) for _, state in some]
+    scores = {row.id: score for row, (score, _) in zip(rows, some, strict=True)}
+    kept = [row for row, (_, state) in zip(rows, some, strict=True) if state != "gone"]
+    living = [Found(row, scores[row.id]) for row in kept if row.deleted_at is None]
+    # Buckets are measured from the best that stands, here and there.
+    answer, dropped = stand(Rows(kept), scores, top_k)
+
+    assert answer == best(living, top_k)
+    assert dropped or len(living) == len(some) or len(living) >= top_k
+
+
+def test_one_read_where_none_is_dead() -> None:
+    rows = [memory() for _ in range(100)]
+    scores = {row.id: 1 - place / 100 for place, row in enumerate(rows)}
+    truth = Rows(rows)
+
+    answer, dropped = stand(truth, scores, 10)
+
+    assert (len(answer), dropped) == (10, False)
+    assert truth.reads == [10 + SPARE], "the tenth is the last of its bucket"
+
+
+def test_a_tie_at_the_end_is_read_whole_at_once() -> None:
+    rows = [memory() for _ in range(60)]
+    truth = Rows(rows)
+
+    stand(truth, {row.id: 1.0 if place < 50 else 0.1 for place, row in enumerate(rows)}, 10)
+
+    assert truth.reads == [50 + SPARE]
