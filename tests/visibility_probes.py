@@ -17,6 +17,8 @@ class Ask:
     path: str
     params: Mapping[str, Any] = field(default_factory=dict)
     json: Any = None
+    lines: Sequence[Mapping[str, Any]] = ()
+    """In place of a JSON body: NDJSON."""
     hit: bool = True
     like_unknown: bool = False
     """The path or body names the memory: the answer must be the same as for an id that never was."""
@@ -98,6 +100,60 @@ def _list(memory: Memory, session: str) -> Sequence[Ask]:
     return [Ask(method="GET", path="/v1/brain/list", params={**each, **_session(session)}) for each in filters]
 
 
+def _search(memory: Memory, session: str) -> Sequence[Ask]:
+    word = memory.content.split()[0]
+    filters: list[dict[str, Any]] = [
+        {},
+        {"q": f'"{memory.content}"', "highlights": True},
+        {"q": f"{word}x", "fuzzy": True},
+        {"agent_id": memory.agent_id},
+        {"org": memory.org} if memory.org else {"limit": 100},
+        {"project": memory.project, "type": memory.type, "tags": list(memory.tags), "source": memory.source},
+        {"include_scopes": memory.memory_scope, "workspace_id": memory.workspace_id},
+        {"facets": ["type", "tags", "org", "project", "agent_id", "source"], "highlights": True},
+    ]
+    ask = {"q": memory.content, **_session(session)}
+    return [Ask(method="GET", path="/v1/brain/search", params={**ask, **each}) for each in filters]
+
+
+def _counts(path: str) -> Probe:
+    """Values without ids: what they count is in test_api_discovery."""
+
+    def probe(memory: Memory, session: str) -> Sequence[Ask]:
+        filters: list[dict[str, Any]] = [{}, {"project": memory.project}, {"org": memory.org}]
+        return [Ask(method="GET", path=path, params={**each, **_session(session)}, hit=False) for each in filters]
+
+    return probe
+
+
+def _export(memory: Memory, session: str) -> Sequence[Ask]:
+    filters: list[dict[str, Any]] = [
+        {},
+        {"agent_id": memory.agent_id},
+        {"org": memory.org} if memory.org else {"cursor": "0.00000000-0000-7000-8000-000000000000"},
+        {"project": memory.project, "type": memory.type, "tags": list(memory.tags), "source": memory.source},
+        {"include_scopes": memory.memory_scope, "workspace_id": memory.workspace_id},
+    ]
+    return [Ask(method="GET", path="/v1/brain/export", params={**each, **_session(session)}) for each in filters]
+
+
+def _import(memory: Memory, session: str) -> Sequence[Ask]:
+    """A file that names the memory, as its own and as a parent."""
+    times = dict.fromkeys(("occurred_at", "confirmed_at", "created_at", "updated_at"), "2020-02-02T00:00:00Z")
+    header = {
+        "kind": "header",
+        "format": "openbrain-export",
+        "format_version": 1,
+        "export_id": "0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00",
+        "exported_at": "2027-01-01T00:00:00Z",
+        "workspace_id": memory.workspace_id,
+    }
+    line = {"kind": "memory", "type": "fact", "memory_scope": "project", "id": memory.id, **times}
+    own = [header, {**line, "content": f"of a file, {memory.memory_scope} {session}", "supersedes_id": memory.id}]
+    ask = Ask(method="POST", path="/v1/brain/import", lines=own, params={"dry_run": 1}, hit=False, like_unknown=True)
+    return ask, Ask(method="POST", path="/v1/brain/import", lines=own, hit=False)
+
+
 def _memory(memory: Memory, session: str) -> Sequence[Ask]:
     path = f"/v1/brain/memories/{memory.id}"
     return [
@@ -125,12 +181,17 @@ def _restore(memory: Memory, session: str) -> Sequence[Ask]:
 PROBES: Mapping[Route, Probe] = {
     ("POST", "/v1/brain/recall"): _recall,
     ("GET", "/v1/brain/list"): _list,
+    ("GET", "/v1/brain/search"): _search,
+    ("GET", "/v1/brain/tags"): _counts("/v1/brain/tags"),
+    ("GET", "/v1/brain/scopes"): _counts("/v1/brain/scopes"),
+    ("GET", "/v1/brain/export"): _export,
     ("GET", "/v1/brain/memories/{id}"): _memory,
     ("PATCH", "/v1/brain/memories/{id}"): _update,
     ("POST", "/v1/brain/memories/{id}:restore"): _restore,
     # Then what writes the same content, which is the writer's own from here on.
     ("POST", "/v1/brain/remember"): _remember,
     ("POST", "/v1/brain/remember:batch"): _batch,
+    ("POST", "/v1/brain/import"): _import,
     # Last: where it is allowed, it ends the memory.
     ("DELETE", "/v1/brain/forget/{id}"): _forget,
 }

@@ -91,6 +91,8 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/admin/keys"): {"name": "n", "permissions": ["brain.read"]},
 }
 
+PARAMS: dict[str, dict[str, Any]] = {"/v1/brain/search": {"q": "here", "highlights": 1, "facets": ["type", "tags"]}}
+
 
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=[f"{m} {p}" for m, p, _ in OPERATIONS])
 async def test_answers_and_refusals_are_as_described(brain: Brain, method: str, path: str, operation: Any) -> None:
@@ -101,7 +103,7 @@ async def test_answers_and_refusals_are_as_described(brain: Brain, method: str, 
         memory_id = (await client.post("/v1/brain/remember", json=offer("here before"))).json()["id"]
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
         aim = memory_id if "brain" in path else other.json()["id"]
-        params = {"history": 1} if "memories/" in path else None
+        params = {"history": 1} if "memories/" in path else PARAMS.get(path)
         answers = [
             await client.request(method, path.replace("{id}", unknown_id()), params={"limit": 0}, json=body),
             await client.request(method, path.replace("{id}", aim), content=b"{", headers={"x-openbrain-agent": ""}),

@@ -23,6 +23,7 @@ from openbrain_api.admission import Admission
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Check, Checks
 from openbrain_api.committing import Committer
+from openbrain_api.discovery.engine import Discovery
 from openbrain_api.endpoint import Endpoint, not_found
 from openbrain_api.openapi import document
 from openbrain_api.ports import Api
@@ -55,11 +56,12 @@ def build_api(
     committer = Committer(
         truth, wake, group=settings.server.group_commit, lanes=COMMIT_LANES.get(settings.truth.url.partition("+")[0], 1)
     )
+    serving = Serving(truth, clock)
     indexes = Indexes(
         text=text,
         vectors=vectors,
         embedder=embedder,
-        serving=Serving(truth, clock),
+        serving=serving,
         cache=settings.embedding.query_cache,
         timeout_s=settings.recall.index_timeout_s,
     )
@@ -77,6 +79,7 @@ def build_api(
         keyring=Keyring(truth, clock),
         committer=committer,
         recaller=Recaller(indexes=indexes, truth=truth, clock=clock, settings=settings.recall),
+        discovery=Discovery(text=text, truth=truth, serving=serving, timeout_s=settings.recall.index_timeout_s),
         chains=Chains(truth),
         checks=Checks(checks, rooms, clock),
         admission=Admission(rates, clock, settings.server),

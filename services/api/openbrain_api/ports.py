@@ -11,6 +11,7 @@ from openbrain_api.admission import Admission
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
 from openbrain_api.committing import Committer
+from openbrain_api.discovery.engine import Discovery
 from openbrain_api.recall.engine import Recaller
 
 
@@ -25,6 +26,7 @@ class Api:
     keyring: Keyring
     committer: Committer
     recaller: Recaller
+    discovery: Discovery
     chains: Chains
     checks: Checks
     admission: Admission

@@ -1,7 +1,17 @@
 """What the REST API answers, as frozen values: the OpenAPI document is made from these, the client returns them."""
 
-from openbrain.answers.access import KeyAnswer, KeyCreated, KeyList, KeyRevoked, Whoami, WorkspaceAnswer, WorkspaceList
+from openbrain.answers.access import (
+    KeyAnswer,
+    KeyCreated,
+    KeyList,
+    KeyRevoked,
+    KeyRotated,
+    Whoami,
+    WorkspaceAnswer,
+    WorkspaceList,
+)
 from openbrain.answers.base import Answer, Problem
+from openbrain.answers.discovery import Highlight, ScopeCount, ScopeCounts, Searched, SearchHit, TagCounts, ValueCount
 from openbrain.answers.memories import (
     BatchItem,
     Forgotten,
@@ -22,12 +32,14 @@ __all__ = [
     "BatchItem",
     "Forgotten",
     "Health",
+    "Highlight",
     "HistoryLine",
     "Imported",
     "KeyAnswer",
     "KeyCreated",
     "KeyList",
     "KeyRevoked",
+    "KeyRotated",
     "Lineage",
     "Listed",
     "Live",
@@ -39,6 +51,12 @@ __all__ = [
     "RefusedLine",
     "Remembered",
     "RememberedBatch",
+    "ScopeCount",
+    "ScopeCounts",
+    "SearchHit",
+    "Searched",
+    "TagCounts",
+    "ValueCount",
     "Whoami",
     "WorkspaceAnswer",
     "WorkspaceList",

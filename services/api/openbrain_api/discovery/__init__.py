@@ -1,0 +1,1 @@
+"""Searching by words, and what there is to search: the text index, checked against the truth."""

@@ -1,0 +1,79 @@
+"""Searching without the text index: the truth looks through its newest memories for the words as they stand."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from openbrain.memory import Memory
+from openbrain.ports.index import Count, Hit, Place, TextQuery
+from openbrain.ports.truth import Reading
+from openbrain.visibility import matches
+from openbrain_api.discovery.cursors import Cursor
+from openbrain_api.discovery.question import FACET_VALUES, Page, Search, Shown
+
+MOST = 500
+"""Memories found; more are not counted and not paged to."""
+_WORD = re.compile(r"[^\W_]+")
+_WORDS = 32
+
+
+async def search(asked: Search, truth: Reading) -> Page:
+    """As from the index; phrases are compared letter by letter, typos are not forgiven."""
+    found = await _found(asked, truth)
+    hits = [hit for hit, _ in found]
+    start = _start(hits, asked.cursor.place) if asked.cursor else 0
+    best = asked.cursor.best if asked.cursor else hits[0].score if hits else 1.0
+    page = found[start : start + asked.limit]
+    end = start + len(page)
+    last = page[-1][0] if page and end < len(found) else None
+    return Page(
+        shown=[Shown(row, min(1.0, hit.score / best)) for hit, row in page],
+        total=len(found),
+        facets=_facets([row for _, row in found], asked.facets),
+        next=None if last is None else Cursor("truth", Place(last.score, last.memory_id, end), best),
+        degraded=("text",),
+    )
+
+
+async def _found(asked: Search, truth: Reading) -> list[tuple[Hit, Memory]]:
+    words = _words(asked.query)
+    hits = await truth.keyword_hits(words, asked.condition, MOST) if words else ()
+    rows = await truth.rows([hit.memory_id for hit in hits])
+    phrases = [_plain(phrase) for phrase in asked.query.phrases]
+    return [
+        (hit, row)
+        for hit in hits
+        if (row := rows.get(hit.memory_id)) is not None
+        and row.alive(asked.now)
+        and matches(asked.condition, row)
+        and all(phrase in _plain(row.content) for phrase in phrases)
+    ]
+
+
+def _words(query: TextQuery) -> Sequence[str]:
+    """Of phrases their words, which any spacing between them lets stand."""
+    text = " ".join(query.phrases) or query.words
+    return list(dict.fromkeys(_WORD.findall(text.lower())))[:_WORDS]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _start(hits: Sequence[Hit], place: Place) -> int:
+    """After the memory that the last page ended with; by its rank where it is gone."""
+    ids = [hit.memory_id for hit in hits]
+    return ids.index(place.memory_id) + 1 if place.memory_id in ids else min(place.rank, len(ids))
+
+
+def _facets(rows: Sequence[Memory], names: Sequence[str]) -> Mapping[str, Sequence[Count]]:
+    return {name: _counted(Counter(value for row in rows for value in _values(row, name))) for name in names}
+
+
+def _values(row: Memory, name: str) -> Sequence[str]:
+    return row.tags if name == "tags" else (str(getattr(row, name)),)
+
+
+def _counted(values: Counter[str]) -> Sequence[Count]:
+    first = sorted(values.items(), key=lambda each: (-each[1], each[0]))
+    return [Count(value, count) for value, count in first[:FACET_VALUES]]

@@ -1,0 +1,134 @@
+"""Discovery: ask the text index, hold its hits against the truth, and where it does not answer, ask the truth."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Literal, TypeVar
+
+import structlog
+
+from openbrain.errors import SetupError, TryLater
+from openbrain.memory import Memory
+from openbrain.ports.index import Count, Found, Hit, Place, TextIndex
+from openbrain.ports.truth import IndexKind, Reading
+from openbrain.visibility import AllOf, matches
+from openbrain_api.discovery import by_words
+from openbrain_api.discovery.cursors import Cursor
+from openbrain_api.discovery.fragments import fragments
+from openbrain_api.discovery.question import FACET_VALUES, Page, Search, Shown
+from openbrain_api.recall.serving import Serving
+
+T = TypeVar("T")
+Degraded = tuple[Literal["text"], ...]
+_REFILL = 4
+_MOST_AT_ONCE = 500
+_LOOKED_AT = 10_000
+"""Hits of one request, when the index holds many that the truth no longer shows."""
+_Kept = list[tuple[int, Hit, Memory]]
+_log = structlog.get_logger(__name__)
+
+
+class Discovery:
+    """Searches and counts for the API."""
+
+    def __init__(self, *, text: TextIndex, truth: Reading, serving: Serving, timeout_s: float) -> None:
+        self._text = text
+        self._truth = truth
+        self._serving = serving
+        self._timeout = timeout_s
+
+    async def search(self, asked: Search) -> Page:
+        """`TryLater` when the truth is down, or the text index in the middle of its own pages."""
+        source = asked.cursor.source if asked.cursor else None
+        page = None if source == "truth" else await self._by_index(asked)
+        if page is None and source == "text":
+            raise TryLater("the text index, whose pages these are, does not answer: ask without the cursor, or later")
+        if page is None:
+            page = await by_words.search(asked, self._truth)
+        return await self._highlighted(page, asked) if asked.highlights else page
+
+    async def counts(self, fields: Sequence[str], condition: AllOf, limit: int) -> tuple[Sequence[Count], Degraded]:
+        """As `TextIndex.counts`, and who did not answer."""
+
+        async def ask(name: str) -> Sequence[Count]:
+            return await self._text.counts(name, fields, condition, limit)
+
+        counted = await self._asked(ask)
+        if counted is None:
+            return await self._truth.counts(fields, condition, limit), ("text",)
+        return counted, ()
+
+    async def _by_index(self, asked: Search) -> Page | None:
+        """None where the index did not answer."""
+        place = asked.cursor.place if asked.cursor else None
+        first = await self._page(asked, asked.limit, place, facets=asked.facets)
+        if first is None:
+            return None
+        kept = await self._standing(asked, first.hits, asked.rank)
+        found, rank, step = first, asked.rank + len(first.hits), asked.limit
+        # The index is behind: what it found and the truth no longer shows is made up for.
+        while len(kept) < asked.limit and len(found.hits) == step and rank - asked.rank < _LOOKED_AT:
+            step = min(step * _REFILL, _MOST_AT_ONCE)
+            last = found.hits[-1]
+            following = await self._page(asked, step, Place(last.score, last.memory_id, rank))
+            if following is None:
+                return None
+            found = following
+            kept += await self._standing(asked, found.hits, rank)
+            rank += len(found.hits)
+        return _page(asked, kept, first)
+
+    async def _page(self, asked: Search, limit: int, place: Place | None, facets: Sequence[str] = ()) -> Found | None:
+        async def ask(name: str) -> Found:
+            return await self._text.find(name, asked.query, asked.condition, limit, place, facets, FACET_VALUES)
+
+        return await self._asked(ask)
+
+    async def _standing(self, asked: Search, hits: Sequence[Hit], rank: int) -> _Kept:
+        """The hits that the truth still shows, each with its rank."""
+        rows = await self._truth.rows([hit.memory_id for hit in hits])
+        return [
+            (number, hit, row)
+            for number, hit in enumerate(hits, rank + 1)
+            if (row := rows.get(hit.memory_id)) is not None and row.alive(asked.now) and matches(asked.condition, row)
+        ]
+
+    async def _asked(self, ask: Callable[[str], Awaitable[T]]) -> T | None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await ask(await self._name())
+        except Exception as error:  # noqa: BLE001 - whatever the index does, the truth answers
+            reason = str(error) if isinstance(error, TryLater | SetupError) else ""
+            _log.warning("index_did_not_answer", index="text", error=type(error).__name__, reason=reason)
+            return None
+
+    async def _name(self) -> str:
+        generation = await self._serving.get(IndexKind.TEXT)
+        if generation is None:
+            raise TryLater("no text index serves yet: start indexer-text")
+        return generation.name
+
+    async def _highlighted(self, page: Page, asked: Search) -> Page:
+        """From the rows, so that an index that is behind shows nothing that is gone."""
+        contents = [each.memory.content for each in page.shown]
+        marked = await self._text.marks(asked.query, contents)
+        shown = [
+            Shown(each.memory, each.score, fragments(each.memory.content, spans))
+            for each, spans in zip(page.shown, marked, strict=True)
+        ]
+        return Page(shown=shown, total=page.total, facets=page.facets, next=page.next, degraded=page.degraded)
+
+
+def _page(asked: Search, kept: _Kept, first: Found) -> Page:
+    """Its cursor is the last memory shown: a cursor holds nothing that its reader did not see."""
+    shown = kept[: asked.limit]
+    best = asked.cursor.best if asked.cursor else shown[0][1].score if shown else 1.0
+    following = None
+    if len(shown) == asked.limit and shown[-1][0] < first.total:
+        rank, hit, _ = shown[-1]
+        following = Cursor("text", Place(hit.score, hit.memory_id, rank), best)
+    return Page(
+        shown=[Shown(row, min(1.0, hit.score / best)) for _, hit, row in shown],
+        total=first.total,
+        facets=first.facets,
+        next=following,
+    )

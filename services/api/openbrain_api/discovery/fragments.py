@@ -1,0 +1,48 @@
+"""What is shown of a long text around the words that were found. Pure: text is cut, never changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openbrain.ports.index import Span
+
+MOST = 3
+CHARS = 200
+_BEFORE = 60
+_EDGE = 20
+"""How far a cut may move to fall between words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """`text` is the content from `start` on; `matches` are spans within it. All in code points."""
+
+    text: str
+    start: int
+    matches: tuple[Span, ...]
+
+
+def fragments(content: str, spans: Sequence[Span]) -> list[Fragment]:
+    """The first places where something was found, in order, none overlapping."""
+    found: list[Fragment] = []
+    end = 0
+    for index, (first, _) in enumerate(spans):
+        if first < end:
+            continue
+        if len(found) == MOST:
+            break
+        start = _between(content, max(end, first - _BEFORE), upto=first)
+        end = _between(content, min(len(content), start + CHARS), upto=min(len(content), start + CHARS + _EDGE))
+        inside = [span for span in spans[index:] if span[0] < end]
+        matches = tuple((left - start, min(right, end) - start) for left, right in inside)
+        found.append(Fragment(content[start:end], start, matches))
+    return found
+
+
+def _between(content: str, cut: int, *, upto: int) -> int:
+    """The first place from `cut` on where no word is cut, if there is one near."""
+    if cut == 0 or cut >= len(content):
+        return cut
+    for place in range(cut, min(upto, cut + _EDGE) + 1):
+        if place == len(content) or content[place - 1].isspace() or content[place].isspace():
+            return place
+    return cut

@@ -1,0 +1,52 @@
+"""What a search is asked, and what it answers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from openbrain.memory import Memory
+from openbrain.ports.index import Count, TextQuery
+from openbrain.visibility import AllOf
+from openbrain_api.discovery.cursors import Cursor
+from openbrain_api.discovery.fragments import Fragment
+
+Facet = Literal["type", "tags", "org", "project", "agent_id", "source"]
+FACET_VALUES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """One page of a search, checked."""
+
+    query: TextQuery
+    condition: AllOf
+    now: int
+    limit: int
+    cursor: Cursor | None = None
+    facets: tuple[Facet, ...] = ()
+    highlights: bool = False
+
+    @property
+    def rank(self) -> int:
+        """How many came before this page."""
+        return self.cursor.place.rank if self.cursor else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A memory as the truth has it, its score (1 for the best of the search) and where the words stand in it."""
+
+    memory: Memory
+    score: float
+    fragments: Sequence[Fragment] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """`total` and `facets` are counts of who answered; `next` is where the following page begins."""
+
+    shown: Sequence[Shown]
+    total: int
+    facets: Mapping[str, Sequence[Count]]
+    next: Cursor | None
+    degraded: tuple[Literal["text"], ...] = ()

@@ -1,0 +1,37 @@
+"""Routes that search by words, and tell what there is."""
+
+from openbrain import answers
+from openbrain.auth import Permission
+from openbrain_api import discovery_requests
+from openbrain_api.handlers import discovery
+from openbrain_api.route import Route
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        method="GET",
+        path="/v1/brain/search",
+        handler=discovery.search,
+        summary="Find memories by their words, with phrases, typos, highlights and facets",
+        permission=Permission.BRAIN_READ,
+        query=discovery_requests.SearchQuery,
+        response=answers.Searched,
+    ),
+    Route(
+        method="GET",
+        path="/v1/brain/tags",
+        handler=discovery.tags,
+        summary="The tags in use, with counts",
+        permission=Permission.BRAIN_READ,
+        query=discovery_requests.TagsQuery,
+        response=answers.TagCounts,
+    ),
+    Route(
+        method="GET",
+        path="/v1/brain/scopes",
+        handler=discovery.scopes,
+        summary="The orgs and projects in use, with counts",
+        permission=Permission.BRAIN_READ,
+        query=discovery_requests.ScopesQuery,
+        response=answers.ScopeCounts,
+    ),
+)
