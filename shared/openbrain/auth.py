@@ -132,7 +132,17 @@ def issue(
         expires_at=expires_at,
         rate_limit=rate_limit,
     )
-    return key, SECRET_PREFIX + secrets.token_urlsafe(32)
+    return key, _secret()
+
+
+def successor(old: ApiKey, now: int) -> tuple[ApiKey, str]:
+    """A key that may what `old` may, until the same time, and its secret."""
+    key = replace(old, id=uuid7(now), created_at=now, revoked_at=None, replaces_id=old.id)
+    return key, _secret()
+
+
+def _secret() -> str:
+    return SECRET_PREFIX + secrets.token_urlsafe(32)
 
 
 class Keyring:

@@ -1,6 +1,6 @@
 """Tenants and credentials."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +12,30 @@ class Workspace:
     id: str
     name: str
     created_at: int
+    max_memories: int | None = None
+    """Of living memories; None for any number."""
+    max_bytes: int | None = None
+    """Of their contents in UTF-8."""
+
+
+UNLIMITED = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceChange:
+    """What becomes different; None leaves a part as it is, `UNLIMITED` takes a quota away."""
+
+    name: str | None = None
+    max_memories: int | None = None
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Living memories, and the bytes of their contents in UTF-8."""
+
+    memories: int
+    bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +66,15 @@ class Access(Protocol):
     async def create_workspace(self, workspace: Workspace) -> Workspace:
         """`Conflict` where the id is taken."""
 
-    async def workspaces(self) -> Sequence[Workspace]:
-        """All, by id, but those that are being deleted."""
+    async def workspaces(self, limit: int | None = None, after: str = "") -> Sequence[Workspace]:
+        """By id, those that follow `after`, but those that are being deleted; all without a limit."""
+
+    async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
+        """`NotFound` where unknown. A quota counts from now on, for every process within two seconds; what is there
+        already stays, however much it is."""
+
+    async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
+        """Of the workspaces among these that have a quota."""
 
     async def create_key(self, key: ApiKey, secret_hash: str) -> None:
         """`NotFound` where the workspace is unknown."""
@@ -51,8 +82,18 @@ class Access(Protocol):
     async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
         """Also a revoked or expired one: the caller decides by the clock. None of a workspace that is being deleted."""
 
-    async def keys(self, workspace_id: str) -> Sequence[ApiKey]:
-        """All of a workspace, newest first."""
+    async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
+        """One of a workspace, whatever its state."""
+
+    async def replace_key(self, key: ApiKey, secret_hash: str, ends_at: int) -> ApiKey:
+        """Make the successor of the key `replaces_id`, which ends at `ends_at` unless it ends sooner; returns that one.
+        `NotFound` where it is unknown in the successor's workspace; `Conflict` where it has ended, or has a successor
+        that was not revoked."""
+
+    async def keys(
+        self, workspace_id: str, limit: int | None = None, before: tuple[int, str] | None = None
+    ) -> Sequence[ApiKey]:
+        """Of a workspace, newest first; `before` (created_at and id of one) lists those that follow it."""
 
     async def revoke_key(self, workspace_id: str, key_id: str) -> bool:
         """False where unknown in that workspace."""

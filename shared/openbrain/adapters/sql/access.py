@@ -1,21 +1,23 @@
 """Tenants and their credentials."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, RowMapping, exists, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, and_, exists, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from openbrain.adapters.sql import quotas
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.rows import json_text
 from openbrain.adapters.sql.statements import insert_missing
 from openbrain.adapters.sql.tables import api_keys, workspaces
 from openbrain.errors import Conflict, NotFound
-from openbrain.ports.access import ApiKey, Workspace
+from openbrain.ports.access import UNLIMITED, ApiKey, Usage, Workspace, WorkspaceChange
 from openbrain.ports.clock import Clock
 
-_WORKSPACE = (workspaces.c.id, workspaces.c.name, workspaces.c.created_at)
+_WORKSPACE = tuple(workspaces.c[name] for name in ("id", "name", "created_at", "max_memories", "max_bytes"))
 _OPEN = workspaces.c.deleted_at.is_(None)
 _CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~_OPEN)
 _KEY = tuple(column for column in api_keys.c if column.name != "secret_hash")
@@ -32,12 +34,22 @@ class SqlAccess:
         """`Conflict` where the id is taken."""
         return await self._database.write(lambda connection: _create_workspace(connection, workspace))
 
-    async def workspaces(self) -> Sequence[Workspace]:
-        """All, by id."""
-        statement = select(*_WORKSPACE).where(_OPEN).order_by(workspaces.c.id)
+    async def workspaces(self, limit: int | None = None, after: str = "") -> Sequence[Workspace]:
+        """As in the port."""
+        following = (_OPEN, workspaces.c.id > after)
+        statement = select(*_WORKSPACE).where(*following).order_by(workspaces.c.id).limit(limit)
         return await self._database.read(
             lambda connection: [Workspace(**row) for row in connection.execute(statement).mappings()]
         )
+
+    async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _change(connection, workspace_id, change, now))
+
+    async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
+        """As last counted."""
+        return await self._database.read(lambda connection: quotas.usages(connection, ids))
 
     async def create_key(self, key: ApiKey, secret_hash: str) -> None:
         """`NotFound` where the workspace is unknown."""
@@ -49,10 +61,25 @@ class SqlAccess:
         row = await self._database.read(lambda connection: connection.execute(statement).mappings().one_or_none())
         return None if row is None else _key(row)
 
-    async def keys(self, workspace_id: str) -> Sequence[ApiKey]:
-        """Newest first."""
+    async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
+        """Whatever its state."""
+        return await self._database.read(lambda connection: _one_key(connection, workspace_id, key_id))
+
+    async def replace_key(self, key: ApiKey, secret_hash: str, ends_at: int) -> ApiKey:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _replace(connection, key, secret_hash, ends_at, now))
+
+    async def keys(
+        self, workspace_id: str, limit: int | None = None, before: tuple[int, str] | None = None
+    ) -> Sequence[ApiKey]:
+        """As in the port."""
         newest = (api_keys.c.created_at.desc(), api_keys.c.id.desc())
-        statement = select(*_KEY).where(api_keys.c.workspace_id == workspace_id).order_by(*newest)
+        statement = select(*_KEY).where(api_keys.c.workspace_id == workspace_id).order_by(*newest).limit(limit)
+        if before is not None:
+            at, last = before
+            same = and_(api_keys.c.created_at == at, api_keys.c.id < last)
+            statement = statement.where(or_(api_keys.c.created_at < at, same))
         return await self._database.read(
             lambda connection: [_key(row) for row in connection.execute(statement).mappings()]
         )
@@ -64,12 +91,59 @@ class SqlAccess:
 
 
 def _create_workspace(connection: Connection, workspace: Workspace) -> Workspace:
-    row = {"id": workspace.id, "name": workspace.name, "created_at": workspace.created_at}
     try:
-        connection.execute(insert(workspaces), row)
+        connection.execute(insert(workspaces), asdict(workspace))
     except IntegrityError:
         raise Conflict("a workspace with this id exists: choose another id") from None
+    if workspace.max_memories is not None or workspace.max_bytes is not None:
+        quotas.begin(connection, workspace.id, Usage(0, 0), workspace.created_at)
     return workspace
+
+
+def _change(connection: Connection, workspace_id: str, change: WorkspaceChange, now: int) -> Workspace:
+    this = and_(workspaces.c.id == workspace_id, _OPEN)
+    row = connection.execute(select(*_WORKSPACE).where(this).with_for_update()).mappings().one_or_none()
+    if row is None:
+        raise NotFound("no workspace with this id")
+    values: dict[str, Any] = {} if change.name is None else {"name": change.name}
+    for name, value in (("max_memories", change.max_memories), ("max_bytes", change.max_bytes)):
+        if value is not None:
+            values[name] = None if value == UNLIMITED else value
+    changed = Workspace(**{**row, **values})
+    if values:
+        connection.execute(update(workspaces).where(this).values(values))
+    if changed.max_memories is None and changed.max_bytes is None:
+        quotas.stop(connection, workspace_id)
+    else:
+        quotas.begin(connection, workspace_id, quotas.count(connection, workspace_id), now)
+    return changed
+
+
+def _one_key(connection: Connection, workspace_id: str, key_id: str, *, lock: bool = False) -> ApiKey | None:
+    query = select(*_KEY).where(api_keys.c.workspace_id == workspace_id, api_keys.c.id == key_id)
+    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+    return None if row is None else _key(row)
+
+
+def _replace(connection: Connection, key: ApiKey, secret_hash: str, ends_at: int, now: int) -> ApiKey:
+    old = _one_key(connection, key.workspace_id, key.replaces_id or "", lock=True)
+    if old is None:
+        raise NotFound("no key with this id")
+    successor = select(api_keys.c.id).where(
+        api_keys.c.workspace_id == key.workspace_id,
+        api_keys.c.replaces_id == old.id,
+        api_keys.c.revoked_at.is_(None),
+        api_keys.c.id != key.id,
+    )
+    other = connection.execute(successor).scalar()
+    if other is not None:
+        raise Conflict(f"{other} replaces this key already: rotate that one, or revoke it first")
+    if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= now):
+        raise Conflict("this key has ended: make a new one")
+    _create_key(connection, key, secret_hash)
+    ends_at = ends_at if old.expires_at is None else min(ends_at, old.expires_at)
+    connection.execute(update(api_keys).where(api_keys.c.id == old.id).values(expires_at=ends_at))
+    return replace(old, expires_at=ends_at)
 
 
 def _create_key(connection: Connection, key: ApiKey, secret_hash: str) -> None:

@@ -9,6 +9,7 @@ from openbrain.adapters.sql import loading
 from openbrain.adapters.sql.ending import TIME, end
 from openbrain.adapters.sql.identity import dedupe_key
 from openbrain.adapters.sql.journal import Journal
+from openbrain.adapters.sql.quotas import admit_more
 from openbrain.adapters.sql.rows import INSERT_COLUMNS, row_from_memory
 from openbrain.adapters.sql.superseding import moved_on, sees
 from openbrain.adapters.sql.tables import memories
@@ -39,6 +40,7 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
             updated_at=now,
             confirmed_at=confirmed_at,
         )
+        admit_more(connection, before, after, now)
         _store(connection, journal, before, after)
         journal.edited(before, after, change, edit.origin)
     elif edit.confirm and before.confirmed_at != now:

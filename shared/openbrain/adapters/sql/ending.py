@@ -6,6 +6,7 @@ from dataclasses import replace
 from sqlalchemy import Connection, update
 
 from openbrain.adapters.sql.journal import Journal
+from openbrain.adapters.sql.quotas import release
 from openbrain.adapters.sql.tables import memories
 from openbrain.memory import Memory, Reason
 from openbrain.ports.truth import Origin
@@ -32,6 +33,7 @@ def end(
         .values(reason=reason.value, deleted_at=deleted_at, dedupe_key=None, revision=memories.c.revision + 1)
     )
     connection.execute(gone)
+    release(connection, rows)
     ended = [replace(row, reason=reason, deleted_at=deleted_at, revision=row.revision + 1) for row in rows]
     for row in ended:
         journal.ended(row, reason, origin, note, superseded_by)

@@ -13,6 +13,7 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.editing import as_seen
 from openbrain.adapters.sql.ending import end
 from openbrain.adapters.sql.journal import Journal
+from openbrain.adapters.sql.quotas import release
 from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.superseding import sees
@@ -130,6 +131,7 @@ def blank(
     ended = func.coalesce(memories.c.deleted_at, now)
     here = memories.c.id.in_(ids)
     connection.execute(update(memories).where(here).values(**BLANK, deleted_at=ended, updated_at=now))
+    release(connection, [row for row in rows if row.reason is None])
     mine = memory_history.c.memory_id.in_(ids)
     connection.execute(update(memory_history).where(mine).values(before=None, after=None, note=""))
     for table in (memory_passages, memory_usage):

@@ -11,6 +11,7 @@ from openbrain.adapters.sql import announce, outbox
 from openbrain.adapters.sql.ending import TIME
 from openbrain.adapters.sql.identity import dedupe_key
 from openbrain.adapters.sql.inserts import insert_rows
+from openbrain.adapters.sql.quotas import admit, total
 from openbrain.adapters.sql.rows import row_from_memory
 from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.tables import memories, memory_history, memory_lineage
@@ -75,6 +76,8 @@ class Landing:
         ordered = sorted(memories_new.values(), key=lambda memory: (keys.get(memory.id, ""), memory.id))
         insert_rows(self._connection, memories, [row_from_memory(each, keys.get(each.id)) for each in ordered])
         living = [memory for memory in memories_new.values() if memory.alive(self._now)]
+        counted = total([memory for memory in memories_new.values() if memory.reason is None])
+        admit(self._connection, self._workspace, counted, self._now)
         outbox.append(
             self._connection, [announce.stored(memory, Change.CREATED, _BULK, self._now) for memory in living]
         )

@@ -8,6 +8,7 @@ from openbrain.adapters.sql import loading
 from openbrain.adapters.sql.editing import as_seen, make_way
 from openbrain.adapters.sql.identity import dedupe_key
 from openbrain.adapters.sql.journal import Journal
+from openbrain.adapters.sql.quotas import admit, total
 from openbrain.adapters.sql.superseding import sees
 from openbrain.adapters.sql.tables import memories, memory_lineage
 from openbrain.errors import Conflict, NotFound
@@ -44,6 +45,7 @@ def restore_memory(
     key = dedupe_key(after)
     make_way(connection, journal, after, key)
     names = ("reason", "deleted_at", "archived_at", "expires_at", "version", "revision", "updated_at")
+    admit(connection, after.workspace_id, total([after]), now)
     changed = {name: getattr(after, name) for name in names} | {"dedupe_key": key}
     connection.execute(update(memories).where(memories.c.id == after.id).values(changed))
     journal.restored(before, after, origin, note)

@@ -19,6 +19,7 @@ from openbrain.adapters.sql.transferring import SqlTransfer
 from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.vectors import SqlVectors
 from openbrain.adapters.sql.writing import SqlWriting
+from openbrain.ports.access import Workspace, WorkspaceChange
 from openbrain.ports.clock import Clock
 from openbrain.settings import Truth
 
@@ -48,6 +49,18 @@ class SqlTruth(
     def __init__(self, database: Database, clock: Clock, degraded_scan: int = DEGRADED_SCAN) -> None:
         super().__init__(database, clock)
         self._degraded_scan = degraded_scan
+
+    async def create_workspace(self, workspace: Workspace) -> Workspace:
+        """As in the port; this process knows its quotas at once."""
+        created = await super().create_workspace(workspace)
+        self._quotas.forget()
+        return created
+
+    async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
+        """The same."""
+        changed = await super().change_workspace(workspace_id, change)
+        self._quotas.forget()
+        return changed
 
     async def check(self) -> tuple[str, str, tuple[str, ...]]:
         """Product, version, and what is wrong with it. `TryLater` while it can't be reached."""

@@ -8,6 +8,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.editing import edit_memory, forget_memory
+from openbrain.adapters.sql.quotas import Quotas, remember_within
 from openbrain.adapters.sql.remembering import remember
 from openbrain.adapters.sql.restoring import restore_memory
 from openbrain.errors import Invalid, TryLater
@@ -27,6 +28,7 @@ class SqlWriting:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
+        self._quotas = Quotas(clock)
 
     async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
         """The whole batch at once; where that fails, each write behind a savepoint of its own."""
@@ -34,7 +36,7 @@ class SqlWriting:
             return []
         now = self._clock.now()
         try:
-            return await self._database.write(lambda connection: remember(connection, writes, now))
+            return await self._database.write(lambda connection: self._remember(connection, writes, now))
         except _REFUSED:
             return await self._database.write(lambda connection: self._each(connection, writes, now))
 
@@ -69,13 +71,16 @@ class SqlWriting:
                 continue
         raise TryLater("others write the same content at this moment: try again")
 
+    def _remember(self, connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
+        return remember_within(connection, writes, now, self._quotas.all(connection), remember)
+
     def _each(self, connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
         return [self._alone(connection, write, now) for write in writes]
 
     def _alone(self, connection: Connection, write: Write, now: int) -> Outcome:
         try:
             with connection.begin_nested():
-                return remember(connection, [write], now)[0]
+                return self._remember(connection, [write], now)[0]
         except DBAPIError as error:
             if self._database.explain(error) is not None:
                 raise
