@@ -6,11 +6,12 @@ The sum: embed the query, ask the vector engine, ask the text engine, read 20 ro
 import argparse
 import contextlib
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
+from typing import Any
 
 from benchmarks.http_load import Load, measure
 from benchmarks.report import Report, Row
@@ -18,6 +19,8 @@ from benchmarks.texts import questions
 
 NAME = "recall"
 GOAL = 1.3
+CACHED = 20
+PARTS = ("embed", "vectors", "text", "rows")
 AIMS = {"filtered": 80.0, "filtered, cached": 150.0}
 BODIES = {"workspace only": {}, "filtered": {"org": "acme", "project": "p3"}}
 
@@ -50,38 +53,47 @@ def run(options: argparse.Namespace) -> Report:
     return Report(NAME, rows, (f"{options.recall_count} memories, top_k 10, 100 candidates of each index",))
 
 
-def _line(worker: "subprocess.Popen[str]") -> dict[str, object]:
+def _line(worker: "subprocess.Popen[str]") -> dict[str, Any]:
     assert worker.stdout is not None
     line = worker.stdout.readline()
     if not line:
         raise SystemExit("the worker ended")
-    found: dict[str, object] = json.loads(line)
+    found: dict[str, Any] = json.loads(line)
     return found
 
 
+def _ask(worker: "subprocess.Popen[str]", command: str) -> dict[str, Any]:
+    assert worker.stdin is not None
+    worker.stdin.write(f"{command}\n")
+    worker.stdin.flush()
+    return _line(worker)
+
+
 def _rows(
-    name: str, ready: dict[str, object], worker: "subprocess.Popen[str]", options: argparse.Namespace
+    name: str, ready: dict[str, Any], worker: "subprocess.Popen[str]", options: argparse.Namespace
 ) -> Iterator[Row]:
-    raw: dict[str, float] = ready["raw"][name]  # type: ignore[index]
-    parts = ", ".join(f"{part} {value:.1f}" for part, value in raw.items())
-    for kind, floor in (("", sum(raw.values())), (", cached", sum(raw.values()) - raw["embed"])):
-        count, repeats = options.recall_requests, options.recall_repeats
-        runs = [_load(name, ready, 1, count, cached=bool(kind), seed=100 + each) for each in range(repeats)]
+    for kind, parts in (("", PARTS), (", cached", PARTS[1:])):
+        count = options.recall_requests
+        raws, runs = [], []
+        for repeat in range(options.recall_repeats):
+            raws.append(_ask(worker, f"raw {name}"))
+            runs.append(_load(name, ready, 1, count, cached=bool(kind), seed=100 + repeat))
+        floors = [sum(raw[part] for part in parts) for raw in raws]
         p50 = tuple(load.p50 for load in runs)
-        ratios = tuple(each / floor for each in p50)
-        yield Row(f"{name}{kind}: p50", "ms", p50, f"raw {floor:.1f} ms ({parts})", ratios, GOAL, at_most=True)
-        cpu = _cpu(worker)
-        begun = time.perf_counter()
-        busy = _load(name, ready, 16, count * 2, cached=bool(kind), seed=200)
-        spent = _cpu(worker) - cpu
-        cores = spent / (time.perf_counter() - begun)
-        aim = AIMS.get(f"{name}{kind}")
-        yield Row(f"{name}{kind}: 16 clients, a core", "1/s", (busy.rate / cores,), goal=aim)
+        ratios = tuple(ours / floor for ours, floor in zip(p50, floors, strict=True))
+        medians = ", ".join(f"{part} {statistics.median(raw[part] for raw in raws):.1f}" for part in parts)
+        against = f"raw {statistics.median(floors):.1f} ms ({medians})"
+        yield Row(f"{name}{kind}: p50", "ms", p50, against, ratios, GOAL, at_most=True)
+        cpu = _ask(worker, "cpu")["cpu"]
+        _load(name, ready, 16, 2 * count, cached=bool(kind), seed=200)
+        served = 2 * count + (CACHED if kind else 0)
+        rate = served / (_ask(worker, "cpu")["cpu"] - cpu)
+        yield Row(f"{name}{kind}: 16 clients, a core", "1/s", (rate,), goal=AIMS.get(f"{name}{kind}"))
 
 
-def _load(name: str, ready: dict[str, object], clients: int, count: int, *, cached: bool, seed: int) -> Load:
+def _load(name: str, ready: dict[str, Any], clients: int, count: int, *, cached: bool, seed: int) -> Load:
     # No two uncached runs may share a question.
-    asked = questions(20 if cached else count, seed=7 if cached else seed + 1000 * list(BODIES).index(name))
+    asked = questions(CACHED if cached else count, seed=7 if cached else seed + 1000 * list(BODIES).index(name))
     bodies = [json.dumps({"query": question, **BODIES[name]}) for question in asked]
     url, key = f"{ready['url']}/v1/brain/recall", str(ready["key"])
     if cached:
@@ -90,10 +102,3 @@ def _load(name: str, ready: dict[str, object], clients: int, count: int, *, cach
     if load.failed:
         raise SystemExit(f"{load.failed} recalls failed")
     return load
-
-
-def _cpu(worker: "subprocess.Popen[str]") -> float:
-    assert worker.stdin is not None
-    worker.stdin.write("cpu\n")
-    worker.stdin.flush()
-    return float(_line(worker)["cpu"])  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """The process that benchmark `recall` measures: a filled system on embedded parts, its raw engines and its API.
 
-python -m benchmarks.recall_worker FOLDER COUNT; prints the raw figures as JSON, then serves until its input closes.
+python -m benchmarks.recall_worker FOLDER COUNT; prints its address as JSON, then answers `cpu` and `raw FILTER` with a
+line of JSON until its input closes.
 """
 
 import asyncio
@@ -33,6 +34,7 @@ from openbrain_cli.system import running
 
 ROWS = 20
 CANDIDATES = 100
+INPUTS = 60
 FILTERS = {"workspace only": Criteria(), "filtered": Criteria(org="acme", project="p3")}
 
 
@@ -41,25 +43,26 @@ async def main(folder: Path, count: int) -> None:
     async with running(settings, zero_cost_parts) as system:
         parts = system.parts
         await fill(parts, count)
-        raw = {name: await raw_figures(parts, criteria) for name, criteria in FILTERS.items()}
         server = uvicorn.Server(uvicorn.Config(api(parts), port=0, log_config=None, access_log=False))
         task = asyncio.create_task(server.serve())
         while not server.started:  # noqa: ASYNC110 - uvicorn tells no other way
             await asyncio.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
         key = system.key_file.read_text(encoding="utf-8").strip()
-        print(json.dumps({"raw": raw, "url": f"http://127.0.0.1:{port}", "key": key}), flush=True)
-        while await asyncio.to_thread(sys.stdin.readline):
-            print(json.dumps({"cpu": time.process_time()}), flush=True)
+        print(json.dumps({"url": f"http://127.0.0.1:{port}", "key": key}), flush=True)
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            command, _, name = line.strip().partition(" ")
+            figures = await raw_figures(parts, FILTERS[name]) if command == "raw" else {"cpu": time.process_time()}
+            print(json.dumps(figures), flush=True)
         server.should_exit = True
         await task
 
 
 async def raw_figures(parts: Parts, criteria: Criteria) -> dict[str, float]:
     """Medians in ms of what a recall cannot do without."""
-    asked = questions(200, seed=3)
+    asked = questions(INPUTS, seed=3)
     condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, parts.clock.now())
-    vectors = [await parts.embedder.embed_query(question) for question in asked[:50]]
+    vectors = [await parts.embedder.embed_query(question) for question in asked]
     ids = sample(parts)
     return {
         "embed": await median(parts.embedder.embed_query, asked),
