@@ -35,9 +35,10 @@ bench: $(VENV)/.installed-dev ## run the benchmarks (ONLY=streams, JSON=out.json
 doctor: $(VENV)/.installed ## prove the running system end to end
 	@$(BIN)/openbrain doctor $(ARGS)
 
-lock: ## renew requirements.lock and requirements-dev.lock (needs uv)
+lock: ## renew requirements.lock, -dev.lock and -build.lock (needs uv)
 	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --group dev pyproject.toml -o requirements-dev.lock
+	uv pip compile -q --universal --generate-hashes --no-emit-index-url --no-header --group build -o requirements-build.lock
 
 clean: ## remove .venv and caches; leaves .servers and your data alone
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

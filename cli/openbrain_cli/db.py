@@ -1,19 +1,23 @@
 """db: upgrade, check."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openbrain_cli import exit_codes
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.options import AsJson, Data
-from openbrain_cli.output import as_json
+from openbrain_cli.output import as_json, say
 from openbrain_cli.profile import profile
+
+if TYPE_CHECKING:
+    from openbrain.settings import Settings
 
 app = new_app(
     no_args_is_help=True, help="The database's schema. The database is OPENBRAIN_TRUTH__URL, else the data folder's."
 )
 
+Again = Annotated[bool, typer.Option("--again", help="Also where a workspace has keys.")]
 Patience = Annotated[int, typer.Option("--wait", min=0, help="Seconds to wait until the database answers.")]
 
 
@@ -51,6 +55,39 @@ def check(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
         print("\n".join(problems) if problems else f"well, at revision {schema_commands.current(url)}")
     if problems:
         raise typer.Exit(exit_codes.REFUSED)
+
+
+@app.command("first-keys")
+@command("openbrain db first-keys", "openbrain db first-keys --json --again")
+def first_keys(again: Again = False, json: AsJson = False, data: Data = None) -> None:
+    """Make the first workspaces and print their keys, once: `openbrain up` does so by itself.
+
+    Whoever reaches the database is trusted with this. Workspaces that have a key already get none, unless --again.
+    """
+    import asyncio
+
+    _url(data)
+    made = asyncio.run(_first_keys(profile(data=data).settings(), again=again))
+    if json:
+        as_json(made)
+        return
+    for workspace, secret in made.items():
+        print(f"{workspace}  {secret}")
+    if not made:
+        say("there are keys already: make others with `openbrain keys create`, or --again where all are lost")
+
+
+async def _first_keys(settings: "Settings", *, again: bool) -> dict[str, str]:
+    from openbrain.parts import Parts
+    from openbrain_cli.first_keys import FIRST, ensure_workspace, first_key
+
+    made: dict[str, str] = {}
+    async with Parts(settings, shared=True) as parts:
+        for workspace in FIRST:
+            await ensure_workspace(parts.truth, parts.clock, workspace)
+            if again or not await parts.truth.keys(workspace):
+                made[workspace] = await first_key(parts.truth, parts.clock, workspace)
+    return made
 
 
 def _url(data: Data) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,21 +14,22 @@ from openbrain.adapters.data_folder import DataFolder
 from openbrain.adapters.embedded_valkey import EmbeddedValkey
 from openbrain.adapters.sql.schema_commands import upgrade
 from openbrain.adapters.sql.truth import truth_url
-from openbrain.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.auth import OPERATORS
 from openbrain.collecting import long_running
+from openbrain.errors import Conflict
 from openbrain.parts import Parts
-from openbrain.ports.access import Workspace
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
 from openbrain.wiring import EMBEDDED
 from openbrain_api import app as api
+from openbrain_cli.first_keys import WORKSPACE, ensure_workspace, first_key
 from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
+from openbrain_indexer.handlers import project_text
 from openbrain_ingest import app as ingest
 from openbrain_mcp.http import with_mcp
 
-WORKSPACE = "default"
 KEY_FILE = "key"
 ADMIN_KEY_FILE = "admin-key"
 
@@ -71,7 +72,7 @@ async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | 
         parts = await stack.enter_async_context(make_parts(settings) if make_parts else Parts(settings, shared=True))
         await _first_keys(parts, folder.path)
         rooms: tuple[Startable, ...] = (
-            housekeeper.housekeeper(parts),
+            housekeeper.housekeeper(parts, lambda ids: _project_text(parts, ids)),
             ingest.room(parts),
             indexer.text_room(parts),
             embedder.room(parts),
@@ -84,26 +85,22 @@ async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | 
         yield Running(parts, rooms, folder.path / KEY_FILE)
 
 
+async def _project_text(parts: Parts, ids: Sequence[str]) -> object:
+    generation = await parts.text_generation()
+    return await project_text(ids, truth=parts.truth, index=parts.text, generation=generation, clock=parts.clock)
+
+
 async def _first_keys(parts: Parts, folder: Path) -> None:
     """On the first start: the workspace `default` with a key for everything in it, and one that makes workspaces."""
-    await _workspace_with_key(parts, WORKSPACE, folder / KEY_FILE, frozenset(Permission))
-    await _workspace_with_key(parts, OPERATORS, folder / ADMIN_KEY_FILE, frozenset({Permission.ADMIN}))
-
-
-async def _workspace_with_key(parts: Parts, workspace: str, file: Path, permissions: frozenset[str]) -> None:
-    if workspace not in {known.id for known in await parts.truth.workspaces()}:
-        now = parts.clock.now()
-        await parts.truth.create_workspace(Workspace(id=workspace, name=workspace, created_at=now))
-    if file.exists():
-        return
-    key, secret = issue(
-        workspace_id=workspace,
-        name="first-start",
-        permissions=permissions,
-        now=parts.clock.now(),
-        act_as=("*",),
-    )
-    await parts.truth.create_key(key, hash_secret(secret))
-    written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(written, "w", encoding="utf-8") as out:
-        out.write(secret + "\n")
+    for workspace, file in ((WORKSPACE, folder / KEY_FILE), (OPERATORS, folder / ADMIN_KEY_FILE)):
+        try:
+            if await ensure_workspace(parts.truth, parts.clock, workspace):
+                file.unlink(missing_ok=True)  # the key of one that was deleted opens nothing
+        except Conflict:
+            continue  # it is being deleted: the next start makes it anew
+        if file.exists():
+            continue
+        secret = await first_key(parts.truth, parts.clock, workspace)
+        written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(written, "w", encoding="utf-8") as out:
+            out.write(secret + "\n")

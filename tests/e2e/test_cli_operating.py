@@ -191,3 +191,17 @@ def test_doctor_asks_each_server_itself(
     checks = {each["name"]: each for each in idle.run("doctor", "--json", environment=gone).json["checks"]}
     assert (checks["text"]["status"], checks["embedder"]["status"]) == ("red", "red")
     assert "not-there" in checks["embedder"]["problems"][0]
+
+
+def test_the_first_keys_of_a_system_on_servers_are_printed_once(idle: Terminal, tmp_path: Path) -> None:
+    database = {"OPENBRAIN_TRUTH__URL": f"sqlite+aiosqlite:///{tmp_path}/truth.db"}
+    assert idle.run("db", "upgrade", environment=database).code == 0
+    first = idle.run("db", "first-keys", "--json", environment=database).json
+    second = idle.run("db", "first-keys", environment=database)
+    again = idle.run("db", "first-keys", "--again", "--json", environment=database).json
+
+    assert set(first) == set(again) == {"default", "system"}
+    assert all(secret.startswith("ob_") for secret in (*first.values(), *again.values()))
+    assert not set(first.values()) & set(again.values())
+    assert (second.code, second.out) == (0, "")
+    assert "--again" in second.err
