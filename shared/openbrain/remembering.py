@@ -85,12 +85,13 @@ def prepare(offer: Offer, *, clock: Clock, gate: WriteGate) -> Write:
         viewer=actor.viewer(memory.session_id),
         origin=offer.origin,
         allow_duplicate=given.allow_duplicate,
-        idempotency_key=_own_key(offer, actor),
+        idempotency_key=own_key(offer, actor),
         idempotency_expires_at=now + offer.key_lifetime if offer.idempotency_key else 0,
     )
 
 
-def _own_key(offer: Offer, actor: Actor) -> str:
+def own_key(offer: Offer, actor: Actor) -> str:
+    """The idempotency key as the truth has it: one caller's never meets another's."""
     if not offer.idempotency_key:
         return ""
     return joined_hash(actor.key_id, actor.agent_id, offer.idempotency_key)

@@ -114,6 +114,7 @@ class Housekeeping(Group):
     purge_every_s: Seconds = Field(600, description="How often idempotency keys past their time are removed.")
     stream_key_days: int = Field(30, ge=1, description="How long the idempotency key of a stream submission is kept.")
     request_key_hours: int = Field(24, ge=1, description="How long an `Idempotency-Key` of a request is kept.")
+    operation_days: int = Field(30, ge=1, description="How long operations that have ended stay listed.")
 
 
 class Server(Group):

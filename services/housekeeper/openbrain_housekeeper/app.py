@@ -13,21 +13,32 @@ from openbrain import logs
 from openbrain import settings as all_settings
 from openbrain.collecting import long_running
 from openbrain.events import CloudEvent
+from openbrain.memory import DAY
 from openbrain.parts import Parts
+from openbrain.ports.erasing import CLOSE, FORGET, PURGE
+from openbrain.ports.truth import IndexKind
 from openbrain.streams import health
 from openbrain.streams.connection import connect, without_login
+from openbrain.streams.erasing import StreamEraser
 from openbrain.streams.publisher import Publisher
+from openbrain.streams.runtime import consumer_name
 from openbrain.streams.table import EMBEDDED, STORED, SUPERSEDED
 from openbrain.streams.trim import plan, trim
+from openbrain_housekeeper.closing import Closing
+from openbrain_housekeeper.forgetting import Forgetting
 from openbrain_housekeeper.handlers import expire, purge, relay
 from openbrain_housekeeper.housekeeper import Duty, Housekeeper
+from openbrain_housekeeper.operating import Step, Worker
+from openbrain_housekeeper.purging import Indexes, Project, Purging
 
 ROUND = 500
 """Rows that one round of expiry or purging takes."""
+OPERATIONS_POLL_S = 0.25
+"""Between two looks for an operation to work on."""
 
 
-def housekeeper(parts: Parts) -> Housekeeper:
-    """The room, wired."""
+def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeeper:
+    """The room, wired. `project_text` writes memories into a text index that needs it to be clean of erased ones."""
     settings = parts.settings.housekeeping
     streams = parts.settings.streams
     client: Redis = connect(streams)
@@ -56,18 +67,44 @@ def housekeeper(parts: Parts) -> Housekeeper:
     async def ask_redis() -> None:
         await client.execute_command("PING")  # type: ignore[no-untyped-call]
 
+    worker = Worker(parts.truth, kinds(parts, StreamEraser(client, streams), project_text), consumer_name())
+
+    def oldest_operation() -> int:
+        return parts.clock.now() - settings.operation_days * DAY
+
+    async def operate() -> int:
+        worked = await worker.round()
+        if worked:
+            await parts.wake.notify()
+        return worked
+
     return Housekeeper(
         parts.truth,
         [
             Duty("relay", lambda: relay(parts.truth, publisher, settings.relay_batch), relay_more),
             Duty("expire", expire_due, _every(settings.expiry_every_s)),
-            Duty("purge", lambda: purge(parts.truth, ROUND), _every(settings.purge_every_s)),
+            Duty("purge", lambda: purge(parts.truth, ROUND, oldest_operation()), _every(settings.purge_every_s)),
+            Duty("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
             Duty("trim", trim_streams, _every(settings.trim_every_s)),
         ],
         lease_s=settings.lease_s,
         checks={"redis": ask_redis, "truth": parts.truth.check},
         close=close,
     )
+
+
+def kinds(parts: Parts, streams: StreamEraser, project_text: Project | None) -> dict[str, Step]:
+    """What the operations of each kind do."""
+    truth, clock = parts.truth, parts.clock
+    indexes: Indexes = {
+        "text": (lambda: parts.text, lambda: truth.serving(IndexKind.TEXT)),
+        "vectors": (lambda: parts.vectors, lambda: truth.serving(IndexKind.VECTOR)),
+    }
+    return {
+        FORGET: Forgetting(truth, clock),
+        PURGE: Purging(truth, streams, indexes, clock, project_text),
+        CLOSE: Closing(truth, streams, clock),
+    }
 
 
 def _every(seconds: float) -> Callable[[int], Awaitable[object]]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from openbrain.errors import TryLater
+from openbrain.ports.operations import Operations
 from openbrain.ports.truth import Outbox, Upkeep
 
 
@@ -42,6 +43,11 @@ async def expire(truth: Upkeep, limit: int) -> int:
     return await truth.expire_due(limit)
 
 
-async def purge(truth: Upkeep, limit: int) -> int:
-    """Forget idempotency keys past their time."""
-    return await truth.purge_idempotency_keys(limit)
+class Past(Upkeep, Operations, Protocol):
+    """Where rows past their time are."""
+
+
+async def purge(truth: Past, limit: int, oldest_operation: int) -> int:
+    """Forget idempotency keys past their time, and operations that ended before `oldest_operation` (microseconds)."""
+    keys = await truth.purge_idempotency_keys(limit)
+    return max(keys, await truth.purge_operations(oldest_operation, limit))

@@ -18,9 +18,10 @@ from openbrain.adapters.elasticsearch_common import (
     tombstone_document,
     translated,
 )
+from openbrain.adapters.elasticsearch_scrubbing import scrub
 from openbrain.adapters.fencing import Entry, highest_per_id
 from openbrain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, TryLater
-from openbrain.ports.index import Checked, Standing, Tombstone
+from openbrain.ports.index import Checked, Scrubbed, Standing, Tombstone
 
 OLDEST = (8, 19)
 BULK_BYTES = 1_000_000
@@ -173,6 +174,11 @@ class Generations(Generic[Entry]):
         if any("error" in each for each in answer["docs"]):
             raise missing()
         return {each["_id"]: Standing(id=each["_id"], **each["_source"]) for each in answer["docs"] if each["found"]}
+
+    async def scrub(self, name: str, parts: Sequence[str] | None) -> Scrubbed:
+        """Let nothing of overwritten documents stay in the index's files."""
+        with translated():
+            return await scrub(self._client, self.index(name), parts)
 
     async def check(self) -> Checked:
         """The server, its version, and what is wrong with it."""

@@ -10,7 +10,19 @@ from openbrain.adapters.elasticsearch_common import common_document, compiled, c
 from openbrain.adapters.elasticsearch_generations import Generations
 from openbrain.adapters.flat_metadata import flat
 from openbrain.adapters.tantivy_text.marking import Marker
-from openbrain.ports.index import Checked, Count, Found, Hit, Place, Span, Standing, TextEntry, TextQuery, Tombstone
+from openbrain.ports.index import (
+    Checked,
+    Count,
+    Found,
+    Hit,
+    Place,
+    Scrubbed,
+    Span,
+    Standing,
+    TextEntry,
+    TextQuery,
+    Tombstone,
+)
 from openbrain.visibility import AllOf
 
 BUILDER = "elasticsearch-english-1"
@@ -80,6 +92,10 @@ class ElasticsearchText:
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""
         return await self._generations.read(name, ids)
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
+        """Merges away what was overwritten."""
+        return await self._generations.scrub(name, parts)
 
     async def check(self) -> Checked:
         """The server's version and state."""

@@ -7,7 +7,7 @@ from typing import Any
 from openbrain.adapters.elasticsearch_common import common_document, compiled, connect, translated
 from openbrain.adapters.elasticsearch_generations import Generations
 from openbrain.adapters.vector_entries import MOST, best_passages, same_dimensions, writable
-from openbrain.ports.index import Checked, Hit, Standing, Tombstone, VectorEntry
+from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Tombstone, VectorEntry
 from openbrain.visibility import AllOf
 
 BUILDER = "elasticsearch-knn-1"
@@ -66,6 +66,10 @@ class ElasticsearchVectors:
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""
         return await self._generations.read(name, ids)
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
+        """Merges away what was overwritten."""
+        return await self._generations.scrub(name, parts)
 
     async def check(self) -> Checked:
         """The server's version and state."""

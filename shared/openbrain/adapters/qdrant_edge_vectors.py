@@ -11,7 +11,7 @@ from openbrain.adapters.qdrant_edge_shard import BUILDER, Shard
 from openbrain.adapters.qdrant_edge_terms import compiled
 from openbrain.adapters.vector_entries import best_passages, same_dimensions, writable
 from openbrain.errors import TryLater
-from openbrain.ports.index import Checked, Hit, Standing, Tombstone, VectorEntry
+from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Tombstone, VectorEntry
 from openbrain.visibility import NEVER, AllOf, AtLeast, Condition
 
 SLICE = 32
@@ -62,6 +62,10 @@ class QdrantEdgeVectors:
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""
         return self._shard(name).standing(list(dict.fromkeys(ids)))
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
+        """It holds no text; of names it holds hashes."""
+        return Scrubbed(told={"product": "qdrant-edge", "holds": "no text"})
 
     async def check(self) -> Checked:
         """The engine's version; too many points are a problem."""

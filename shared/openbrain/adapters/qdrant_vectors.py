@@ -14,7 +14,7 @@ from openbrain.adapters.qdrant_errors import translated
 from openbrain.adapters.qdrant_filters import VECTOR, compiled, not_higher, point
 from openbrain.adapters.vector_entries import best_passages, same_dimensions, writable
 from openbrain.errors import NeverRetry, SetupError, TryLater
-from openbrain.ports.index import Checked, Hit, Standing, Tombstone, VectorEntry
+from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Tombstone, VectorEntry
 from openbrain.visibility import KEYWORD_FIELDS, AllOf
 
 BUILDER = "qdrant-1"
@@ -160,6 +160,11 @@ class QdrantVectors:
                 with_payload=models.PayloadSelectorInclude(include=wanted),
             )
         return {str(each.id): _standing(str(each.id), each.payload or {}) for each in records}
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
+        """It holds no text, but tags and other names; its optimizer rewrites segments when it sees fit."""
+        left = "names and vectors of overwritten points stay in a segment until the server's optimizer rewrites it"
+        return Scrubbed(told={"product": "Qdrant", "holds": "no text", "left_to_the_operator": [left]})
 
     async def check(self) -> Checked:
         """The server's version; one without conditional writes is a problem."""

@@ -149,6 +149,17 @@ class Checked:
     problems: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scrubbed:
+    """What an engine did so that removed text leaves its files."""
+
+    told: Mapping[str, object]
+    parts: tuple[str, ...] = ()
+    """Parts of its files that still hold removed entries; none: it is done."""
+    again: tuple[str, ...] = ()
+    """Memories whose living entries share those parts."""
+
+
 class TextIndex(Protocol):
     """Full text. All methods raise `TryLater` when the engine can't be reached."""
 
@@ -189,6 +200,10 @@ class TextIndex(Protocol):
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids; ids that never were are absent."""
 
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
+        """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written
+        again (at their revision), says which: write them, then ask again with the `parts` of the first answer."""
+
     async def check(self) -> Checked:
         """Whether it answers, and what it is."""
 
@@ -212,6 +227,10 @@ class VectorIndex(Protocol):
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """As in `TextIndex.read`."""
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
+        """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written
+        again (at their revision), says which: write them, then ask again with the `parts` of the first answer."""
 
     async def check(self) -> Checked:
         """Whether it answers, and what it is."""

@@ -97,5 +97,8 @@ class Operations(Protocol):
     ) -> Operation | None:
         """Failed or cancelled, with what it had done by then."""
 
+    async def followed(self, operation: Operation) -> bool:
+        """Whether another of its kind, of whatever workspace, waits to be begun."""
+
     async def purge_operations(self, ended_before: int, limit: int) -> int:
         """Remove those that ended before a time; returns how many."""

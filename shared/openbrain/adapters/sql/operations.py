@@ -92,6 +92,12 @@ class SqlOperations:
             lambda connection: _let_go(connection, operation_id, holder, status, now, values)
         )
 
+    async def followed(self, operation: Operation) -> bool:
+        """As in the port."""
+        queued = table.c.status == OperationStatus.QUEUED.value
+        other = select(table.c.id).where(queued, table.c.kind == operation.kind, table.c.id != operation.id).limit(1)
+        return await self._database.read(lambda connection: connection.scalar(other) is not None)
+
     async def purge_operations(self, ended_before: int, limit: int) -> int:
         """As in the port."""
         past = select(table.c.id).where(~_OPEN, table.c.finished_at < ended_before).limit(limit)

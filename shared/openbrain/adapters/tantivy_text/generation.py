@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from openbrain.adapters.fencing import highest_per_id
 from openbrain.adapters.tantivy_text.documents import document, english, memory_id, schema
 from openbrain.adapters.tantivy_text.finding import Reader
 from openbrain.adapters.tantivy_text.queries import any_word, filtered
+from openbrain.adapters.tantivy_text.scrubbing import Unclean, unclean
 from openbrain.errors import Invalid, SetupError, TryLater
 from openbrain.ports.index import Hit, Standing, TextEntry, Tombstone
 from openbrain.visibility import AllOf
@@ -33,6 +35,7 @@ class Generation:
         self._english = english()
         self._index = self._open()
         self._writer: IndexWriter | None = self._take()
+        self._writing = threading.Lock()
 
     def _open(self) -> Index:
         if not self._path.exists():
@@ -63,6 +66,10 @@ class Generation:
     def write(self, batches: Sequence[Batch]) -> list[Failures]:
         """Write all batches in one commit, each fenced, and show it to searches. What fails is told batch by batch;
         `TryLater` where the disk refuses, and then nothing is written."""
+        with self._writing:
+            return self._write(batches)
+
+    def _write(self, batches: Sequence[Batch]) -> list[Failures]:
         writer = self._writer or self._take()
         self._writer = None
         pending, standing, failures = self._fenced(batches)
@@ -149,6 +156,13 @@ class Generation:
                 addresses.items(), *columns, strict=True
             )
         }
+
+    def unclean(self, segments: Sequence[str] | None) -> Unclean:
+        """As `scrubbing.unclean`; files of segments that are gone go first."""
+        with self._writing:
+            if self._writer is not None:
+                self._writer.garbage_collect_files()
+            return unclean(self._index, self._path, segments)
 
     def close(self) -> None:
         """Let merges end and give the lock back."""

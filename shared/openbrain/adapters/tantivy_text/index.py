@@ -12,7 +12,19 @@ from openbrain.adapters.tantivy_text.generation import Generation
 from openbrain.adapters.tantivy_text.group_commit import GroupCommit
 from openbrain.adapters.tantivy_text.marking import Marker
 from openbrain.errors import TryLater
-from openbrain.ports.index import Checked, Count, Found, Hit, Place, Span, Standing, TextEntry, TextQuery, Tombstone
+from openbrain.ports.index import (
+    Checked,
+    Count,
+    Found,
+    Hit,
+    Place,
+    Scrubbed,
+    Span,
+    Standing,
+    TextEntry,
+    TextQuery,
+    Tombstone,
+)
 from openbrain.visibility import AllOf
 
 
@@ -85,6 +97,15 @@ class TantivyText:
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""
         return await asyncio.to_thread(self._prepared(name).generation.read, ids)
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
+        """`parts` are segments. Tombstones in them are written again here; the living are the caller's to write."""
+        generation = self._prepared(name).generation
+        found = await asyncio.to_thread(generation.unclean, parts)
+        if found.tombstones:
+            await self.write(name, found.tombstones)
+            found = await asyncio.to_thread(generation.unclean, found.segments)
+        return Scrubbed(told={"product": "tantivy"}, parts=found.segments, again=found.memories)
 
     async def check(self) -> Checked:
         """The library's version."""

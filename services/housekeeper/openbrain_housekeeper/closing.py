@@ -1,0 +1,78 @@
+"""Operation `workspace-delete`: everything that a tenant had, its own row last."""
+
+import uuid
+from dataclasses import replace
+from typing import Any, Protocol
+
+from openbrain import traces
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.erasing import PURGE
+from openbrain.ports.erasing import Closing as ClosingTruth
+from openbrain.ports.operations import Operation, Operations, Progress
+from openbrain.streams.erasing import Doomed, Swept
+from openbrain_housekeeper.purging import swept_json
+
+CHUNK = 200
+SETTLE_S = 5.0
+"""How long after its end a workspace may still be written to, by a process that has just looked it up."""
+
+
+class Truth(ClosingTruth, Operations, Protocol):
+    """What it needs of the truth."""
+
+
+class Streams(Protocol):
+    """What it needs of the streams."""
+
+    async def sweep(self, doomed: Doomed) -> Swept: ...
+
+    async def drop(self, workspace_id: str) -> int: ...
+
+
+class Closing:
+    """First its memories are blanked and announced, so that the indexes let go of them; then rows and streams go, and
+    a purge is queued for what files keep."""
+
+    def __init__(self, truth: Truth, streams: Streams, clock: Clock, settle_s: float = SETTLE_S) -> None:
+        self._truth, self._streams, self._clock = truth, streams, clock
+        self._settle = round(settle_s * MICROSECONDS)
+
+    async def __call__(self, operation: Operation) -> Progress:
+        """`done` counts memories twice, blanked and removed."""
+        workspace_id, told = str(operation.request["workspace"]), dict(operation.result)
+        step = Progress(done=operation.done, total=operation.total, result=told)
+        if "blanked" not in told:
+            return await self._blank(operation, step, workspace_id)
+        dropped = await self._truth.drop_rows(workspace_id, CHUNK)
+        done = operation.done + dropped.rows
+        step = replace(step, done=done, total=max(operation.total or 0, done + dropped.waiting))
+        if dropped.rows or dropped.waiting:
+            return replace(step, waits=not dropped.rows)
+        return await self._rest(operation, step, workspace_id)
+
+    async def _blank(self, operation: Operation, step: Progress, workspace_id: str) -> Progress:
+        ended = await self._truth.erase_all(workspace_id, CHUNK)
+        if ended:
+            done = step.done + ended
+            return replace(step, done=done, total=max(step.total or 0, done))
+        if self._clock.now() - operation.created_at < self._settle:
+            return replace(step, waits=True)
+        return replace(step, result={**step.result, "blanked": True})
+
+    async def _rest(self, operation: Operation, step: Progress, workspace_id: str) -> Progress:
+        told: dict[str, Any] = dict(step.result)
+        if "streams" not in told:
+            swept = await self._streams.sweep(traces.of_workspace(workspace_id))
+            told["streams"] = {**swept_json(swept), "dropped": await self._streams.drop(workspace_id)}
+            return replace(step, result=told)
+        rows = await self._truth.drop_workspace(workspace_id, operation.id)
+        purge = Operation(
+            id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),
+            workspace_id=operation.workspace_id,
+            kind=PURGE,
+            actor=operation.actor,
+            request={"ids": []},
+        )
+        told |= {"rows": dict(rows), "purge": (await self._truth.start_operation(purge)).id}
+        return replace(step, total=step.done, result=told, finished=True)

@@ -1,0 +1,108 @@
+"""Operations, worked on in turn: a step of one, then of the one that has waited longest.
+
+A step may be repeated: what a killed process did not write down is done again by whoever takes the operation up.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import structlog
+
+from openbrain.errors import OpenBrainError, TryLater
+from openbrain.ports.operations import Operation, Operations, OperationStatus, Progress
+
+Step = Callable[[Operation], Awaitable[Progress]]
+"""Does a bounded piece of an operation and says how far it is now. `TryLater` waits and does it again; any other error
+ends the operation as failed."""
+
+HOLD_S = 30.0
+"""A dead worker's operation is taken up by another after this long."""
+PACE_S = 0.5
+"""How long small steps follow each other before their progress is written down."""
+WAITS_FOR = "waits_for"
+"""Member of a result: why nothing can be done now."""
+_log = structlog.get_logger(__name__)
+
+
+class Worker:
+    """Works on operations as one holder."""
+
+    def __init__(
+        self,
+        operations: Operations,
+        kinds: Mapping[str, Step],
+        holder: str,
+        *,
+        hold_s: float = HOLD_S,
+        pace_s: float = PACE_S,
+        time: Callable[[], float] | None = None,
+    ) -> None:
+        self._operations, self._kinds, self._holder = operations, kinds, holder
+        self._hold_s, self._pace_s, self._time = hold_s, pace_s, time
+
+    async def round(self) -> int:
+        """Work on one operation for a while. 1 where that brought something on, 0 where nothing is to be done now."""
+        held = await self._operations.hold_operation(self._holder, self._hold_s, self._kinds.keys())
+        if held is None:
+            return 0
+        if held.cancel_requested:
+            await self._end(held, OperationStatus.CANCELLED)
+            return 1
+        async with self._keeping(held) as lost:
+            return await self._work(held, lost)
+
+    async def _work(self, held: Operation, lost: asyncio.Event) -> int:
+        try:
+            progress = await self._steps(held, lost)
+        except Exception as error:  # noqa: BLE001 - it ends this operation, and no other
+            # A foreign error's words may hold content.
+            own = isinstance(error, OpenBrainError)
+            words = str(error) if own else f"an unexpected error ({type(error).__name__})"
+            await self._end(held, OperationStatus.FAILED, words)
+            return 1
+        after = await self._operations.advance_operation(held.id, self._holder, progress)
+        if after is not None and after.status.ended:
+            _log.info("operation.done", id=held.id, kind=held.kind, done=after.done)
+        return 0 if progress.waits else 1
+
+    async def _steps(self, held: Operation, lost: asyncio.Event) -> Progress:
+        time = self._time or asyncio.get_running_loop().time
+        step, until = self._kinds[held.kind], time() + self._pace_s
+        held = replace(held, result={name: told for name, told in held.result.items() if name != WAITS_FOR})
+        while True:
+            try:
+                progress = await step(held)
+            except TryLater as error:
+                _log.info("operation.waits", id=held.id, kind=held.kind, message=str(error))
+                told = {**held.result, WAITS_FOR: str(error)}
+                return Progress(done=held.done, total=held.total, result=told, waits=True)
+            if progress.finished or progress.waits or lost.is_set() or time() >= until:
+                return progress
+            held = replace(held, done=progress.done, total=progress.total, result=progress.result)
+
+    @asynccontextmanager
+    async def _keeping(self, held: Operation) -> AsyncIterator[asyncio.Event]:
+        """Keep the hold while a step runs, however long; the event says that it was lost."""
+        lost = asyncio.Event()
+
+        async def keep() -> None:
+            while not lost.is_set():
+                await asyncio.sleep(self._hold_s / 3)
+                with contextlib.suppress(TryLater):
+                    if not await self._operations.keep_operation(held.id, self._holder, self._hold_s):
+                        lost.set()
+
+        task = asyncio.create_task(keep(), name=f"keep {held.id}")
+        try:
+            yield lost
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _end(self, held: Operation, status: OperationStatus, error: str = "") -> None:
+        await self._operations.end_operation(held.id, self._holder, status, error)
+        log = _log.warning if error else _log.info
+        log(f"operation.{status}", id=held.id, kind=held.kind, **({"message": error} if error else {}))

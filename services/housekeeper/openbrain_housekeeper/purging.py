@@ -1,0 +1,163 @@
+"""Operation `purge`: what was erased in the truth leaves streams, indexes and files too."""
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Protocol
+
+from openbrain import traces
+from openbrain.errors import TryLater
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.erasing import Purging as PurgingTruth
+from openbrain.ports.index import Scrubbed
+from openbrain.ports.operations import Operation, Operations, Progress
+from openbrain.ports.truth import Generation
+from openbrain.streams.erasing import Doomed, Swept
+
+OWN = frozenset({"streams", "embeddings", "tombstones"})
+"""Phases that are about the memories of one purge."""
+LEFT = "done by a later purge"
+PATIENCE = 3600 * MICROSECONDS
+"""For so long a purge leaves the rest to those that follow it; they may never end."""
+WRITTEN_AGAIN = 500
+"""Entries of an index that are written anew in one step."""
+ROUNDS = 20
+"""How often an index is asked whether it is clean."""
+
+
+class Truth(PurgingTruth, Operations, Protocol):
+    """What a purge needs of the truth."""
+
+
+class StreamFiles(Protocol):
+    """What a purge needs of the streams."""
+
+    async def sweep(self, doomed: Doomed) -> Swept: ...
+
+    async def settle_files(self) -> str: ...
+
+
+class Index(Protocol):
+    """What a purge needs of an index."""
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed: ...
+
+
+Project = Callable[[Sequence[str]], Awaitable[object]]
+"""Writes these memories into the text index as the truth has them."""
+Indexes = Mapping[str, tuple[Callable[[], Index], Callable[[], Awaitable[Generation | None]]]]
+"""By name: the index, made when it is asked for, and its serving generation."""
+
+
+class Purging:
+    """A phase a step, each noted in the result: one that was not noted is done again."""
+
+    def __init__(
+        self, truth: Truth, streams: StreamFiles, indexes: Indexes, clock: Clock, project: Project | None = None
+    ) -> None:
+        self._truth, self._streams, self._indexes, self._project = truth, streams, indexes, project
+        self._clock = clock
+        self._unclean: dict[tuple[str, str], _Cleaning] = {}
+
+    async def __call__(self, operation: Operation) -> Progress:
+        """`done` of `total` phases."""
+        phases: dict[str, Callable[[Operation], Awaitable[object]]] = {
+            "streams": self._sweep,
+            "embeddings": self._drop_embeddings,
+            "tombstones": self._tombstones,
+            **{name: self._cleaner(name) for name in self._indexes},
+            "database": self._scrub,
+            "stream_files": self._settle_files,
+        }
+        result = dict(operation.result)
+        name = next((name for name in phases if name not in result), None)
+        told = None if name is None else await self._phase(name, phases[name], operation)
+        if name is not None and told is not None:
+            result[name] = told
+        done = sum(each in result for each in phases)
+        waits = name == "tombstones" and told is None
+        finished = done == len(phases)
+        return Progress(done=done, total=len(phases), result=result, finished=finished, waits=waits)
+
+    async def _phase(
+        self, name: str, phase: Callable[[Operation], Awaitable[object]], operation: Operation
+    ) -> object | None:
+        """What is done to whole indexes and files is done once for all purges that wait for it."""
+        young = self._clock.now() - operation.created_at < PATIENCE
+        if name not in OWN and young and await self._truth.followed(operation):
+            return LEFT
+        return await phase(operation)
+
+    async def _sweep(self, operation: Operation) -> object:
+        workspace_id = operation.workspace_id
+        keys = await self._truth.blank_keys(workspace_id, _ids(operation))
+        contents = frozenset(operation.request.get("traces", {}).get("contents", ()))
+        doomed = traces.of_memories(workspace_id, contents, frozenset(keys), operation.created_at)
+        return swept_json(await self._streams.sweep(doomed))
+
+    async def _drop_embeddings(self, operation: Operation) -> object:
+        inputs = operation.request.get("traces", {}).get("inputs", ())
+        return {"dropped": await self._truth.drop_embeddings(inputs)}
+
+    async def _tombstones(self, operation: Operation) -> object | None:
+        return {"written": True} if await self._truth.tombstoned(_ids(operation)) else None
+
+    async def _scrub(self, _operation: Operation) -> object:
+        return dict(await self._truth.scrub())
+
+    async def _settle_files(self, _operation: Operation) -> object:
+        return await self._streams.settle_files()
+
+    def _cleaner(self, name: str) -> Callable[[Operation], Awaitable[object]]:
+        async def clean(operation: Operation) -> object:
+            index, serving = self._indexes[name]
+            key = operation.id, name
+            cleaning = self._unclean.setdefault(key, _Cleaning(index(), self._project))
+            generation = await serving()
+            told = {"note": "no generation serves"} if generation is None else await cleaning.step(generation.name)
+            if told is not None:
+                del self._unclean[key]
+            return told
+
+        return clean
+
+
+class _Cleaning:
+    """One index on its way to be clean: what the engine can't do by itself is written again from the truth."""
+
+    def __init__(self, index: Index, project: Project | None) -> None:
+        self._index, self._project = index, project
+        self._parts: Sequence[str] | None = None
+        self._again: list[str] = []
+        self._rounds = self._written = 0
+
+    async def step(self, name: str) -> dict[str, Any] | None:
+        """What was done, once it is; None while there is more to do."""
+        if self._again and self._project is not None:
+            some, self._again = self._again[:WRITTEN_AGAIN], self._again[WRITTEN_AGAIN:]
+            await self._project(some)
+            self._written += len(some)
+            return None
+        began = time.monotonic()
+        found = await self._index.scrub(name, self._parts)
+        self._parts, self._again = found.parts, list(found.again)
+        self._rounds += 1
+        told = {**found.told, "written_again": self._written, "seconds": round(time.monotonic() - began, 3)}
+        if not found.parts:
+            return told
+        if not self._again:
+            raise TryLater("the index still holds what was removed: it is merged away in a moment")
+        if self._rounds >= ROUNDS or self._project is None:
+            return told | {"left": len(found.parts)}
+        return None
+
+
+def swept_json(swept: Swept) -> dict[str, Any]:
+    """As it stands in a result."""
+    return asdict(swept)
+
+
+def _ids(operation: Operation) -> Sequence[str]:
+    ids: Sequence[str] = operation.request["ids"]
+    return ids
