@@ -149,7 +149,10 @@ def _import(memory: Memory, session: str) -> Sequence[Ask]:
         "workspace_id": memory.workspace_id,
     }
     line = {"kind": "memory", "type": "fact", "memory_scope": "project", "id": memory.id, **times}
-    own = [header, {**line, "content": f"of a file, {memory.memory_scope} {session}", "supersedes_id": memory.id}]
+    own: list[dict[str, Any]] = [
+        header,
+        {**line, "content": f"of a file, {memory.memory_scope} {session}", "supersedes_id": memory.id},
+    ]
     ask = Ask(method="POST", path="/v1/brain/import", lines=own, params={"dry_run": 1}, hit=False, like_unknown=True)
     return ask, Ask(method="POST", path="/v1/brain/import", lines=own, hit=False)
 
@@ -203,6 +206,8 @@ NO_MEMORIES: Mapping[Route, str] = {
     ("POST", "/v1/admin/keys"): "keys of the admin's own workspace: test_api_admin",
     ("GET", "/v1/admin/keys"): "keys of the admin's own workspace: test_api_admin",
     ("DELETE", "/v1/admin/keys/{id}"): "keys of the admin's own workspace: test_api_admin",
+    ("POST", "/v1/admin/keys/{id}:rotate"): "keys of the admin's own workspace: test_api_admin",
+    ("PATCH", "/v1/admin/workspaces/{id}"): "names of tenants, for operators: test_api_admin",
     ("GET", "/v1/health"): "names of parts",
     ("GET", "/live"): "names of rooms",
     ("GET", "/ready"): "names of parts",

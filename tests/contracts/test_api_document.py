@@ -88,7 +88,14 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/brain/memories/{id}:restore"): {"reason": "after all"},
     ("DELETE", "/v1/brain/forget/{id}"): {"reason": "no longer"},
     ("POST", "/v1/admin/workspaces"): {"id": "described"},
+    ("PATCH", "/v1/admin/workspaces/{id}"): {"max_memories": 1000, "max_bytes": None},
+    ("POST", "/v1/admin/keys/{id}:rotate"): {"overlap_s": 60},
     ("POST", "/v1/admin/keys"): {"name": "n", "permissions": ["brain.read"]},
+}
+
+FILES: dict[str, bytes] = {
+    "/v1/brain/import": b'{"kind": "header", "format": "openbrain-export", "format_version": 1, "export_id": '
+    b'"0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00", "exported_at": "2027-01-01T00:00:00Z", "workspace_id": "w"}\n{}\n',
 }
 
 PARAMS: dict[str, dict[str, Any]] = {"/v1/brain/search": {"q": "here", "highlights": 1, "facets": ["type", "tags"]}}
@@ -99,24 +106,30 @@ async def test_answers_and_refusals_are_as_described(brain: Brain, method: str, 
     """Each route well used, and in each way that it refuses."""
     key = await brain.key("system", permissions=frozenset(Permission))
     body = BODIES.get((method, path))
+    used: dict[str, Any] = {"json": body}
+    if path in FILES:
+        used = {"content": FILES[path], "headers": {"content-type": "application/x-ndjson"}}
     async with http(brain.app(), key) as client:
         memory_id = (await client.post("/v1/brain/remember", json=offer("here before"))).json()["id"]
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
-        aim = memory_id if "brain" in path else other.json()["id"]
+        aim = memory_id if "brain" in path else "system" if "workspaces" in path else other.json()["id"]
         params = {"history": 1} if "memories/" in path else PARAMS.get(path)
         answers = [
             await client.request(method, path.replace("{id}", unknown_id()), params={"limit": 0}, json=body),
             await client.request(method, path.replace("{id}", aim), content=b"{", headers={"x-openbrain-agent": ""}),
             await client.request(method, path.replace("{id}", aim), json={"name": 5, "query": "", "reason": 5}),
             await client.request(method, path.replace("{id}", aim), content=b"x", headers={"content-type": "text/x"}),
-            await client.request(method, path.replace("{id}", aim), params=params, json=body),
-            await client.request(method, path.replace("{id}", aim), params=params, json=body),
+            await client.request(method, path.replace("{id}", aim), params=params, **used),
+            await client.request(method, path.replace("{id}", aim), params=params, **used),
             await client.request(method, path.replace("{id}", aim), headers={"authorization": "none"}),
         ]
     assert any(response.status_code < 300 for response in answers), answers[4].text
     for response in answers:
         schema = schema_of(operation, response)
-        if schema is not None:
+        if schema is not None and "x-line-schema" in schema:
+            for line in response.content.splitlines():
+                jsonschema.validate(json.loads(line), resolved(schema["x-line-schema"]), cls=Draft202012Validator)
+        elif schema is not None:
             jsonschema.validate(response.json(), resolved(schema), cls=Draft202012Validator)
     if body is not None:
         described = operation["requestBody"]["content"]["application/json"]["schema"]

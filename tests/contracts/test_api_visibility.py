@@ -1,5 +1,6 @@
 """Nobody sees, or touches, what is not theirs: every route of the table, by everyone who should not."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,6 +75,10 @@ async def world(brain: Brain) -> World:
 
 
 async def send(client: httpx.AsyncClient, ask: Ask) -> httpx.Response:
+    if ask.lines:
+        content = b"".join(json.dumps(line).encode() + b"\n" for line in ask.lines)
+        headers = {"content-type": "application/x-ndjson"}
+        return await client.request(ask.method, ask.path, params=ask.params, content=content, headers=headers)
     return await client.request(ask.method, ask.path, params=ask.params, json=ask.json)
 
 
@@ -112,12 +117,16 @@ async def test_what_is_not_visible_stays_so_on_every_route(world: World, watcher
 
 
 def _with_id(ask: Ask, memory_id: str, other: str) -> Ask:
-    json = ask.json
-    if isinstance(json, dict) and "supersedes" in json:
-        json = {**json, "supersedes": other}
-    if isinstance(json, dict) and "memories" in json:
-        json = {"memories": [{**json["memories"][0], "supersedes": other}]}
-    return Ask(method=ask.method, path=ask.path.replace(memory_id, other), params=ask.params, json=json)
+    body = ask.json
+    if isinstance(body, dict) and "supersedes" in body:
+        body = {**body, "supersedes": other}
+    if isinstance(body, dict) and "memories" in body:
+        body = {"memories": [{**body["memories"][0], "supersedes": other}]}
+    lines = [
+        dict(zip(line, (other if each == memory_id else each for each in line.values()), strict=True))
+        for line in ask.lines
+    ]
+    return Ask(method=ask.method, path=ask.path.replace(memory_id, other), params=ask.params, json=body, lines=lines)
 
 
 async def test_who_may_see_it_is_shown_it_by_the_same_requests(world: World) -> None:
