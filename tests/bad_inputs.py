@@ -120,6 +120,24 @@ ADMIN_KEY: list[Bad] = [
     ("without_org", "no", "without_org"),
     ("expires_in", 0, "expires_in"),
     ("expires_at", "2001-01-01T00:00:00Z", "expires_at"),
+    ("rate_limit", 0, "rate_limit"),
+    ("rate_limit", True, "rate_limit"),
+    ("rate_limit", 10**8, "rate_limit"),
+]
+
+ROTATION: list[Bad] = [
+    ("overlap_s", -1, "overlap_s"),
+    ("overlap_s", 1.5, "overlap_s"),
+    ("overlap_s", "0", "overlap_s"),
+    ("overlap_s", 10**9, "overlap_s"),
+]
+
+QUOTAS: list[Bad] = [
+    ("name", "x" * (limits.NAME_CHARS + 1), "name"),
+    ("max_memories", -1, "max_memories"),
+    ("max_memories", 1.5, "max_memories"),
+    ("max_bytes", "5", "max_bytes"),
+    ("max_bytes", 2**53, "max_bytes"),
 ]
 
 WORKSPACE: list[Bad] = [
@@ -129,7 +147,7 @@ WORKSPACE: list[Bad] = [
     ("id", "dotted.name", "id"),
     ("id", "../up", "id"),
     ("id", "x" * (limits.WORKSPACE_CHARS + 1), "id"),
-    ("name", "x" * (limits.NAME_CHARS + 1), "name"),
+    *QUOTAS,
 ]
 
 QUERIES: list[Bad] = [
@@ -157,6 +175,8 @@ FULL: dict[str, dict[str, Any]] = {
     "/v1/brain/forget/{id}": {"reason": SECRET},
     "/v1/brain/memories/{id}:restore": {"reason": SECRET},
     "/v1/admin/keys": {"name": SECRET, "permissions": ["brain.read"]},
+    "/v1/admin/workspaces/{id}": {"name": SECRET},
+    "/v1/admin/keys/{id}:rotate": {"overlap_s": 5},
     "/v1/admin/workspaces": {"id": "w9", "name": SECRET},
 }
 REASON: list[Bad] = [("reason", "x" * (limits.REASON_CHARS + 1), "reason"), ("reason", 5, "reason")]
@@ -180,6 +200,8 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/brain/memories/{id}:restore", REASON),
     ("POST", "/v1/admin/keys", ADMIN_KEY),
     ("POST", "/v1/admin/workspaces", WORKSPACE),
+    ("PATCH", "/v1/admin/workspaces/{id}", QUOTAS),
+    ("POST", "/v1/admin/keys/{id}:rotate", ROTATION),
     ("POST", "/v1/brain/remember:batch", BATCH),
 ]
 

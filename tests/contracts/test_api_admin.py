@@ -36,6 +36,8 @@ async def test_an_admin_makes_keys_of_its_own_workspace(brain: Brain) -> None:
         "act_as": ["eve"],
         "expires_at": "2027-01-17T08:00:00.000000Z",
         "revoked_at": None,
+        "rate_limit": None,
+        "replaces_id": None,
     }
     assert body["data"]["key"] == body["key"]
     assert listed["count"] == 2
@@ -139,3 +141,91 @@ async def test_a_key_is_told_who_it_is(brain: Brain) -> None:
         "act_as": ["eve"],
     }
     assert key not in str(told)
+
+
+async def test_a_key_is_replaced_by_one_that_may_the_same(brain: Brain) -> None:
+    app = brain.app()
+    async with http(app, await brain.key(permissions=ADMIN)) as admin:
+        old = (await admin.post(KEYS, json=wanted(agent_id="bob", orgs=["acme"], rate_limit=500))).json()
+        new = await admin.post(f"{KEYS}/{old['id']}:rotate", json={"overlap_s": 60})
+        again = await admin.post(f"{KEYS}/{old['id']}:rotate")
+        body = new.json()
+        async with http(app, old["key"]) as before, http(app, body["key"]) as after:
+            both = [(await each.get("/v1/brain/list")).status_code for each in (before, after)]
+            brain.clock.advance(60 * MICROSECONDS)
+            one = [(await each.get("/v1/brain/list")).status_code for each in (before, after)]
+        ended = await admin.post(f"{KEYS}/{old['id']}:rotate")
+
+    assert new.status_code == 201
+    assert (body["replaces_id"], body["rate_limit"]) == (old["id"], 500)
+    same = ("workspace_id", "name", "agent_id", "permissions", "orgs", "without_org", "act_as", "expires_at")
+    assert {name: body[name] for name in same} == {name: old[name] for name in same}
+    assert body["replaced_expires_at"] == "2027-01-15T08:01:00.000000Z"
+    assert body["id"] in refused(again, 409)["message"]
+    assert (both, one) == ([200, 200], [401, 200])
+    refused(ended, 409)
+
+
+async def test_a_key_can_be_replaced_at_once_and_ends_no_later_than_it_would(brain: Brain) -> None:
+    app = brain.app()
+    async with http(app, await brain.key(permissions=ADMIN)) as admin:
+        at_once = (await admin.post(KEYS, json=wanted())).json()
+        first = (await admin.post(f"{KEYS}/{at_once['id']}:rotate", json={"overlap_s": 0})).json()
+        async with http(app, at_once["key"]) as gone:
+            assert (await gone.get("/v1/brain/list")).status_code == 401
+        await admin.delete(f"{KEYS}/{first['id']}")
+        lost = await admin.post(f"{KEYS}/{at_once['id']}:rotate")
+        short = (await admin.post(KEYS, json=wanted(expires_in=1))).json()
+        usual = (await admin.post(f"{KEYS}/{short['id']}:rotate")).json()
+        long = (await admin.post(KEYS, json=wanted())).json()
+        day = (await admin.post(f"{KEYS}/{long['id']}:rotate")).json()
+        revoked = await admin.post(f"{KEYS}/{first['id']}:rotate")
+        unknown = await admin.post(f"{KEYS}/none:rotate")
+
+    refused(lost, 409)  # it has ended: a new one is made, not replaced
+    assert usual["expires_at"] == usual["replaced_expires_at"] == short["expires_at"]
+    assert day["replaced_expires_at"] == "2027-01-16T08:00:00.000000Z"
+    refused(revoked, 409)
+    assert refused(unknown, 404)["message"] == "no key with this id"
+
+
+async def test_keys_and_workspaces_come_by_pages(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key("system", permissions=ADMIN)) as operator:
+        for number in range(5):
+            await operator.post(WORKSPACES, json={"id": f"w{number}"})
+            await operator.post(KEYS, json=wanted(name=f"k{number}"))
+        for path, member, name in ((KEYS, "keys", "name"), (WORKSPACES, "workspaces", "id")):
+            seen: list[str] = []
+            cursor: str | None = None
+            while cursor is not None or not seen:
+                params: dict[str, str | int] = {"limit": 2, **({"cursor": cursor} if cursor else {})}
+                page = (await operator.get(path, params=params)).json()
+                seen += [each[name] for each in page[member]]
+                cursor = page["next_cursor"]
+            whole = (await operator.get(path)).json()
+            assert seen == [each[name] for each in whole[member]]
+            assert len(seen) == len(set(seen)) == 6
+            assert whole["next_cursor"] is None
+            refused(await operator.get(path, params={"limit": 101}), 422, "limit")
+            refused(await operator.get(path, params={"cursor": "../1"}), 422, "cursor")
+
+
+async def test_quotas_are_set_changed_and_taken_away(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key("system", permissions=ADMIN)) as operator:
+        made = (await operator.post(WORKSPACES, json={"id": "acme", "max_memories": 2})).json()
+        changed = (await operator.patch(f"{WORKSPACES}/acme", json={"name": "Acme", "max_bytes": 9})).json()
+        freed = (await operator.patch(f"{WORKSPACES}/acme", json={"max_memories": None})).json()
+        listed = (await operator.get(WORKSPACES)).json()["workspaces"]
+        nothing = await operator.patch(f"{WORKSPACES}/acme", json={})
+        unknown = await operator.patch(f"{WORKSPACES}/nowhere", json={"max_bytes": 9})
+    async with http(brain.app(), await brain.key("acme", permissions=ADMIN)) as admin:
+        forbidden = await admin.patch(f"{WORKSPACES}/acme", json={"max_bytes": None})
+
+    quota = ("max_memories", "max_bytes", "memories", "bytes")
+    assert [made[name] for name in quota] == [2, None, 0, 0]
+    assert [changed[name] for name in ("name", *quota)] == ["Acme", 2, 9, 0, 0]
+    assert [freed[name] for name in quota] == [None, 9, 0, 0]
+    assert [[each[name] for name in quota] for each in listed] == [[None, 9, 0, 0], [None] * 4]
+    refused(nothing, 422)
+    refused(unknown, 404)
+    refused(forbidden, 403)

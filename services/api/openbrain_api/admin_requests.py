@@ -7,12 +7,20 @@ from pydantic import Field, StringConstraints
 from openbrain import limits
 from openbrain.auth import Permission
 from openbrain.submission import Agent, Hours, Moment, Name, Org
-from openbrain_api.requests import Body, QueryString
+from openbrain_api.requests import CURSOR, Body, QueryString
 
+QUOTA = 2**53 - 1
 WorkspaceName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=limits.WORKSPACE_CHARS)
 ]
 KEY_ORGS = 100
+OVERLAP_S = 24 * 3600
+MOST_OVERLAP_S = 90 * 24 * 3600
+MaxMemories = Annotated[int, Field(strict=True, ge=0, le=QUOTA, description="Of living memories; null for any number.")]
+MaxBytes = Annotated[int, Field(strict=True, ge=0, le=QUOTA, description="Of their contents in UTF-8; null for any.")]
+RequestRate = Annotated[
+    int, Field(strict=True, ge=1, le=10_000_000, description="Requests a minute; null takes the setting.")
+]
 
 
 class WorkspaceBody(Body):
@@ -20,6 +28,16 @@ class WorkspaceBody(Body):
 
     id: Annotated[WorkspaceName, Field(description="Letters, digits, _ and -.")]
     name: Name | None = None
+    max_memories: MaxMemories | None = None
+    max_bytes: MaxBytes | None = None
+
+
+class WorkspaceChangeBody(Body):
+    """What to change. A member left out stays; null takes a quota away."""
+
+    name: Name | None = None
+    max_memories: MaxMemories | None = None
+    max_bytes: MaxBytes | None = None
 
 
 class KeyBody(Body):
@@ -36,10 +54,36 @@ class KeyBody(Body):
     act_as: Annotated[tuple[Agent, ...], Field(max_length=KEY_ORGS, description="Agents; '*' for any.")] = ()
     expires_in: Annotated[Hours | None, Field(description="Hours from now.")] = None
     expires_at: Moment | None = None
+    rate_limit: RequestRate | None = None
     workspace_id: WorkspaceName | None = None
+
+
+class RotateBody(Body):
+    """How the old key ends."""
+
+    overlap_s: Annotated[
+        int, Field(strict=True, ge=0, le=MOST_OVERLAP_S, description="For how long both open; 0 ends the old at once.")
+    ] = OVERLAP_S
 
 
 class WorkspaceQuery(QueryString):
     """Whose keys; another workspace than one's own for admin keys of `system` only."""
 
     workspace_id: WorkspaceName | None = None
+
+
+PageSize = Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)]
+
+
+class KeysQuery(WorkspaceQuery):
+    """Which of them."""
+
+    limit: PageSize = limits.LIST_LIMIT
+    cursor: Annotated[str | None, Field(pattern=CURSOR, description="The next_cursor of an answer.")] = None
+
+
+class WorkspacesQuery(QueryString):
+    """Which of them."""
+
+    limit: PageSize = limits.LIST_LIMIT
+    cursor: Annotated[WorkspaceName | None, Field(description="The next_cursor of an answer.")] = None

@@ -97,7 +97,8 @@ def _needed(route: Route) -> str:
 def _path_parameters(route: Route) -> list[Json]:
     if "{id}" not in route.path:
         return []
-    return [{"name": "id", "in": "path", "required": True, "schema": {"type": "string", "format": "uuid"}}]
+    kind = {"type": "string"} if "/workspaces/" in route.path else {"type": "string", "format": "uuid"}
+    return [{"name": "id", "in": "path", "required": True, "schema": kind}]
 
 
 def _query_parameters(route: Route, schemas: dict[str, Json]) -> list[Json]:

@@ -188,3 +188,11 @@ def memory_id(path: Mapping[str, str]) -> str:
     if not is_uuid(given):
         raise NotFound("no memory with this id")
     return given
+
+
+def position(cursor: str | None) -> tuple[int, str] | None:
+    """The created_at and id in a cursor that its pattern has let through."""
+    if cursor is None:
+        return None
+    at, _, last = cursor.partition(".")
+    return int(at), last

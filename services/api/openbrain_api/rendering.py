@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from openbrain import times
 from openbrain.memory import Memory
-from openbrain.ports.access import ApiKey, Workspace
+from openbrain.ports.access import ApiKey, Usage, Workspace
 from openbrain.ports.truth import HistoryEntry
 
 Json = dict[str, object]
@@ -72,9 +72,17 @@ def history_json(entry: HistoryEntry) -> Json:
     }
 
 
-def workspace_json(workspace: Workspace) -> Json:
+def workspace_json(workspace: Workspace, usage: Usage | None = None) -> Json:
     """`WorkspaceAnswer`."""
-    return {"id": workspace.id, "name": workspace.name, "created_at": to_iso(workspace.created_at)}
+    return {
+        "id": workspace.id,
+        "name": workspace.name,
+        "created_at": to_iso(workspace.created_at),
+        "max_memories": workspace.max_memories,
+        "max_bytes": workspace.max_bytes,
+        "memories": usage and usage.memories,
+        "bytes": usage and usage.bytes,
+    }
 
 
 def key_json(key: ApiKey) -> Json:
@@ -91,4 +99,6 @@ def key_json(key: ApiKey) -> Json:
         "created_at": to_iso(key.created_at),
         "expires_at": _at(key.expires_at),
         "revoked_at": _at(key.revoked_at),
+        "rate_limit": key.rate_limit,
+        "replaces_id": key.replaces_id,
     }

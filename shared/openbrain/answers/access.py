@@ -13,13 +13,18 @@ class WorkspaceAnswer(Answer):
     id: str
     name: str
     created_at: datetime
+    max_memories: int | None = Field(default=None, description="Quota; null for none.")
+    max_bytes: int | None = Field(default=None, description="Quota; null for none.")
+    memories: int | None = Field(default=None, description="That live; counted where there is a quota.")
+    bytes: int | None = Field(default=None, description="Of their contents; counted where there is a quota.")
 
 
 class WorkspaceList(Answer):
-    """All, by id."""
+    """By id."""
 
     workspaces: tuple[WorkspaceAnswer, ...]
     count: int
+    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
 
 
 class KeyAnswer(Answer):
@@ -36,6 +41,8 @@ class KeyAnswer(Answer):
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    rate_limit: int | None = Field(default=None, description="Requests a minute; null takes the setting.")
+    replaces_id: str | None = Field(default=None, description="The key that it was made to replace.")
 
 
 class KeyCreated(KeyAnswer):
@@ -44,11 +51,18 @@ class KeyCreated(KeyAnswer):
     key: str
 
 
+class KeyRotated(KeyCreated):
+    """The successor; `key` is its secret, shown this once."""
+
+    replaced_expires_at: datetime = Field(description="When the old key ends.")
+
+
 class KeyList(Answer):
     """Newest first."""
 
     keys: tuple[KeyAnswer, ...]
     count: int
+    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
 
 
 class Whoami(Answer):

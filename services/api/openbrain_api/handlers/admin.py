@@ -1,14 +1,25 @@
 """Tenants and keys."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from openbrain.auth import OPERATORS, hash_secret, issue
-from openbrain.errors import Forbidden, NotFound
-from openbrain.ports.access import Workspace
+from openbrain.auth import OPERATORS, hash_secret, issue, successor
+from openbrain.errors import Forbidden, Invalid, NotFound
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.access import UNLIMITED, Workspace, WorkspaceChange
 from openbrain.remembering import expiry
 from openbrain.times import from_datetime
-from openbrain_api.admin_requests import KeyBody, WorkspaceBody, WorkspaceQuery
-from openbrain_api.rendering import key_json, workspace_json
+from openbrain_api.admin_requests import (
+    KeyBody,
+    KeysQuery,
+    RotateBody,
+    WorkspaceBody,
+    WorkspaceChangeBody,
+    WorkspaceQuery,
+    WorkspacesQuery,
+)
+from openbrain_api.reading import position
+from openbrain_api.rendering import Json, key_json, to_iso, workspace_json
 from openbrain_api.reply import Reply, answer
 from openbrain_api.route import Call, Nothing
 
@@ -16,17 +27,49 @@ from openbrain_api.route import Call, Nothing
 async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Reply:
     """Make a tenant."""
     _operators_only(call)
-    workspace = Workspace(id=call.body.id, name=call.body.name or call.body.id, created_at=call.api.clock.now())
-    made = workspace_json(await call.api.truth.create_workspace(workspace))
+    body = call.body
+    workspace = Workspace(
+        id=body.id,
+        name=body.name or body.id,
+        created_at=call.api.clock.now(),
+        max_memories=body.max_memories,
+        max_bytes=body.max_bytes,
+    )
+    await call.api.truth.create_workspace(workspace)
+    (made,) = await _counted(call, [workspace])
     return answer(made, made, status=201)
 
 
-async def workspaces(call: Call[Nothing, Nothing]) -> Reply:
-    """All tenants."""
+async def workspaces(call: Call[Nothing, WorkspacesQuery]) -> Reply:
+    """Tenants by id, with what those with a quota hold."""
     _operators_only(call)
-    found = [workspace_json(each) for each in await call.api.truth.workspaces()]
+    query = call.query
+    found = await _counted(call, await call.api.truth.workspaces(query.limit, query.cursor or ""))
+    last = found[-1]["id"] if len(found) == query.limit else None
     data = {"workspaces": found, "count": len(found)}
-    return answer(data, data)
+    return answer({**data, "next_cursor": last}, data)
+
+
+async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Reply:
+    """Another name, other quotas."""
+    _operators_only(call)
+    body = call.body
+    quotas = {
+        name: UNLIMITED if getattr(body, name) is None else getattr(body, name)
+        for name in ("max_memories", "max_bytes")
+        if name in body.model_fields_set
+    }
+    if not quotas and body.name is None:
+        raise Invalid("", "there is nothing to change: give name, max_memories or max_bytes")
+    changed = await call.api.truth.change_workspace(call.path["id"], WorkspaceChange(name=body.name, **quotas))
+    (told,) = await _counted(call, [changed])
+    return answer(told, told)
+
+
+async def _counted(call: Call[Any, Any], found: Sequence[Workspace]) -> list[Json]:
+    limited = [each.id for each in found if each.max_memories is not None or each.max_bytes is not None]
+    usage = await call.api.truth.usage(limited) if limited else {}
+    return [workspace_json(each, usage.get(each.id)) for each in found]
 
 
 async def create_key(call: Call[KeyBody, Nothing]) -> Reply:
@@ -43,17 +86,35 @@ async def create_key(call: Call[KeyBody, Nothing]) -> Reply:
         without_org=body.without_org,
         act_as=body.act_as,
         expires_at=expiry(now, body.expires_in, at),
+        rate_limit=body.rate_limit,
     )
     await call.api.truth.create_key(key, hash_secret(secret))
     made = {**key_json(key), "key": secret}
     return answer(made, made, status=201)
 
 
-async def keys(call: Call[Nothing, WorkspaceQuery]) -> Reply:
+async def keys(call: Call[Nothing, KeysQuery]) -> Reply:
     """The workspace's keys, without their secrets."""
-    found = [key_json(each) for each in await call.api.truth.keys(_workspace(call, call.query.workspace_id))]
-    data = {"keys": found, "count": len(found)}
-    return answer(data, data)
+    query = call.query
+    workspace_id = _workspace(call, query.workspace_id)
+    found = await call.api.truth.keys(workspace_id, query.limit, position(query.cursor))
+    last = found[-1] if len(found) == query.limit else None
+    data = {"keys": [key_json(each) for each in found], "count": len(found)}
+    return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
+
+
+async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Reply:
+    """A successor that may the same; its secret is in this answer only. The old key ends after the overlap."""
+    workspace_id, now = _workspace(call, call.query.workspace_id), call.api.clock.now()
+    old = await call.api.truth.key(workspace_id, call.path["id"])
+    if old is None:
+        raise NotFound("no key with this id")
+    key, secret = successor(old, now)
+    ends_at = now + call.body.overlap_s * MICROSECONDS
+    replaced = await call.api.truth.replace_key(key, hash_secret(secret), ends_at)
+    call.api.keyring.forget_all()
+    told = {**key_json(key), "key": secret, "replaced_expires_at": to_iso(replaced.expires_at or ends_at)}
+    return answer(told, told, status=201)
 
 
 async def revoke_key(call: Call[Nothing, WorkspaceQuery]) -> Reply:

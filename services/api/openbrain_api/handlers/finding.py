@@ -1,14 +1,16 @@
 """recall, list, one memory."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from openbrain import limits
 from openbrain.errors import NotFound
+from openbrain.ids import uuid7
 from openbrain.memory import Memory
+from openbrain.ports.recalls import RecallRecord
 from openbrain.times import from_datetime
 from openbrain.visibility import Criteria, Viewer, matches, visible
 from openbrain_api import reading
@@ -30,8 +32,28 @@ async def recall(call: Call[RecallBody, Nothing]) -> Reply:
     memories = await _rendered(call, result.found, result.now)
     scores = {each.memory.id: round(each.score, 4) for each in result.found}
     data = {"memories": memories, "scores": scores, "count": len(scores)}
+    recall_id = uuid7(result.now)
+    more = {"recall_id": recall_id, "degraded": result.degraded}
+    if call.body.explain:
+        more["explained"] = result.explained
     took_ms = round((time.perf_counter() - started) * 1000, 3)
-    return answer({**data, "took_ms": took_ms, "degraded": result.degraded}, data)
+    call.api.recorder.add(_record(call, recall_id, scores, took_ms, result.now))
+    return answer({**data, **more, "took_ms": took_ms}, data)
+
+
+def _record(
+    call: Call[RecallBody, Nothing], recall_id: str, scores: Mapping[str, float], took_ms: float, at: int
+) -> RecallRecord:
+    actor = call.actor.speaking_as(call.body.agent_id)
+    return RecallRecord(
+        id=recall_id,
+        workspace_id=actor.workspace_id,
+        agent_id=actor.agent_id,
+        query=call.body.query if call.api.settings.recall.keep_queries else "",
+        results=tuple(scores.items()),
+        took_ms=took_ms,
+        at=at,
+    )
 
 
 async def listing(call: Call[Nothing, ListQuery]) -> Reply:
@@ -52,17 +74,10 @@ async def listing(call: Call[Nothing, ListQuery]) -> Reply:
         until=None if query.until is None else from_datetime(query.until),
     )
     condition = visible(call.actor.viewer(query.session_id or ""), criteria, now)
-    rows = await call.api.truth.listing(condition, query.limit, _after(query.cursor))
+    rows = await call.api.truth.listing(condition, query.limit, reading.position(query.cursor))
     data = {"memories": await _rendered(call, [Found(row, 0) for row in rows], now, scored=False), "count": len(rows)}
     last = rows[-1] if len(rows) == query.limit else None
     return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
-
-
-def _after(cursor: str | None) -> tuple[int, str] | None:
-    if cursor is None:
-        return None
-    at, _, memory_id = cursor.partition(".")
-    return int(at), memory_id
 
 
 async def memory(call: Call[Nothing, MemoryQuery]) -> Reply:
@@ -121,6 +136,7 @@ def _question(call: Call[RecallBody, Nothing]) -> Question:
         boost=boost if isinstance(boost, int | float) else KEYWORD_BOOST,
         boost_words=boost if isinstance(boost, tuple) else (),
         text_weight=body.text_weight,
+        explain=body.explain,
     )
 
 
