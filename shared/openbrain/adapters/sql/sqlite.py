@@ -4,13 +4,9 @@ Why not a hand-off for each statement: see docs/decisions/truth-sqlite-threads.m
 """
 
 import asyncio
-import contextlib
 import sqlite3
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +17,7 @@ from openbrain.adapters.sql.database import SQLITE, Database
 from openbrain.adapters.sql.direct import run
 from openbrain.adapters.sql.sqlite_errors import translated
 from openbrain.adapters.sql.sqlite_log import cut_log
+from openbrain.adapters.sql.sqlite_threads import Threads
 from openbrain.errors import OpenBrainError
 
 T = TypeVar("T")
@@ -36,8 +33,8 @@ class SqliteDatabase(Database):
 
     def __init__(self, address: URL, *, pool: int, lock_wait_s: float) -> None:
         self._file, self._lock_wait_s = str(address.database), lock_wait_s
-        self._writing = _Threads(engine(address, lock_wait_s, "BEGIN IMMEDIATE"), 1, "truth-write")
-        self._reading = _Threads(engine(address, lock_wait_s, "BEGIN"), min(pool, _READERS), "truth-read")
+        self._writing = Threads(engine(address, lock_wait_s, "BEGIN IMMEDIATE"), 1, "truth-write")
+        self._reading = Threads(engine(address, lock_wait_s, "BEGIN"), min(pool, _READERS), "truth-read")
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """As in `Database`; all statements of one call see one state."""
@@ -61,71 +58,6 @@ class SqliteDatabase(Database):
         # Readers first: the last connection to close folds the write-ahead log back into the file.
         await self._reading.close()
         await self._writing.close()
-
-
-class _Threads:
-    """Threads with a connection each, and their queue."""
-
-    def __init__(self, engine: Engine, count: int, name: str) -> None:
-        self._engine = engine
-        self._own = threading.local()
-        self._open: set[Connection] = set()
-        self._executor = ThreadPoolExecutor(count, thread_name_prefix=name)
-
-    async def run(self, fn: Callable[[Connection], T]) -> T:
-        loop = asyncio.get_running_loop()
-        told: asyncio.Future[T] = loop.create_future()
-        # The loop's own way over an executor passes two futures more, and takes twice as long.
-        self._executor.submit(self._work, fn, loop, told)
-        return await told
-
-    def _work(self, fn: Callable[[Connection], T], loop: asyncio.AbstractEventLoop, told: "asyncio.Future[T]") -> None:
-        if told.cancelled():
-            return  # still in line when its caller went away
-        try:
-            tell = partial(told.set_result, self._transaction(fn))
-        except BaseException as error:  # noqa: BLE001 - the caller's, whatever it is
-            tell = partial(told.set_exception, error)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(_unless_done, told, tell)
-
-    def _transaction(self, fn: Callable[[Connection], T]) -> T:
-        try:
-            connection = self._connection()
-            with connection.begin():
-                return fn(connection)
-        except DBAPIError as error:
-            known = translated(error)
-            if known is None:
-                raise
-            self._drop()
-            raise known from error
-
-    def _connection(self) -> Connection:
-        connection: Connection | None = getattr(self._own, "connection", None)
-        if connection is None:
-            connection = self._own.connection = self._engine.connect()
-            self._open.add(connection)
-        return connection
-
-    def _drop(self) -> None:
-        """After a failure that is not a statement's own, the next transaction starts on a fresh connection."""
-        connection: Connection | None = getattr(self._own, "connection", None)
-        if connection is not None:
-            self._own.connection = None
-            self._open.discard(connection)
-            connection.close()
-
-    async def close(self) -> None:
-        await asyncio.to_thread(self._executor.shutdown, wait=True)
-        while self._open:
-            self._open.pop().close()
-        self._engine.dispose()
-
-
-def _unless_done(told: "asyncio.Future[T]", tell: Callable[[], None]) -> None:
-    if not told.done():
-        tell()
 
 
 def engine(address: URL, lock_wait_s: float, begin: str) -> Engine:
