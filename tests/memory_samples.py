@@ -9,15 +9,20 @@ from openbrain_cli.importing.places import Homes
 SAMPLES = Path(__file__).parent / "samples" / "memories" / "home"
 
 
-def lay_out(target: Path) -> Path:
-    """Copy the samples to `target`, a home folder; `src/shop` in it becomes a git checkout."""
-    for source in sorted(SAMPLES.rglob("*")):
+def copy_samples(samples: Path, target: Path) -> None:
+    """Copy a folder of samples, each under the name that it has on a machine."""
+    for source in sorted(samples.rglob("*")):
         if source.is_file():
-            named = [part.replace("dot-", ".", 1) if part.startswith("dot-") else part for part in source.parts]
-            path = target.joinpath(*named[len(SAMPLES.parts) :])
+            named = [f".{part[4:]}" if part.startswith("dot-") else part for part in source.relative_to(samples).parts]
+            path = target.joinpath(*named)
             path = path.with_name(path.name.removesuffix(".sample"))
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, path)
+
+
+def lay_out(target: Path) -> Path:
+    """Copy the samples to `target`, a home folder; `src/shop` in it becomes a git checkout."""
+    copy_samples(SAMPLES, target)
     git = target / "src" / "shop" / ".git"
     git.mkdir(exist_ok=True)
     (git / "config").write_text('[remote "origin"]\n\turl = git@git.example.org:acme/shop.git\n', encoding="utf-8")

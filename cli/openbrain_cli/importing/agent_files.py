@@ -13,7 +13,7 @@ from openbrain_cli.importing.frontmatter import Page
 from openbrain_cli.importing.kinds import by_words
 from openbrain_cli.importing.pages import scan_page
 from openbrain_cli.importing.reading import listing
-from openbrain_cli.importing.sections import Section, sections
+from openbrain_cli.importing.sections import Section, full_sections
 from openbrain_cli.importing.wikilinks import wikilinks
 
 DAY = re.compile(r"(?P<day>\d{4}-\d{2}-\d{2})(?:[-_ ]+(?P<slug>.+))?")
@@ -32,7 +32,7 @@ class FileRule:
     """No heading says better."""
     tags: tuple[str, ...] = ()
     confidence: float = 0.7
-    cut: Callable[[str], Iterable[Section]] = sections
+    cut: Callable[[str], Iterable[Section]] = full_sections
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +71,6 @@ def _by(rule: FileRule, folder: AgentFolder, stem: str) -> Callable[[Page, Cutte
     def found(parsed: Page, cutter: Cutter) -> Iterator[Found]:
         day, slug = day_of(stem)
         for section in rule.cut(parsed.body):
-            if not section.body.strip():
-                continue
             links = wikilinks(section.body)
             yield from cutter.cut(
                 section.heading,

@@ -12,7 +12,7 @@ from openbrain_cli.importing.frontmatter import Page
 from openbrain_cli.importing.kinds import by_words, of_topic, scope_of
 from openbrain_cli.importing.pages import ToMemories, scan_page
 from openbrain_cli.importing.reading import listing
-from openbrain_cli.importing.sections import Section, sections
+from openbrain_cli.importing.sections import Section, full_sections
 from openbrain_cli.importing.wikilinks import wikilinks
 
 CLIENT = "claude"
@@ -61,7 +61,7 @@ def _is_index(path: Path, folder: MemoryFolder) -> bool:
 
 def _index(parsed: Page, cutter: Cutter, folder: MemoryFolder, *, with_topics: bool) -> Iterator[Found]:
     """All of it where it is the only file; beside topic files, what is more than a list of them."""
-    for section in sections(parsed.body):
+    for section in full_sections(parsed.body):
         if not (with_topics and _lists_topics(section)):
             yield from _section(section, cutter, folder, "")
 
@@ -75,7 +75,7 @@ def _lists_topics(section: Section) -> bool:
 def _topic(parsed: Page, cutter: Cutter, folder: MemoryFolder, stem: str) -> Iterator[Found]:
     """One memory where frontmatter says what the file is, else one for each section."""
     if not (parsed.text("name", "description", "type", "node_type")):
-        for section in sections(parsed.body):
+        for section in full_sections(parsed.body):
             yield from _section(section, cutter, folder, stem)
         return
     name, description, declared = parsed.text("name"), parsed.text("description"), parsed.text("type")
@@ -105,8 +105,6 @@ def _topic(parsed: Page, cutter: Cutter, folder: MemoryFolder, stem: str) -> Ite
 
 
 def _section(section: Section, cutter: Cutter, folder: MemoryFolder, stem: str) -> Iterator[Found]:
-    if not section.body:
-        return
     yield from cutter.cut(
         section.heading,
         section.text,

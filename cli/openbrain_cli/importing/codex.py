@@ -7,16 +7,16 @@ from pathlib import Path
 from openbrain.memory import MemoryType
 from openbrain_cli.importing.agent_files import AgentFolder, FileRule, scan
 from openbrain_cli.importing.found import Scan
-from openbrain_cli.importing.sections import Section, sections
+from openbrain_cli.importing.sections import Section, full_sections
 
 SUMMARY = "memory_summary.md"
 FILES = ("MEMORY.md", SUMMARY)
-_VERSION = re.compile(r"\s*v\d+[ \t]*(?:\n|$)")
+_VERSION = re.compile(r"\s*v\d+[ \t]*(?:\r?\n|$)")
 
 
 def _after_version(text: str) -> Iterator[Section]:
     """The summary begins with the version of its form, which is no knowledge."""
-    yield from sections(_VERSION.sub("", text, count=1) if _VERSION.match(text) else text)
+    yield from full_sections(_VERSION.sub("", text, count=1) if _VERSION.match(text) else text)
 
 
 _RULES = (

@@ -55,14 +55,14 @@ FOLDERS = (
     FolderKind(Client.CHATGPT, lambda path: bool(chatgpt.files(path)), lambda path, _: chatgpt.scan(path)),
     FolderKind(Client.OBSIDIAN, note_kinds.is_vault, lambda path, wanted: note_kinds.obsidian(path, wanted.homes.home)),
     FolderKind(
-        Client.AUTO,
-        lambda path: repository_of(path) is not None or has_instructions(path),
-        lambda path, wanted: tree(path, wanted.homes.home),
-    ),
-    FolderKind(
         Client.BASIC_MEMORY,
         note_kinds.is_basic_memory,
         lambda path, wanted: note_kinds.basic_memory(path, wanted.homes.home),
+    ),
+    FolderKind(
+        Client.AUTO,
+        lambda path: repository_of(path) is not None or has_instructions(path),
+        lambda path, wanted: tree(path, wanted.homes.home),
     ),
     FolderKind(
         Client.MARKDOWN, note_kinds.has_pages, lambda path, wanted: note_kinds.markdown(path, wanted.homes.home)
@@ -135,4 +135,5 @@ def _page(path: Path, wanted: Wanted) -> Scans:
         return [Scan(notes=(Note(str(path), told),))]
     if vault is not None:
         return note_kinds.obsidian(vault, homes.home, path)
-    return note_kinds.markdown(above, homes.home, path)
+    notes = note_kinds.basic_memory if note_kinds.is_basic_page(path) else note_kinds.markdown
+    return notes(above, homes.home, path)

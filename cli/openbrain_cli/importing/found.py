@@ -152,8 +152,8 @@ def line(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Text as a memory may hold it: what a terminal would obey is left out."""
-    return _UNSAFE.sub("", text).lstrip("\n").rstrip()
+    """Text as a memory may hold it: lines end alike, and what a terminal would obey is left out."""
+    return _UNSAFE.sub("", text.replace("\r\n", "\n")).lstrip("\n").rstrip()
 
 
 def short(text: str) -> str:

@@ -12,7 +12,7 @@ from openbrain_cli.importing.frontmatter import Page
 from openbrain_cli.importing.imports import Import, imports_of, without_imports
 from openbrain_cli.importing.kinds import of_instruction
 from openbrain_cli.importing.pages import scan_page
-from openbrain_cli.importing.sections import Section, sections
+from openbrain_cli.importing.sections import Section, full_sections
 
 HOPS = 5
 """How deep imports of imports are followed."""
@@ -86,7 +86,7 @@ def _read(reading: _Reading, path: Path, hops: int) -> Iterator[Scan]:
     def memories(parsed: Page, cutter: Cutter) -> Iterator[Found]:
         if DIALECTS[folder.client].imports:
             imports.extend(imports_of(parsed.body, parsed.first_line))
-        for section in sections(parsed.body):
+        for section in full_sections(parsed.body):
             yield from _section(section, parsed, cutter, folder, path)
 
     yield scan_page(path, folder.root, folder.client, place, memories, loose=DIALECTS[folder.client].loose)
@@ -117,7 +117,7 @@ def _left_out(path: Path, named: Import, reason: str) -> Scan:
 
 
 def _section(section: Section, parsed: Page, cutter: Cutter, folder: InstructionFolder, path: Path) -> Iterator[Found]:
-    if not without_imports(section.body).strip():
+    if not without_imports(section.body).strip() and not section.above:
         return
     about = _about(parsed, folder, path)
     applies = f"Applies to: {', '.join(about)}" if about else ""
@@ -126,7 +126,7 @@ def _section(section: Section, parsed: Page, cutter: Cutter, folder: Instruction
     stem = "" if _own(folder, path) else path.stem.removesuffix(".instructions")
     yield from cutter.cut(
         section.heading,
-        "\n\n".join(part for part in (title, applies, section.body) if part),
+        "\n\n".join(part for part in (*section.above, title, applies, section.body) if part),
         type=of_instruction(title),
         scope=Scope.PROJECT if folder.project else Scope.SHARED,
         project=folder.project,

@@ -1,6 +1,7 @@
 """The three sorts of note folders: how each is known, and what is special in it."""
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -9,11 +10,13 @@ from typing import Any
 
 from openbrain_cli.importing.found import Scan, line
 from openbrain_cli.importing.notes import ENDINGS, NoteFolder, scan
+from openbrain_cli.importing.reading import NOT_OURS, listing
 from openbrain_cli.importing.sections import Section
 from openbrain_cli.importing.wikilinks import MAX_LINKS
 
 _LOOKED_AT = 40
-_PERMALINK = re.compile(r"^permalink:\s*\S", re.MULTILINE)
+_PERMALINK = re.compile(r"^permalink:[ \t]*[^\s/]", re.MULTILINE)
+_TITLE = re.compile(r"^title:[ \t]*\S", re.MULTILINE)
 _RELATION = re.compile(r"^\s*[-*]\s+(?P<type>[^\[\]\n]{0,100}?)\s*\[\[(?P<to>[^\]|#\n]{1,200})", re.MULTILINE)
 _OBSERVATION = re.compile(r"^\s*[-*]\s+\[(?P<category>[^\[\]\n]{2,60})\]\s+\S", re.MULTILINE)
 
@@ -24,14 +27,25 @@ def is_vault(folder: Path) -> bool:
 
 
 def is_basic_memory(folder: Path) -> bool:
-    """Its notes carry a permalink; a few of them are looked at."""
-    pages = islice((path for path in folder.rglob("*.md") if not path.is_symlink() and path.is_file()), _LOOKED_AT)
-    return any(_PERMALINK.search(_beginning(path)) for path in pages)
+    """Its notes carry a title and a permalink that is no address; a few of them are looked at."""
+    return any(map(is_basic_page, islice(_pages(folder), _LOOKED_AT)))
+
+
+def is_basic_page(path: Path) -> bool:
+    """Whether basic-memory wrote the page."""
+    start = _beginning(path)
+    return _PERMALINK.search(start) is not None and _TITLE.search(start) is not None
+
+
+def _pages(folder: Path) -> Iterator[Path]:
+    for where, below, names in os.walk(folder):
+        below[:] = sorted(name for name in below if not name.startswith(".") and name not in NOT_OURS)
+        yield from (path for name in names if name.endswith(".md") and (path := Path(where, name)).is_file())
 
 
 def has_pages(folder: Path) -> bool:
     """Whether there is any Markdown at all."""
-    return any(path.suffix.lower() in ENDINGS for path in folder.rglob("*"))
+    return bool(listing(folder, ENDINGS).pages)
 
 
 def vault_of(path: Path) -> Path | None:
@@ -93,7 +107,7 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _beginning(path: Path) -> str:
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
             start = file.read(4096)
     except OSError:
         return ""

@@ -15,7 +15,7 @@ from openbrain_cli.importing.pages import scan_page
 from openbrain_cli.importing.plain import that_fit
 from openbrain_cli.importing.projects import portable_place
 from openbrain_cli.importing.reading import listing
-from openbrain_cli.importing.sections import Section, sections
+from openbrain_cli.importing.sections import Section, full_sections
 from openbrain_cli.importing.wikilinks import inline_tags, wikilinks
 
 ENDINGS = (".md", ".markdown")
@@ -59,18 +59,20 @@ def _note(folder: NoteFolder, stem: str) -> Callable[[Page, Cutter], Iterator[Fo
     def found(parsed: Page, cutter: Cutter) -> Iterator[Found]:
         title = parsed.text("title") or stem
         named = [tag.removeprefix("#") for each in ("tags", "tag") for tag in parsed.listed(each)]
-        besides, _ = that_fit({name: value for name, value in parsed.meta.items() if name not in _OURS}, 4096)
-        dated = (parsed.moment(name) for name in _DATES)
-        day = day_of(stem)[0]
-        for section in _sections(parsed, title):
+        declared = declared_type(parsed.text("type"))
+        ours = _OURS if declared else _OURS - {"type"}
+        besides, _ = that_fit({str(name): value for name, value in parsed.meta.items() if name not in ours}, 4096)
+        moments = [parsed.moment(name) for name in _DATES]
+        moment = next(filter(None, moments), None) or day_of(stem)[0]
+        for section in full_sections(parsed.body):
             links = wikilinks(section.body)
             yield from cutter.cut(
                 section.heading,
-                section.text if section.heading else f"{title}\n\n{section.body}",
-                type=declared_type(parsed.text("type")) or by_words(section.heading or title, MemoryType.DOCUMENTATION),
+                section.text if section.heading or section.body == title else f"{title}\n\n{section.text}",
+                type=declared or by_words(section.heading or title, MemoryType.DOCUMENTATION),
                 scope=Scope.SHARED,
                 tags=tags(*dict.fromkeys([*named, *inline_tags(section.body)][:_TAGS])),
-                occurred_at=next((each for each in dated if each), None) or day or cutter.changed,
+                occurred_at=moment or cutter.changed,
                 details={
                     "note": line(title)[:255],
                     **({"links": list(links)} if links else {}),
@@ -80,11 +82,3 @@ def _note(folder: NoteFolder, stem: str) -> Callable[[Page, Cutter], Iterator[Fo
             )
 
     return found
-
-
-def _sections(parsed: Page, title: str) -> Iterator[Section]:
-    """Those that say something; a note of nothing but a heading says its heading."""
-    full = [section for section in sections(parsed.body) if section.body]
-    yield from full
-    if not full and (alone := [section.heading for section in sections(parsed.body)]):
-        yield Section("", "\n".join(alone) if alone != [title] else title)

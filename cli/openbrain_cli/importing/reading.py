@@ -9,6 +9,9 @@ from pathlib import Path
 MAX_BYTES = 1024 * 1024
 """Above this a file is no notes, and is reported instead."""
 
+NOT_OURS = frozenset({"node_modules", "vendor", "venv", "dist", "build", "target", "site-packages", "__pycache__"})
+"""Folders in projects that hold what others made."""
+
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _HEADING = re.compile(r" {0,3}#{1,3}(?:[ \t]+(?P<text>.*?))?(?:[ \t]+#+)?[ \t]*$")
 _WORDS = 6
@@ -18,16 +18,29 @@ class Section:
     body: str
     named: bool = True
     """Whether the heading stands in the page; else it is only what the section goes by."""
+    above: tuple[str, ...] = ()
+    """Headings before it that have nothing under them but other headings."""
 
     @property
     def text(self) -> str:
-        """Both, as a memory says them."""
-        return "\n\n".join(part for part in (self.heading if self.named else "", self.body) if part)
+        """All of it, as a memory says it."""
+        return "\n\n".join(part for part in (*self.above, self.heading if self.named else "", self.body) if part)
 
 
 def first_words(text: str) -> str:
     """What a text without a heading goes by, so that it is still the same when its end is edited."""
     return " ".join(text.split()[:_WORDS])[:_WORDS_CHARS]
+
+
+def full_sections(text: str) -> Iterator[Section]:
+    """Sections that say something: a heading with nothing under it goes with the next one, the last by themselves."""
+    above: tuple[str, ...] = ()
+    for section in sections(text):
+        if section.body:
+            yield replace(section, above=above)
+        above = () if section.body else (*above, section.heading)
+    if above:
+        yield Section("", "\n".join(above))
 
 
 def sections(text: str) -> Iterator[Section]:

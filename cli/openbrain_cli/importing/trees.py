@@ -11,9 +11,8 @@ from openbrain_cli.importing.found import Note, Scan
 from openbrain_cli.importing.instructions import DIALECTS, InstructionFolder
 from openbrain_cli.importing.memory_folders import AGENT_FOLDERS, memory_folder
 from openbrain_cli.importing.projects import portable_place, project_at, repository_of
-from openbrain_cli.importing.reading import listing
+from openbrain_cli.importing.reading import NOT_OURS, listing
 
-NOT_OURS = {"node_modules", "vendor", "venv", "dist", "build", "target", "site-packages", "__pycache__"}
 _RULES = (
     ("claude", ".claude/rules", (".md",)),
     ("cursor", ".cursor/rules", (".mdc", ".md")),
@@ -65,7 +64,9 @@ def client_of(path: Path) -> str:
 
 def named_file(path: Path, home: Path, client: str) -> Iterator[Scan]:
     """One file of instructions that a person named."""
-    yield from instructions.scan(_folder(path.parent, home, client, [path], whole=False))
+    whole = path.as_posix()
+    above = next((whole.partition(f"/{place}")[0] for place in RULE_FOLDERS if f"/{place}" in whole), path.parent)
+    yield from instructions.scan(_folder(Path(above), home, client, [path], whole=False))
 
 
 def _folder(folder: Path, home: Path, client: str, files: list[Path], *, whole: bool) -> InstructionFolder:

@@ -9,8 +9,9 @@ from openbrain_cli.importing import codex, hermes, note_kinds, openclaw
 from openbrain_cli.importing.claude_home import MANAGED, OWN, claude_home, own_instructions, person
 from openbrain_cli.importing.found import Note, Scan
 from openbrain_cli.importing.projects import repository_of
+from openbrain_cli.importing.reading import NOT_OURS
 from openbrain_cli.importing.sources import Homes, Source
-from openbrain_cli.importing.trees import MARKS, NOT_OURS, RULE_FOLDERS, tree
+from openbrain_cli.importing.trees import MARKS, RULE_FOLDERS, tree
 
 _DEPTH = 4
 _FOLDERS = 20_000
