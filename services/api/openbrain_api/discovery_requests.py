@@ -27,7 +27,8 @@ class SearchQuery(NarrowQuery):
     phrases: Annotated[bool, Field(description="false takes quotes like any other sign.")] = True
     highlights: Annotated[bool, Field(description="Show where the words stand in the content.")] = False
     facets: Annotated[
-        tuple[Facet, ...], Field(max_length=6, description="Count the values of these over all that match.")
+        tuple[Facet, ...],
+        Field(max_length=limits.KEYWORDS, description="Count the values of these over all that match."),
     ] = ()
     limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
     cursor: Annotated[
