@@ -1,5 +1,6 @@
 """The way of a batch: parse each entry, handle, acknowledge what is done, park or bury what failed."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from time import perf_counter
@@ -19,6 +20,8 @@ from openbrain.streams.runtime import Closing, Runtime
 from openbrain.streams.subscription import Subscription
 
 T = TypeVar("T")
+_AT_A_STRETCH = 64
+"""Entries parsed before the loop may turn to others."""
 _log = structlog.get_logger(__name__)
 
 
@@ -76,7 +79,9 @@ class Consumer:
         model, expected = self._model, self._type
         good: list[Delivery[Any]] = []
         bad: list[tuple[Entry, Exception]] = []
-        for entry in entries:
+        for number, entry in enumerate(entries, 1):
+            if number % _AT_A_STRETCH == 0:
+                await asyncio.sleep(0)
             raw = entry.raw
             try:
                 if raw is None:
