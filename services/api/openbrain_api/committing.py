@@ -42,8 +42,9 @@ class Committer:
     async def remember_all(self, writes: Sequence[Write]) -> Sequence[Outcome]:
         """The same for many of one caller, in order, in transactions of their own; single ones come first."""
         outcomes: list[Outcome] = []
-        for start in range(0, len(writes), GROUP):
-            some = writes[start : start + GROUP]
+        size = min(self._group, GROUP)
+        for start in range(0, len(writes), size):
+            some = writes[start : start + size]
             outcomes += await self.may_wait(partial(self._truth.remember, some))
         return outcomes
 

@@ -15,6 +15,7 @@ from openbrain.ports.access import Access
 from openbrain.ports.erasing import Closing, Erasing, Purging
 from openbrain.ports.index import Count, Hit
 from openbrain.ports.operations import Operations
+from openbrain.ports.recalls import Recalls
 from openbrain.ports.transfer import Transfer
 from openbrain.visibility import Condition, Viewer
 
@@ -229,7 +230,7 @@ class Outbox(Protocol):
     """Events committed with their cause."""
 
     async def take(self, limit: int) -> Sequence[OutboxEntry]:
-        """The oldest, in order; they stay until deleted."""
+        """The oldest, in order, but live ones before those of `memory.reindex`; they stay until deleted."""
 
     async def delete(self, ids: Sequence[int]) -> None:
         """They are published."""
@@ -294,6 +295,7 @@ class Truth(
     Purging,
     Closing,
     Transfer,
+    Recalls,
     Protocol,
 ):
     """Everything at once, for wiring; a function asks for the small port that it needs."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, func, select
 
 from openbrain.adapters.sql.announce import Announcement
 from openbrain.adapters.sql.database import Database
@@ -10,19 +10,38 @@ from openbrain.adapters.sql.inserts import insert_rows
 from openbrain.adapters.sql.statements import chunks, is_sqlite, slots
 from openbrain.adapters.sql.tables import outbox
 from openbrain.ports.truth import OutboxEntry
+from openbrain.streams.table import REINDEX
 
 _OLDEST = select(outbox.c.id, outbox.c.stream, outbox.c.body).order_by(outbox.c.id).limit(bindparam("count"))
+_LIVE = _OLDEST.where(outbox.c.id > bindparam("after"), outbox.c.stream != REINDEX.name)
+_LATE = 2000
+"""Ids behind those that were looked at, among which a late commit may still bring one."""
 
 
 class SqlOutbox:
     """`ports.truth.Outbox`. No cursor: a transaction that commits late may bring a lower id than one already seen."""
 
+    _looked = 0
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def take(self, limit: int) -> Sequence[OutboxEntry]:
-        """The oldest, in order."""
-        return await self._database.read(lambda connection: _take(connection, limit))
+        """The oldest, in order; what may wait comes after all that may not."""
+        oldest = await self._database.read(lambda connection: _take(connection, limit))
+        waiting = [entry for entry in oldest if entry.stream == REINDEX.name]
+        if not waiting:
+            return oldest
+        live = [entry for entry in oldest if entry.stream != REINDEX.name]
+        if len(oldest) < limit:
+            return [*live, *waiting]
+        # Up to where there was nothing live the last time, there is nothing now: a long import is not looked through
+        # again and again.
+        after = max(oldest[-1].id, self._looked - _LATE)
+        behind, top = await self._database.read(lambda connection: _live(connection, limit - len(live), after))
+        if not behind:
+            self._looked = top
+        return [*live, *behind, *waiting][:limit]
 
     async def delete(self, ids: Sequence[int]) -> None:
         """Exactly these."""
@@ -41,6 +60,13 @@ def append(connection: Connection, announcements: Sequence[Announcement]) -> Non
 
 def _take(connection: Connection, limit: int) -> Sequence[OutboxEntry]:
     return [OutboxEntry(*row) for row in connection.execute(_OLDEST, {"count": limit})]
+
+
+def _live(connection: Connection, limit: int, after: int) -> tuple[Sequence[OutboxEntry], int]:
+    """What can't wait, and the highest id that there was before we looked."""
+    top = connection.scalar(select(func.max(outbox.c.id))) or 0
+    found = connection.execute(_LIVE, {"count": limit, "after": after}) if limit else ()
+    return [OutboxEntry(*row) for row in found], top
 
 
 def _delete(connection: Connection, ids: Sequence[int]) -> None:
