@@ -32,11 +32,12 @@ def _cell(memory: "MemoryAnswer", width: int) -> "Text":
     from rich.text import Text
 
     cell = Text(shortened(memory.content, width * _LINES))
-    cell.append(f"\n{plain(_filed(memory))}", style="dim")
+    cell.append(f"\n{plain(filed(memory))}", style="dim")
     return cell
 
 
-def _filed(memory: "MemoryAnswer") -> str:
+def filed(memory: "MemoryAnswer") -> str:
+    """Where it belongs, on one line."""
     place = "/".join(part for part in (memory.org, memory.project) if part)
     state = "" if memory.state == "indexed" else memory.state.value
     return " · ".join(one_line(part) for part in (memory.id, memory.type, place, ", ".join(memory.tags), state) if part)

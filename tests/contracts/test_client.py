@@ -88,6 +88,30 @@ async def test_pages_and_filters(ada: OpenBrain) -> None:
     assert (await ada.recall("mine", author="ada", boost_keywords=["mine"])).count == 1
 
 
+async def test_searching_and_counting(brain: Brain, ada: OpenBrain) -> None:
+    for number in range(3):
+        offer = {"content": f"the blue ferry {number}", "type": "fact", "org": "acme", "project": "web", "tags": ["a"]}
+        await ada.remember(offer)
+    await ada.remember({"content": "a ferry that is blue", "type": "plan"})
+    await brain.settle()
+    first = await ada.search('"blue ferry"', limit=2, highlights=True, facets=["type", "org"])
+    rest = await ada.search('"blue ferry"', cursor=first.next_cursor)
+
+    assert (first.count, first.total, rest.count) == (2, 3, 1)
+    assert first.hits[0].highlights is not None
+    assert first.hits[0].highlights[0].matches == ((4, 14),)
+    assert [(each.name, each.count) for each in first.facets["org"]] == [("acme", 3)]
+    assert (await ada.search('"blue ferry"', phrases=False)).total == 4
+    assert (await ada.search("ferri blu", fuzzy=True, type="plan", author="ada")).total == 1
+    assert (await ada.search("ferry", author="bob")).total == 0
+    assert [(each.name, each.count) for each in (await ada.tags(project="web", limit=1)).tags] == [("a", 3)]
+    scopes = await ada.scopes()
+    assert [(each.org, each.count, each.projects[0].name) for each in scopes.scopes] == [
+        ("acme", 3, "web"),
+        (None, 1, None),
+    ]
+
+
 async def test_waiting_and_sessions(brain: Brain, ada: OpenBrain) -> None:
     async with brain.rooms():
         said = {"content": "said tonight", "type": "context", "memory_scope": "session", "session_id": "s 1/2"}

@@ -9,6 +9,7 @@ import httpx
 
 from openbrain import answers
 from openbrain.client.arguments import Changes, Filters, NewKey
+from openbrain.client.discovery import Discovery
 from openbrain.client.wire import Wire
 from openbrain.ids import uuid7
 from openbrain.submission import Submission
@@ -16,7 +17,7 @@ from openbrain.submission import Submission
 Offer = Submission | Mapping[str, object]
 
 
-class OpenBrain:
+class OpenBrain(Discovery):
     """One server, one key. Errors are those of `openbrain.errors`; what is down or busy is asked again first.
 
     `agent` speaks for that agent, where the key may (`act_as`). Plain http is taken for loopback addresses only,

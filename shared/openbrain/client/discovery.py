@@ -1,0 +1,58 @@
+"""The methods that search by words and tell what there is."""
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from openbrain import answers
+from openbrain.client.arguments import Filters
+from openbrain.client.wire import Wire
+
+
+class Discovery:
+    """Part of the client."""
+
+    _wire: Wire
+
+    async def search(
+        self,
+        q: str,
+        *,
+        fuzzy: bool = False,
+        phrases: bool = True,
+        highlights: bool = False,
+        facets: Sequence[str] = (),
+        limit: int | None = None,
+        cursor: str | None = None,
+        **filters: Unpack[Filters],
+    ) -> answers.Searched:
+        """Find memories by their words, best first; `"quoted words"` must follow each other, unless `phrases` is False.
+
+        `fuzzy` forgives typos. `facets` counts values of type, tags, org, project, agent_id, source over all that
+        match. `cursor` is the `next_cursor` of the same query.
+        """
+        query = {
+            **_narrowed(filters),
+            "q": q,
+            "fuzzy": fuzzy or None,
+            "phrases": None if phrases else False,
+            "highlights": highlights or None,
+            "facets": facets,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return await self._wire.ask(answers.Searched, "GET", "/v1/brain/search", query=query)
+
+    async def tags(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> answers.TagCounts:
+        """Count the tags in use, most used first."""
+        query = {**_narrowed(filters), "limit": limit}
+        return await self._wire.ask(answers.TagCounts, "GET", "/v1/brain/tags", query=query)
+
+    async def scopes(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> answers.ScopeCounts:
+        """Count memories by org, and within each by project; `limit` of the orgs, and of the projects of each."""
+        query = {**_narrowed(filters), "limit": limit}
+        return await self._wire.ask(answers.ScopeCounts, "GET", "/v1/brain/scopes", query=query)
+
+
+def _narrowed(filters: Filters) -> dict[str, object]:
+    author = filters.pop("author", None)
+    return {**filters, "agent_id": author}
