@@ -100,6 +100,8 @@ class Recall(Group):
         description="Days after which confidence counts half, by type; null never fades.",
     )
     index_timeout_s: Seconds = Field(3, description="An index that takes longer counts as down for this answer.")
+    keep_queries: bool = Field(False, description="Whether the text of questions is kept and published.")
+    kept_days: int = Field(30, ge=1, description="How long is kept what a recall found, for feedback.")
     degraded_scan: int = Field(20_000, ge=1, description="Newest memories that the truth searches when it must.")
 
 

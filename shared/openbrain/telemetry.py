@@ -68,6 +68,9 @@ STREAM_DEAD_LETTERS = Gauge(
     "openbrain_stream_dead_letters", "Entries in the dead-letter stream.", ("stream", "group"), registry=REGISTRY
 )
 STREAM_LENGTH = Gauge("openbrain_stream_length", "Entries in the stream.", ("stream",), registry=REGISTRY)
+RECALLS_UNRECORDED = Counter(
+    "openbrain_recalls_unrecorded", "Answered recalls whose record was given up.", registry=REGISTRY
+)
 API_REQUESTS = Counter(
     "openbrain_api_requests", "Requests by route and status.", ("method", "route", "status"), registry=REGISTRY
 )

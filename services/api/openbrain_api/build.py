@@ -30,6 +30,7 @@ from openbrain_api.ports import Api
 from openbrain_api.recall.ask import Indexes
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.serving import Serving
+from openbrain_api.recording import Recorder
 from openbrain_api.route import Route
 from openbrain_api.routes import ROUTES
 
@@ -56,6 +57,7 @@ def build_api(
     committer = Committer(
         truth, wake, group=settings.server.group_commit, lanes=COMMIT_LANES.get(settings.truth.url.partition("+")[0], 1)
     )
+    recorder = Recorder(truth, wake)
     serving = Serving(truth, clock)
     indexes = Indexes(
         text=text,
@@ -80,6 +82,7 @@ def build_api(
         committer=committer,
         recaller=Recaller(indexes=indexes, truth=truth, clock=clock, settings=settings.recall),
         discovery=Discovery(text=text, truth=truth, serving=serving, timeout_s=settings.recall.index_timeout_s),
+        recorder=recorder,
         chains=Chains(truth),
         checks=Checks(checks, rooms, clock),
         admission=Admission(rates, clock, settings.server),
@@ -92,6 +95,7 @@ def build_api(
             yield
         finally:
             await committer.close()
+            await recorder.close()
             if close is not None:
                 await close()
 

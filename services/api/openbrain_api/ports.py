@@ -13,6 +13,7 @@ from openbrain_api.checks import Checks
 from openbrain_api.committing import Committer
 from openbrain_api.discovery.engine import Discovery
 from openbrain_api.recall.engine import Recaller
+from openbrain_api.recording import Recorder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,7 @@ class Api:
     committer: Committer
     recaller: Recaller
     discovery: Discovery
+    recorder: Recorder
     chains: Chains
     checks: Checks
     admission: Admission

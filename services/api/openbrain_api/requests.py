@@ -156,6 +156,7 @@ class RecallBody(Body):
         Confidence | None,
         Field(description="Of the keywords' score in the fusion: 1 keywords alone, 0 vectors alone."),
     ] = None
+    explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
     filter: FilterBody = FilterBody()
 
     _empty = model_validator(mode="before")(_asked)

@@ -69,8 +69,10 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
 
     worker = Worker(parts.truth, kinds(parts, StreamEraser(client, streams), project_text), consumer_name())
 
-    def oldest_operation() -> int:
-        return parts.clock.now() - settings.operation_days * DAY
+    async def purge_past() -> int:
+        now = parts.clock.now()
+        kept = parts.settings.recall.kept_days
+        return await purge(parts.truth, ROUND, now - settings.operation_days * DAY, now - kept * DAY)
 
     async def operate() -> int:
         worked = await worker.round()
@@ -83,7 +85,7 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
         [
             Duty("relay", lambda: relay(parts.truth, publisher, settings.relay_batch), relay_more),
             Duty("expire", expire_due, _every(settings.expiry_every_s)),
-            Duty("purge", lambda: purge(parts.truth, ROUND, oldest_operation()), _every(settings.purge_every_s)),
+            Duty("purge", purge_past, _every(settings.purge_every_s)),
             Duty("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
             Duty("trim", trim_streams, _every(settings.trim_every_s)),
         ],

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from openbrain.errors import TryLater
 from openbrain.ports.operations import Operations
+from openbrain.ports.recalls import Recalls
 from openbrain.ports.truth import Outbox, Upkeep
 
 
@@ -43,11 +44,13 @@ async def expire(truth: Upkeep, limit: int) -> int:
     return await truth.expire_due(limit)
 
 
-class Past(Upkeep, Operations, Protocol):
+class Past(Upkeep, Operations, Recalls, Protocol):
     """Where rows past their time are."""
 
 
-async def purge(truth: Past, limit: int, oldest_operation: int) -> int:
-    """Forget idempotency keys past their time, and operations that ended before `oldest_operation` (microseconds)."""
+async def purge(truth: Past, limit: int, oldest_operation: int, oldest_recall: int) -> int:
+    """Forget idempotency keys past their time, operations that ended before `oldest_operation`, and recalls answered
+    before `oldest_recall` (microseconds)."""
     keys = await truth.purge_idempotency_keys(limit)
-    return max(keys, await truth.purge_operations(oldest_operation, limit))
+    recalls = await truth.purge_recalls(oldest_recall, limit)
+    return max(keys, recalls, await truth.purge_operations(oldest_operation, limit))

@@ -14,6 +14,7 @@ from openbrain.answers.base import Answer, Problem
 from openbrain.answers.discovery import Highlight, ScopeCount, ScopeCounts, Searched, SearchHit, TagCounts, ValueCount
 from openbrain.answers.memories import (
     BatchItem,
+    Ended,
     Forgotten,
     HistoryLine,
     Lineage,
@@ -24,12 +25,15 @@ from openbrain.answers.memories import (
     Remembered,
     RememberedBatch,
 )
+from openbrain.answers.operations import BulkEnded, OperationAnswer, OperationList, WorkspaceDeleted
 from openbrain.answers.state import Health, Live, Ready
 from openbrain.answers.transfer import Imported, RefusedLine
 
 __all__ = [
     "Answer",
     "BatchItem",
+    "BulkEnded",
+    "Ended",
     "Forgotten",
     "Health",
     "Highlight",
@@ -45,6 +49,8 @@ __all__ = [
     "Live",
     "MemoryAnswer",
     "MemoryDetail",
+    "OperationAnswer",
+    "OperationList",
     "Problem",
     "Ready",
     "Recalled",
@@ -59,5 +65,6 @@ __all__ = [
     "ValueCount",
     "Whoami",
     "WorkspaceAnswer",
+    "WorkspaceDeleted",
     "WorkspaceList",
 ]

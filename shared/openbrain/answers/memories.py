@@ -69,9 +69,31 @@ class RememberedBatch(Answer):
     count: int = Field(description="How many of them stand in the truth now.")
 
 
+class IndexShare(Answer):
+    """What one index added to a score."""
+
+    rank: int = Field(description="Its place in that index's list, from 1.")
+    score: float = Field(description="The index's own.")
+    normalised: float = Field(description="0 for the worst of that list, 1 for the best.")
+    weight: float
+
+
+class Explanation(Answer):
+    """How a score and its place came about: relevance in buckets, then scope, then effective confidence, then age."""
+
+    text: IndexShare | None = Field(description="null: the keywords did not find it.")
+    vectors: IndexShare | None
+    fused: float = Field(description="Both shares, weighed and added.")
+    boosted: float = Field(description="With the keywords of the request: the score of the answer.")
+    bucket: int = Field(description="How many bucket widths below the best; within one, the rest decides.")
+    scope: Scope
+    effective_confidence: float = Field(description="Confidence, faded by the age since it was confirmed.")
+
+
 class Recalled(Answer):
     """Best first."""
 
+    recall_id: str = Field(description="Names this answer, for feedback.")
     memories: tuple[MemoryAnswer, ...]
     scores: dict[str, float]
     count: int
@@ -79,6 +101,7 @@ class Recalled(Answer):
     degraded: tuple[Literal["vectors", "text"], ...] = Field(
         description="Indexes that did not answer; with both, the database was searched for words."
     )
+    explained: dict[str, Explanation] | None = Field(default=None, description="By id, where `explain` was asked for.")
 
 
 class Listed(Answer):
@@ -120,3 +143,10 @@ class Forgotten(MemoryAnswer):
     """The memory as it ended."""
 
     forgotten: bool
+
+
+class Ended(Forgotten):
+    """The same; where it was erased, what is left of it, and the operation that takes its traces away."""
+
+    erased: bool
+    operation_id: str | None = Field(description="Null where it was not erased, or where that is long over.")

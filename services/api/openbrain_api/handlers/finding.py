@@ -33,7 +33,7 @@ async def recall(call: Call[RecallBody, Nothing]) -> Reply:
     scores = {each.memory.id: round(each.score, 4) for each in result.found}
     data = {"memories": memories, "scores": scores, "count": len(scores)}
     recall_id = uuid7(result.now)
-    more = {"recall_id": recall_id, "degraded": result.degraded}
+    more: dict[str, object] = {"recall_id": recall_id, "degraded": result.degraded}
     if call.body.explain:
         more["explained"] = result.explained
     took_ms = round((time.perf_counter() - started) * 1000, 3)

@@ -65,6 +65,10 @@ class Indexes:
         heard = dict(zip(asked, hits, strict=True))
         return Heard(heard.get("text"), heard.get("vectors"), names)
 
+    def forget_queries(self) -> None:
+        """Keep no recent query."""
+        self._query_vectors.forget_all()
+
     async def _ask_text(self, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         generation = await self._serving.get(IndexKind.TEXT)
         if generation is None:

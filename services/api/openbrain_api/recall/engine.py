@@ -1,16 +1,18 @@
 """Recall: ask both indexes, fuse, hold against the truth, refill, order."""
 
 import re
+from collections.abc import Mapping
 
 from openbrain.memory import HALF_LIFE_DAYS
 from openbrain.ports.clock import Clock
 from openbrain.ports.truth import Reading
 from openbrain.settings import Recall
 from openbrain.visibility import AllOf, visible
-from openbrain_api.recall.ask import BOTH, Indexes
+from openbrain_api.recall.ask import BOTH, Heard, Indexes
+from openbrain_api.recall.explaining import explained
 from openbrain_api.recall.fuse import Scores, fuse
-from openbrain_api.recall.order import ordered
-from openbrain_api.recall.question import Answer, Question
+from openbrain_api.recall.order import Found, ordered
+from openbrain_api.recall.question import Answer, Json, Question
 from openbrain_api.recall.standing import standing
 
 MOST_CANDIDATES = 1000
@@ -49,7 +51,25 @@ class Recaller:
                 break
             limit = min(limit * REFILL, MOST_CANDIDATES)
         best = ordered(found, now=now, width=settings.bucket_width, half_life_days=self._half_life_days)
-        return Answer(found=tuple(best[: question.top_k]), degraded=heard.degraded, now=now)
+        best = best[: question.top_k]
+        told = self._explained(best, heard, scores, weight, now) if question.explain else {}
+        return Answer(found=tuple(best), degraded=heard.degraded, now=now, explained=told)
+
+    def _explained(self, best: list[Found], heard: Heard, fused: Scores, weight: float, now: int) -> Mapping[str, Json]:
+        return explained(
+            best,
+            text=heard.text,
+            vectors=heard.vectors,
+            fused=fused,
+            text_weight=1.0 if heard.vectors is None else 0.0 if heard.text is None else weight,
+            now=now,
+            width=self._settings.bucket_width,
+            half_life_days=self._half_life_days,
+        )
+
+    def forget_queries(self) -> None:
+        """Keep no recent query."""
+        self._indexes.forget_queries()
 
     async def _by_words(self, query: str, condition: AllOf, limit: int) -> Scores:
         words = list(dict.fromkeys(_WORD.findall(query.lower())))[:_WORDS]

@@ -26,3 +26,7 @@ class QueryVectors:
             if len(self._known) > self._size:
                 self._known.popitem(last=False)
         return vector
+
+    def forget_all(self) -> None:
+        """Something was erased: a question may have quoted it."""
+        self._known.clear()

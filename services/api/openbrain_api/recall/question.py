@@ -1,6 +1,7 @@
 """What a recall is asked, and what it answers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from openbrain.visibility import Criteria, Viewer
 from openbrain_api.recall.order import Found
@@ -9,6 +10,9 @@ KEYWORD_BOOST = 0.3
 """What keywords add when the request names no boost of its own."""
 LISTED_BOOST = 1.5
 """What a score is multiplied by where one of the boost words is found (the original's form)."""
+
+
+Json = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,8 @@ class Question:
     boost: float = KEYWORD_BOOST
     """Added to the score, x the share of `keywords` present."""
     boost_words: tuple[str, ...] = ()
+    explain: bool = False
+    """Whether the answer tells how each score came about."""
     text_weight: float | None = None
     """Of keywords in the fusion, 0..1; None takes the setting. At 1 or 0 the other index is not asked."""
 
@@ -39,3 +45,5 @@ class Answer:
     found: tuple[Found, ...]
     degraded: tuple[str, ...]
     now: int
+    explained: Mapping[str, Json] = field(default_factory=dict)
+    """By memory id, where it was asked for."""

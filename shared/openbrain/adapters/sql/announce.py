@@ -1,10 +1,20 @@
 """Events about memories, as the finished bytes that the outbox keeps and the relay publishes."""
 
-from openbrain.events import EventData, MemoryEmbedded, MemoryReindex, MemoryStored, MemorySuperseded, encode
+from openbrain.events import (
+    EventData,
+    MemoryEmbedded,
+    MemoryRecalled,
+    MemoryReindex,
+    MemoryStored,
+    MemorySuperseded,
+    RecalledHit,
+    encode,
+)
 from openbrain.ids import uuid7
 from openbrain.memory import Change, Memory, Reason
+from openbrain.ports.recalls import RecallRecord
 from openbrain.ports.truth import Embedded, Origin
-from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED, StreamSpec
+from openbrain.streams.table import EMBEDDED, RECALLED, REINDEX, STORED, SUPERSEDED, StreamSpec
 
 Announcement = tuple[str, bytes]
 """Stream (without the settings' prefix) and body: an outbox row."""
@@ -44,6 +54,19 @@ def embedded(passages: Embedded, model: str, at: int) -> Announcement:
         model=model,
     )
     return _announcement(EMBEDDED, data, passages.memory_id, passages, at)
+
+
+def recalled(recall: RecallRecord) -> Announcement:
+    """`memory.recalled` about an answer that was given."""
+    data = MemoryRecalled(
+        recall_id=recall.id,
+        workspace_id=recall.workspace_id,
+        agent_id=recall.agent_id,
+        took_ms=recall.took_ms,
+        results=tuple(RecalledHit(memory_id=memory_id, score=score) for memory_id, score in recall.results),
+        query=recall.query or None,
+    )
+    return RECALLED.name, encode(RECALLED.name, data, event_id=uuid7(recall.at), at=recall.at, subject=recall.id)
 
 
 def _announcement(

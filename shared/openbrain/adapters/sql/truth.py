@@ -15,6 +15,7 @@ from openbrain.adapters.sql.outbox import SqlOutbox
 from openbrain.adapters.sql.projecting import SqlProjecting
 from openbrain.adapters.sql.purging import SqlPurging
 from openbrain.adapters.sql.reading import DEGRADED_SCAN, SqlReading
+from openbrain.adapters.sql.recalls import SqlRecalls
 from openbrain.adapters.sql.transferring import SqlTransfer
 from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.vectors import SqlVectors
@@ -42,6 +43,7 @@ class SqlTruth(
     SqlPurging,
     SqlClosing,
     SqlTransfer,
+    SqlRecalls,
 ):
     """`ports.truth.Truth`: the ports together, because they need the same database and clock and nothing of each
     other."""

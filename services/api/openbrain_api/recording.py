@@ -1,0 +1,60 @@
+"""Answered recalls on their way into the truth, behind the answers: a question never waits for its record."""
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+
+import structlog
+
+from openbrain import telemetry
+from openbrain.errors import OpenBrainError
+from openbrain.ports.recalls import RecallRecord, Recalls
+from openbrain.ports.wake import Wake
+
+BATCH = 200
+KEPT = 10_000
+"""Records that wait at most; beyond it the oldest are given up, counted."""
+_log = structlog.get_logger(__name__)
+
+
+class Recorder:
+    """Writes records in batches: at once when idle, and what came meanwhile together."""
+
+    def __init__(self, truth: Recalls, wake: Wake, *, pause_s: float = 0.25) -> None:
+        self._truth = truth
+        self._wake = wake
+        self._pause_s = pause_s
+        self._waiting: deque[RecallRecord] = deque()
+        self._work: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    def add(self, record: RecallRecord) -> None:
+        """Returns at once."""
+        if len(self._waiting) >= KEPT:
+            self._waiting.popleft()
+            telemetry.RECALLS_UNRECORDED.inc()
+        self._waiting.append(record)
+        if self._work is None or self._work.done():
+            self._work = asyncio.create_task(self._write(), name="recalls")
+
+    async def close(self) -> None:
+        """Write what waits, once; what the truth does not take then is given up."""
+        self._closing.set()
+        if self._work is not None:
+            await self._work
+
+    async def _write(self) -> None:
+        while self._waiting:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), self._pause_s)
+            batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            try:
+                await self._truth.record_recalls(batch)
+                await self._wake.notify()
+            except OpenBrainError as error:
+                if self._closing.is_set():
+                    telemetry.RECALLS_UNRECORDED.inc(len(batch) + len(self._waiting))
+                    return
+                _log.warning("recalls_not_recorded", error=type(error).__name__, waiting=len(batch))
+                self._waiting.extendleft(reversed(batch))
+                await asyncio.sleep(self._pause_s * 4)

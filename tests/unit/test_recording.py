@@ -1,0 +1,113 @@
+"""Records of recalls go behind the answers: in batches, kept while the truth is away, given up only when too many."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from openbrain import telemetry
+from openbrain.adapters.local_wake import LocalWake
+from openbrain.errors import TryLater
+from openbrain.ports.recalls import RecallRecord
+from openbrain_api import recording
+from openbrain_api.recording import Recorder
+from tests.waiting import until
+
+
+class Kept:
+    """The port, as a truth that can be taken away."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[str]] = []
+        self.away = False
+        self.asked = 0
+
+    async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
+        self.asked += 1
+        if self.away:
+            raise TryLater("the truth is away")
+        self.batches.append([each.id for each in recalls])
+
+    async def purge_recalls(self, before: int, limit: int) -> int:
+        raise NotImplementedError
+
+    def holds(self, count: int) -> Callable[[], Awaitable[bool]]:
+        async def held() -> bool:
+            return len(self.ids) == count
+
+        return held
+
+    def was_asked(self, times: int) -> Callable[[], Awaitable[bool]]:
+        async def asked() -> bool:
+            return self.asked >= times
+
+        return asked
+
+    @property
+    def ids(self) -> list[str]:
+        return [each for batch in self.batches for each in batch]
+
+
+def record(number: int) -> RecallRecord:
+    return RecallRecord(id=str(number), workspace_id="w1", agent_id="", query="", results=(), took_ms=1, at=0)
+
+
+def unrecorded() -> float:
+    return telemetry.REGISTRY.get_sample_value("openbrain_recalls_unrecorded_total") or 0.0
+
+
+async def test_what_comes_together_is_written_together_and_in_order() -> None:
+    kept = Kept()
+    recorder = Recorder(kept, LocalWake(), pause_s=0.01)
+    for number in range(450):
+        recorder.add(record(number))
+    await until(kept.holds(450))
+    await recorder.close()
+
+    assert [len(batch) for batch in kept.batches] == [200, 200, 50]
+    assert kept.ids == [str(number) for number in range(450)]
+
+
+async def test_nothing_is_lost_while_the_truth_is_away() -> None:
+    kept = Kept()
+    kept.away = True
+    recorder = Recorder(kept, LocalWake(), pause_s=0.001)
+    for number in range(300):
+        recorder.add(record(number))
+    await until(kept.was_asked(3))
+    kept.away = False
+    await until(kept.holds(300))
+
+    assert kept.ids == [str(number) for number in range(300)]
+
+
+async def test_closing_writes_what_waits_at_once() -> None:
+    kept = Kept()
+    recorder = Recorder(kept, LocalWake(), pause_s=3600)
+    recorder.add(record(1))
+    await asyncio.wait_for(recorder.close(), 30)
+    assert kept.ids == ["1"]
+
+
+async def test_closing_without_a_truth_ends_and_counts_what_is_given_up() -> None:
+    kept = Kept()
+    kept.away = True
+    recorder = Recorder(kept, LocalWake(), pause_s=3600)
+    before = unrecorded()
+    for number in range(250):
+        recorder.add(record(number))
+    await asyncio.wait_for(recorder.close(), 30)
+    assert unrecorded() - before == 250
+
+
+async def test_too_many_give_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recording, "KEPT", 3)
+    kept = Kept()
+    recorder = Recorder(kept, LocalWake(), pause_s=3600)
+    before = unrecorded()
+    for number in range(5):
+        recorder.add(record(number))
+    await recorder.close()
+
+    assert kept.ids == ["2", "3", "4"]
+    assert unrecorded() - before == 2
