@@ -60,6 +60,8 @@ class BatchItem(Answer):
     message: str | None = None
     field: str | None = None
     head: str | None = None
+    limit: int | None = None
+    used: int | None = None
 
 
 class RememberedBatch(Answer):
