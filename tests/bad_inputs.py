@@ -174,6 +174,7 @@ FULL: dict[str, dict[str, Any]] = {
     "/v1/brain/memories/{id}": {"tags": [SECRET]},
     "/v1/brain/forget/{id}": {"reason": SECRET},
     "/v1/brain/memories/{id}:restore": {"reason": SECRET},
+    "/v1/brain/forget": {"project": SECRET, "reason": SECRET},
     "/v1/admin/keys": {"name": SECRET, "permissions": ["brain.read"]},
     "/v1/admin/workspaces/{id}": {"name": SECRET},
     "/v1/admin/keys/{id}:rotate": {"overlap_s": 5},
@@ -188,6 +189,17 @@ BATCH: list[Bad] = [
     ("memories", [offer()] * (limits.BATCH_ITEMS + 1), "memories"),
 ]
 
+BULK: list[Bad] = [
+    *REASON,
+    *[bad for bad in QUESTION if bad[0] in {"type", "org", "tags", "include_scopes", "session_id", "min_confidence"}],
+    ("project", None, ""),
+    ("project", LONG, "project"),
+    ("since", "2026-01-01T00:00:00", "since"),
+    ("projcet", "a slip of the pen", "projcet"),
+    ("dry_run", "no", "dry_run"),
+    ("erase", 1, "erase"),
+]
+
 BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/brain/remember", ONE_MEMORY),
     ("POST", "/v1/brain/recall", QUESTION),
@@ -198,6 +210,8 @@ BAD: list[tuple[str, str, list[Bad]]] = [
         REASON,
     ),
     ("POST", "/v1/brain/memories/{id}:restore", REASON),
+    ("DELETE", "/v1/brain/memories/{id}", REASON),
+    ("POST", "/v1/brain/forget", BULK),
     ("POST", "/v1/admin/keys", ADMIN_KEY),
     ("POST", "/v1/admin/workspaces", WORKSPACE),
     ("PATCH", "/v1/admin/workspaces/{id}", QUOTAS),

@@ -181,9 +181,28 @@ def _restore(memory: Memory, session: str) -> Sequence[Ask]:
     return (Ask(method="POST", path=path, params=_session(session), json={"reason": "mine"}, like_unknown=True),)
 
 
+def _forget_matching(memory: Memory, session: str) -> Sequence[Ask]:
+    """Dry runs: what one does is in test_api_ending."""
+    filters: list[dict[str, Any]] = [
+        {"agent_id": memory.agent_id},
+        {"project": memory.project, "type": memory.type, "tags": list(memory.tags), "source": memory.source},
+        {"include_scopes": [memory.memory_scope], **_org(memory)},
+    ]
+    return [Ask(method="POST", path="/v1/brain/forget", json={**each, **_session(session)}) for each in filters]
+
+
+def _end(memory: Memory, session: str) -> Sequence[Ask]:
+    path = f"/v1/brain/memories/{memory.id}"
+    return [
+        Ask(method="DELETE", path=path, params={**erase, **_session(session)}, json={}, like_unknown=True)
+        for erase in ({}, {"erase": "1"})
+    ]
+
+
 PROBES: Mapping[Route, Probe] = {
     ("POST", "/v1/brain/recall"): _recall,
     ("GET", "/v1/brain/list"): _list,
+    ("POST", "/v1/brain/forget"): _forget_matching,
     ("GET", "/v1/brain/search"): _search,
     ("GET", "/v1/brain/tags"): _counts("/v1/brain/tags"),
     ("GET", "/v1/brain/scopes"): _counts("/v1/brain/scopes"),
@@ -197,6 +216,7 @@ PROBES: Mapping[Route, Probe] = {
     ("POST", "/v1/brain/import"): _import,
     # Last: where it is allowed, it ends the memory.
     ("DELETE", "/v1/brain/forget/{id}"): _forget,
+    ("DELETE", "/v1/brain/memories/{id}"): _end,
 }
 
 NO_MEMORIES: Mapping[Route, str] = {
@@ -208,6 +228,10 @@ NO_MEMORIES: Mapping[Route, str] = {
     ("DELETE", "/v1/admin/keys/{id}"): "keys of the admin's own workspace: test_api_admin",
     ("POST", "/v1/admin/keys/{id}:rotate"): "keys of the admin's own workspace: test_api_admin",
     ("PATCH", "/v1/admin/workspaces/{id}"): "names of tenants, for operators: test_api_admin",
+    ("DELETE", "/v1/admin/workspaces/{id}"): "counts, for operators: test_api_ending",
+    ("GET", "/v1/admin/operations"): "operations of the admin's own workspace: test_api_operations",
+    ("GET", "/v1/admin/operations/{id}"): "operations of the admin's own workspace: test_api_operations",
+    ("POST", "/v1/admin/operations/{id}:cancel"): "operations of the admin's own workspace: test_api_operations",
     ("GET", "/v1/health"): "names of parts",
     ("GET", "/live"): "names of rooms",
     ("GET", "/ready"): "names of parts",

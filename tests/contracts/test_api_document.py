@@ -87,6 +87,8 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/v1/brain/memories/{id}"): {"tags": ["b"]},
     ("POST", "/v1/brain/memories/{id}:restore"): {"reason": "after all"},
     ("DELETE", "/v1/brain/forget/{id}"): {"reason": "no longer"},
+    ("DELETE", "/v1/brain/memories/{id}"): {"reason": "no longer"},
+    ("POST", "/v1/brain/forget"): {"type": "fact", "dry_run": False, "erase": True},
     ("POST", "/v1/admin/workspaces"): {"id": "described"},
     ("PATCH", "/v1/admin/workspaces/{id}"): {"max_memories": 1000, "max_bytes": None},
     ("POST", "/v1/admin/keys/{id}:rotate"): {"overlap_s": 60},
@@ -98,7 +100,10 @@ FILES: dict[str, bytes] = {
     b'"0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00", "exported_at": "2027-01-01T00:00:00Z", "workspace_id": "w"}\n{}\n',
 }
 
-PARAMS: dict[str, dict[str, Any]] = {"/v1/brain/search": {"q": "here", "highlights": 1, "facets": ["type", "tags"]}}
+PARAMS: dict[str, dict[str, Any]] = {
+    "/v1/brain/search": {"q": "here", "highlights": 1, "facets": ["type", "tags"]},
+    "/v1/admin/workspaces/{id}": {"dry_run": 1},
+}
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=[f"{m} {p}" for m, p, _ in OPERATIONS])
@@ -112,8 +117,10 @@ async def test_answers_and_refusals_are_as_described(brain: Brain, method: str, 
     async with http(brain.app(), key) as client:
         memory_id = (await client.post("/v1/brain/remember", json=offer("here before"))).json()["id"]
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
-        aim = memory_id if "brain" in path else "system" if "workspaces" in path else other.json()["id"]
-        params = {"history": 1} if "memories/" in path else PARAMS.get(path)
+        bulk = await client.post("/v1/brain/forget", json={"type": "fact", "dry_run": False})
+        aims = {"brain": memory_id, "workspaces": "system", "operations": bulk.json()["operation"]["id"]}
+        aim = next((each for part, each in aims.items() if part in path), other.json()["id"])
+        params = {"history": 1, "erase": 1} if "memories/" in path else PARAMS.get(path)
         answers = [
             await client.request(method, path.replace("{id}", unknown_id()), params={"limit": 0}, json=body),
             await client.request(method, path.replace("{id}", aim), content=b"{", headers={"x-openbrain-agent": ""}),

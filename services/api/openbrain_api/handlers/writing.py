@@ -62,12 +62,12 @@ async def update(call: Call[PatchBody, SessionQuery]) -> Reply:
         _change(call.body),
         actor=call.actor,
         session_id=call.query.session_id or "",
-        origin=_origin(call, call.actor),
+        origin=origin_of(call, call.actor),
         clock=call.api.clock,
         gate=call.api.gate,
     )
     memory = await call.api.truth.update(replace(edit, editions=reading.editions(call.headers)))
-    return await _changed(call, memory)
+    return await changed(call, memory)
 
 
 async def forget(call: Call[ForgetBody, ForgetQuery]) -> Reply:
@@ -75,11 +75,11 @@ async def forget(call: Call[ForgetBody, ForgetQuery]) -> Reply:
     memory = await call.api.truth.forget(
         reading.memory_id(call.path),
         call.actor.viewer(call.query.session_id or ""),
-        _origin(call, call.actor),
+        origin_of(call, call.actor),
         call.body.reason or call.query.reason or "",
         reading.editions(call.headers),
     )
-    return await _changed(call, memory, forgotten=True)
+    return await changed(call, memory, forgotten=True)
 
 
 async def restore(call: Call[RestoreBody, SessionQuery]) -> Reply:
@@ -87,14 +87,15 @@ async def restore(call: Call[RestoreBody, SessionQuery]) -> Reply:
     memory = await call.api.truth.restore(
         reading.memory_id(call.path),
         call.actor.viewer(call.query.session_id or ""),
-        _origin(call, call.actor),
+        origin_of(call, call.actor),
         call.body.reason or "",
         reading.editions(call.headers),
     )
-    return await _changed(call, memory)
+    return await changed(call, memory)
 
 
-async def _changed(call: Call[Any, Any], memory: Memory, **beside: object) -> Reply:
+async def changed(call: Call[Any, Any], memory: Memory, **beside: object) -> Reply:
+    """The answer to a change that has been committed, with what stands beside the memory."""
     call.api.committer.hint()
     memory, headers = await _awaited(call, memory)
     shown = await _shown(call, memory)
@@ -106,7 +107,8 @@ def _key(call: Call[Any, Any]) -> str:
     return reading.idempotency_key(call.headers)
 
 
-def _origin(call: Call[Any, Any], actor: Actor) -> Origin:
+def origin_of(call: Call[Any, Any], actor: Actor) -> Origin:
+    """Who does what a request asks for."""
     return Origin(actor=actor.label, traceparent=telemetry.traceparent() or reading.traceparent(call.headers))
 
 
@@ -115,7 +117,7 @@ def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:
     return Offer(
         submission=body,
         actor=actor,
-        origin=_origin(call, actor),
+        origin=origin_of(call, actor),
         idempotency_key=key,
         key_lifetime=call.api.settings.housekeeping.request_key_hours * HOUR,
     )

@@ -1,6 +1,14 @@
 """The route table: the router, the OpenAPI document and the visibility tests are made from it."""
 
 from openbrain_api.route import Route
-from openbrain_api.routes import admin, discovery, memories, state, transfer
+from openbrain_api.routes import admin, discovery, ending, memories, operations, state, transfer
 
-ROUTES: tuple[Route, ...] = (*memories.ROUTES, *discovery.ROUTES, *transfer.ROUTES, *admin.ROUTES, *state.ROUTES)
+ROUTES: tuple[Route, ...] = (
+    *memories.ROUTES,
+    *ending.ROUTES,
+    *discovery.ROUTES,
+    *transfer.ROUTES,
+    *admin.ROUTES,
+    *operations.ROUTES,
+    *state.ROUTES,
+)

@@ -71,7 +71,7 @@ class SqlClosing:
 def _counts(connection: Connection, workspace_id: str) -> dict[str, int]:
     if connection.scalar(select(workspaces.c.id).where(workspaces.c.id == workspace_id)) is None:
         raise NotFound("no workspace with this id")
-    return {table.name: _count(connection, table, table.c.workspace_id == workspace_id) for table in _OWNED}
+    return {str(table.name): _count(connection, table, table.c.workspace_id == workspace_id) for table in _OWNED}
 
 
 def _count(connection: Connection, table: Table, where: ColumnElement[bool]) -> int:
@@ -117,7 +117,7 @@ def _drop_workspace(connection: Connection, workspace_id: str, keep: str) -> dic
         mine = table.c.workspace_id == workspace_id
         if table is operations:
             mine = and_(mine, table.c.id != keep)
-        gone[table.name] = connection.execute(delete(table).where(mine)).rowcount
+        gone[str(table.name)] = connection.execute(delete(table).where(mine)).rowcount
     connection.execute(delete(workspaces).where(workspaces.c.id == workspace_id))
     return gone
 

@@ -1,0 +1,47 @@
+"""Routes that end things for good."""
+
+from openbrain import answers
+from openbrain.auth import Permission
+from openbrain_api import ending_requests, requests
+from openbrain_api.handlers import ending
+from openbrain_api.route import Route
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        method="DELETE",
+        path="/v1/brain/memories/{id}",
+        handler=ending.end_memory,
+        summary="End one memory, or erase it: then nothing of it is left",
+        permission=Permission.BRAIN_WRITE,
+        body=requests.ForgetBody,
+        query=ending_requests.EndQuery,
+        response=answers.Ended,
+        problems=(404, 409),
+        waits=True,
+        matched=True,
+    ),
+    Route(
+        method="POST",
+        path="/v1/brain/forget",
+        handler=ending.forget_matching,
+        summary="End all memories that a filter matches",
+        permission=Permission.BRAIN_WRITE,
+        body=ending_requests.BulkBody,
+        response=answers.BulkEnded,
+        statuses=(200, 202),
+        waits=True,
+        cost=10,
+    ),
+    Route(
+        method="DELETE",
+        path="/v1/admin/workspaces/{id}",
+        handler=ending.delete_workspace,
+        summary="Delete a workspace with everything in it",
+        permission=Permission.ADMIN,
+        query=ending_requests.DeleteWorkspaceQuery,
+        response=answers.WorkspaceDeleted,
+        statuses=(200, 202),
+        problems=(404, 409),
+        waits=True,
+    ),
+)

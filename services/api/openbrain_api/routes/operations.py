@@ -1,0 +1,40 @@
+"""Routes of operations."""
+
+from openbrain import answers
+from openbrain.auth import Permission
+from openbrain_api import admin_requests, operation_requests
+from openbrain_api.handlers import operations
+from openbrain_api.route import Route
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        method="GET",
+        path="/v1/admin/operations",
+        handler=operations.operations,
+        summary="The workspace's operations, newest first",
+        permission=Permission.ADMIN,
+        query=operation_requests.OperationsQuery,
+        response=answers.OperationList,
+    ),
+    # Before the path that would take its `:cancel` for a part of an id.
+    Route(
+        method="POST",
+        path="/v1/admin/operations/{id}:cancel",
+        handler=operations.cancel_operation,
+        summary="Cancel an operation",
+        permission=Permission.ADMIN,
+        query=admin_requests.WorkspaceQuery,
+        response=answers.OperationAnswer,
+        problems=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/v1/admin/operations/{id}",
+        handler=operations.operation,
+        summary="One operation; with wait=N as soon as it has changed",
+        permission=Permission.ADMIN,
+        query=operation_requests.OperationQuery,
+        response=answers.OperationAnswer,
+        problems=(404,),
+    ),
+)
