@@ -19,12 +19,14 @@ _PAGE = 100
 Top = Annotated[int, typer.Option("--top-k", "-k", min=1, max=100, help="How many at most.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")]
 Keywords = Annotated[list[str] | None, typer.Option("--keyword", help="Counts extra where it occurs; repeatable.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Tell how each score and place came about.")]
 History = Annotated[bool, typer.Option("--history", help="Also what happened to it, and its chain.")]
 
 
 @command(
     'openbrain recall "why did customers see foreign answers?"',
     'openbrain recall "deploy steps" --project shop --type procedure -k 3 --json',
+    'openbrain recall "deploy steps" --explain',
 )
 def recall(
     query: Annotated[str, typer.Argument(help="A question, or a few words.")],
@@ -33,17 +35,22 @@ def recall(
     narrowed: Narrowed,
     top_k: Top = 10,
     keyword: Keywords = None,
+    explain: Explain = False,
     json: AsJson = False,
 ) -> None:
     """Find what bears on a question, best first."""
     filters = narrowed.filters(to.profile)
-    found = to.ask(lambda brain: brain.recall(query, top_k=top_k, keywords=keyword or (), **filters))
+    found = to.ask(lambda brain: brain.recall(query, top_k=top_k, keywords=keyword or (), explain=explain, **filters))
     if found.degraded:
         say(f"note: {' and '.join(found.degraded)} did not answer; some of what is there may be missing")
     if json:
         as_json(found)
     else:
         _print(found.memories, "nothing found: ask in other words, or see what is there: openbrain list", scored=True)
+        if found.explained:
+            from openbrain_cli import rendering
+
+            rendering.explained(found.memories, found.explained)
 
 
 @command("openbrain list", "openbrain list --project shop --type decision -n 50", "openbrain list --json | jq .count")

@@ -1,7 +1,7 @@
 """Memories as people read them."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from openbrain_cli.output import console, one_line, plain, show, table
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from openbrain.answers import HistoryLine, Lineage, MemoryAnswer, MemoryDetail
+    from openbrain.answers import Explanation, HistoryLine, IndexShare, Lineage, MemoryAnswer, MemoryDetail
 
 _LINES = 2
 _ID_CHARS = 36
@@ -99,3 +99,27 @@ def lineage(chain: "Lineage") -> None:
     if chain.parents or chain.children:
         print(f"before it: {', '.join(chain.parents) or 'nothing'}")
         print(f"after it:  {', '.join(chain.children) or 'nothing'}")
+
+
+def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanation]") -> None:
+    """How each score came about, in the order of the answer."""
+    rows = (
+        (
+            f"{part.boosted:.3f}",
+            _share(part.text),
+            _share(part.vectors),
+            f"{part.boosted - part.fused:+.3f}",
+            part.bucket,
+            part.scope.value,
+            f"{part.effective_confidence:.2f}",
+            one_line(memory.id),
+        )
+        for memory in memories
+        if (part := parts.get(memory.id)) is not None
+    )
+    show(table("score", "keywords", "vectors", "boost", "bucket", "scope", "confidence now", "memory", rows=rows))
+
+
+def _share(share: "IndexShare | None") -> str:
+    """Weight x normalised score, and the place in that index's list."""
+    return "-" if share is None else f"{share.weight:.2f} x {share.normalised:.3f} (#{share.rank})"

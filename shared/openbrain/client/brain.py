@@ -10,6 +10,7 @@ import httpx
 from openbrain import answers
 from openbrain.client.arguments import Changes, Filters, NewKey
 from openbrain.client.discovery import Discovery
+from openbrain.client.transfers import Transfers
 from openbrain.client.wire import Wire
 from openbrain.ids import uuid7
 from openbrain.submission import Submission
@@ -17,7 +18,7 @@ from openbrain.submission import Submission
 Offer = Submission | Mapping[str, object]
 
 
-class OpenBrain(Discovery):
+class OpenBrain(Discovery, Transfers):
     """One server, one key. Errors are those of `openbrain.errors`; what is down or busy is asked again first.
 
     `agent` speaks for that agent, where the key may (`act_as`). Plain http is taken for loopback addresses only,
@@ -94,16 +95,19 @@ class OpenBrain(Discovery):
         boost_keywords: float | Sequence[str] | None = None,
         text_weight: float | None = None,
         agent_id: str = "",
+        explain: bool = False,
         **filters: Unpack[Filters],
     ) -> answers.Recalled:
         """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
-        `agent_id` asks as that agent, where the key may."""
+        `agent_id` asks as that agent, where the key may; `explain` tells how each score came about."""
         author = filters.pop("author", None)
         body: dict[str, object] = {"query": query, **filters}
         if author:
             body["filter"] = {"agent_id": author}
         if agent_id:
             body["agent_id"] = agent_id
+        if explain:
+            body["explain"] = True
         if top_k is not None:
             body["top_k"] = top_k
         if keywords:
