@@ -104,20 +104,17 @@ def lineage(chain: "Lineage") -> None:
 def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanation]") -> None:
     """How each score came about, in the order of the answer."""
     rows = (
-        (
-            f"{part.boosted:.3f}",
-            _share(part.text),
-            _share(part.vectors),
-            f"{part.boosted - part.fused:+.3f}",
-            part.bucket,
-            part.scope.value,
-            f"{part.effective_confidence:.2f}",
-            one_line(memory.id),
-        )
+        (f"{part.boosted:.3f}", f"{one_line(memory.id)}\n{_reasons(part)}")
         for memory in memories
         if (part := parts.get(memory.id)) is not None
     )
-    show(table("score", "keywords", "vectors", "boost", "bucket", "scope", "confidence now", "memory", rows=rows))
+    show(table("score", "why", rows=rows))
+
+
+def _reasons(part: "Explanation") -> str:
+    boost = f" + boost {part.boosted - part.fused:.3f}" if part.boosted > part.fused else ""
+    place = f"bucket {part.bucket}, {part.scope.value}, confidence now {part.effective_confidence:.2f}"
+    return f"keywords {_share(part.text)} + vectors {_share(part.vectors)}{boost}\n{place}"
 
 
 def _share(share: "IndexShare | None") -> str:
