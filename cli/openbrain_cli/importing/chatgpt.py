@@ -1,7 +1,6 @@
 """ChatGPT's data export, unpacked: the conversations as they stood last, a memory for each message."""
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from openbrain_cli.importing.records import when
 
 CLIENT = "chatgpt"
 _ROOT = "conversations/"
-_AT_ONCE = 20
 _MEMORY_TOOL = "bio"
 """Whom the assistant tells what ChatGPT is to remember."""
 
@@ -48,11 +46,12 @@ def _checked(path: Path) -> RecordFile:
 
 
 def _conversations(file: RecordFile, path: Path) -> Iterator[Scan]:
-    rows, strange = file.rows(), 0
-    while batch := list(islice(rows, _AT_ONCE)):
-        known = [row for row in batch if isinstance(row, dict) and isinstance(row.get("mapping"), dict)]
-        strange += len(batch) - len(known)
-        yield Scan(tuple(found for row in known for found in _conversation(row)))
+    strange = 0
+    for row in file.rows():
+        if isinstance(row, dict) and isinstance(row.get("mapping"), dict):
+            yield Scan(tuple(_conversation(row)))
+        else:
+            strange += 1
     if strange:
         yield Scan(notes=(Note(str(path), f"{strange} entries are no conversations, left out"),))
 

@@ -136,18 +136,22 @@ class _Buffer:
     def value(self, what: str) -> Any:
         self.peek()
         while True:
+            found, end = None, -1
             try:
                 found, end = _DECODER.raw_decode(self._text, self._at)
             except RecursionError:
                 raise Unreadable(f"{what}: is too deeply nested") from None
             except ValueError:
-                end = len(self._text)
-            if end < len(self._text):
+                pass
+            if 0 <= end < len(self._text):
                 self._at = end
                 return found
-            # It ends where the buffer ends: there may be more of it.
+            # What ends where the buffer ends may go on in the next block.
             if not self._more():
-                raise Unreadable(f"{what}: is no JSON")
+                if end < 0:
+                    raise Unreadable(f"{what}: is no JSON")
+                self._at = len(self._text)
+                return found
             if len(self._text) > 2 * MAX_RECORD_CHARS:
                 raise Unreadable(f"{what}: is longer than {MAX_RECORD_CHARS} characters, or is no JSON")
 

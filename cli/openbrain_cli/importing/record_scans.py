@@ -1,22 +1,19 @@
 """Files of records, to memories: checked to the end before the first is taken."""
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from openbrain_cli.importing.csv_tables import ENDINGS, csv_file
 from openbrain_cli.importing.cutting import Cutter
 from openbrain_cli.importing.exports import EXPORTS, whole
-from openbrain_cli.importing.found import Found, Note, Scan
+from openbrain_cli.importing.found import Note, Scan
 from openbrain_cli.importing.projects import portable_place
 from openbrain_cli.importing.reading import Unreadable
 from openbrain_cli.importing.record_files import LINES, RecordFile, json_file
-from openbrain_cli.importing.records import Mapped, memories
+from openbrain_cli.importing.records import memories
 
 FILES = (*ENDINGS, *LINES, ".json")
-OWN_FORMAT = "openbrain.export"
-_AT_ONCE = 100
+OWN_FORMAT = "openbrain-export"
 
 
 def scan(path: Path, home: Path, kind: str, columns: Mapping[str, str]) -> Iterator[Scan]:
@@ -31,12 +28,12 @@ def scan(path: Path, home: Path, kind: str, columns: Mapping[str, str]) -> Itera
         return
     mapped = export.mapped.with_columns(columns)
     cutter = Cutter(kind, place, file.changed)
-    rows = (row for row in file.rows() if isinstance(row, dict))
     empty = 0
-    while batch := list(islice(rows, _AT_ONCE)):
-        found = [_of(row, mapped, cutter) for row in batch]
-        empty += found.count(())
-        yield Scan(tuple(each for one in found for each in one))
+    for row in file.rows():
+        if isinstance(row, dict):
+            found = tuple(memories(row, mapped, cutter))
+            empty += not found
+            yield Scan(found)
     covered = ((kind, place),) if not export.place or whole(file.envelope, number) else ()
     yield Scan(notes=tuple(_notes(path, number, without, empty)), covered=covered)
 
@@ -70,10 +67,6 @@ def _counted(file: RecordFile) -> tuple[int, int]:
         number += 1
         without += not isinstance(row, dict)
     return number, without
-
-
-def _of(row: Mapping[str, Any], mapped: Mapped, cutter: Cutter) -> tuple[Found, ...]:
-    return tuple(memories(row, mapped, cutter))
 
 
 def _notes(path: Path, number: int, without: int, empty: int) -> Iterator[Note]:
