@@ -9,6 +9,7 @@ import typer
 
 from openbrain.errors import Invalid, TryLater
 from openbrain_cli import exit_codes
+from openbrain_cli.exports import import_export
 from openbrain_cli.importing.drawer import Drawer
 from openbrain_cli.importing.places import Client, Seen, Source, Wanted, gather, look_for_memories, sources
 from openbrain_cli.importing.planning import Action, Target
@@ -31,6 +32,9 @@ From = Annotated[Client, typer.Option("--from", help="Take it for this, or only 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
 Discover = Annotated[bool, typer.Option("--discover", help="Only list what there is to import, in the home folder.")]
 Everything = Annotated[bool, typer.Option("--all", help="Import everything that --discover lists.")]
+Incomplete = Annotated[
+    bool, typer.Option("--incomplete", help="Of our own export: take one in that was cut off, as far as it goes.")
+]
 Columns = Annotated[
     list[str] | None,
     typer.Option("--map", metavar="FIELD=COLUMN", help=f"Of CSV and NDJSON: which column holds {', '.join(FIELDS)}."),
@@ -43,6 +47,7 @@ Columns = Annotated[
     "openbrain import ~/src/shop --from cursor",
     "openbrain import ~/.claude/projects/-home-ada-src-shop/memory --project shop",
     "openbrain import notes.csv --map content=Note --map tags=Labels",
+    "openbrain import backup.ndjson",
 )
 def import_files(
     paths: Paths = None,
@@ -54,6 +59,7 @@ def import_files(
     project: Project = None,
     discover: Discover = False,
     everything: Everything = False,
+    incomplete: Incomplete = False,
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
@@ -62,13 +68,28 @@ def import_files(
     What a path is, is told from its structure. A section that did not change since the last import does nothing, an
     edited one supersedes what it said before, one that is gone is reported and left. A memory that was forgotten comes
     back as long as its section is in the file. Without a path nothing is imported, only listed.
+
+    A file that `openbrain export` wrote is taken in by ids: with an admin's key into an empty workspace as it was, else
+    each living memory like any other. Sent again it does the rest.
     """
+    if paths and (own := _own_exports(paths)):
+        if len(own) < len(paths) or org or project or columns:
+            raise Invalid("", "import our own exports by themselves, without --org, --project and --map")
+        for path in own:
+            import_export(path, to, dry_run=dry_run, incomplete=incomplete, json=json)
+        return
     wanted = Wanted(homes=to.profile.homes(), client=client, columns=_columns(columns or []))
     places = sources(paths or [], wanted)
     if discover or not (paths or everything):
         _discover(places, client, json=json)
     else:
         _run(places, client, Target(org or to.profile.org, project), to, dry_run=dry_run, json=json)
+
+
+def _own_exports(paths: Iterable[Path]) -> list[Path]:
+    from openbrain_cli.transferring.files import is_export
+
+    return [path for each in paths if is_export(path := each.expanduser())]
 
 
 @command("openbrain seed-memory --dry-run", "openbrain seed-memory --path ~/.claude/projects --agent ada")

@@ -25,6 +25,7 @@ COMMANDS = {
     "scopes": ("openbrain_cli.discovering:scopes", "Count memories by org and project."),
     "forget": ("openbrain_cli.remembering:forget", "End one memory; its history stays."),
     "import": ("openbrain_cli.imports:import_files", "Import what agents left in files on this machine."),
+    "export": ("openbrain_cli.exports:export", "Write memories, with an admin's key the whole workspace, as NDJSON."),
     "mcp": ("openbrain_cli.mcp:mcp", "Serve the brain's tools to an agent over stdio."),
     "workspaces": ("openbrain_cli.workspaces:app", "Make and list workspaces."),
     "keys": ("openbrain_cli.keys:app", "Make, list and revoke keys."),

@@ -80,6 +80,7 @@ class Header(Line):
     exported_at: Moment
     workspace_id: str
     whole: Annotated[bool, Field(description="With what has ended, history and chains.")] = False
+    filters: Annotated[dict[str, Any], Field(description="What it was narrowed by.")] = Field(default_factory=dict)
     cursor: Annotated[str | None, Field(pattern=CURSOR, description="Where it goes on from.")] = None
     part: Annotated[bool, Field(description="A piece of a larger file: the footer's digest is not of it.")] = False
 
@@ -257,7 +258,13 @@ def as_line(fields: Mapping[str, object]) -> bytes:
 
 
 def header_line(
-    *, export_id: str, exported_at: int, workspace_id: str, whole: bool, cursor: str | None = None
+    *,
+    export_id: str,
+    exported_at: int,
+    workspace_id: str,
+    whole: bool,
+    filters: Mapping[str, object],
+    cursor: str | None = None,
 ) -> bytes:
     """`Header`."""
     return as_line(
@@ -269,6 +276,7 @@ def header_line(
             "exported_at": to_iso(exported_at),
             "workspace_id": workspace_id,
             "whole": whole,
+            "filters": filters,
             "cursor": cursor,
         }
     )

@@ -75,7 +75,7 @@ class AsTheyWere(_Counting):
             lambda: self.api.truth.load(self.actor.workspace_id, rows, dry_run=self.dry_run)
         )
         for (number, item), status in zip(items, landed, strict=True):
-            if status is Landed.HOMELESS:
+            if status is Landed.HOMELESS and not self.dry_run:
                 refused.append((number, Invalid(_home(item), "names a memory that is not in this file before it")))
             self._count(item, status)
         return refused
@@ -97,7 +97,8 @@ class AsTheyWere(_Counting):
         return replace(memory, content=content, content_hash=content_hash(content))
 
     def _count(self, item: Item, status: Landed) -> None:
-        if status is Landed.CREATED:
+        # Tried without storing, a line may speak of a memory that came earlier and is gone again.
+        if status is Landed.CREATED or (status is Landed.HOMELESS and self.dry_run):
             match item:
                 case Kept():
                     self.created += 1

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 from urllib.parse import quote, urlsplit
@@ -12,6 +12,7 @@ import orjson
 from pydantic import ValidationError
 
 from openbrain import answers
+from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import refusal, unreachable
 from openbrain.errors import SetupError, TryLater
 
@@ -34,6 +35,7 @@ class Wire:
         allow_http: bool = False,
         verify_tls: bool = True,
         response_bytes: int = 128 * 1024 * 1024,
+        breaker: Breaker | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         address = urlsplit(url)
@@ -47,7 +49,10 @@ class Wire:
         self.url = url.rstrip("/")
         self._attempts = max(1, attempts)
         self._response_bytes = response_bytes
+        self._breaker = breaker or Breaker(0, 0)
         headers = {"accept": "application/json"}
+        if loopback:
+            headers["accept-encoding"] = "identity"  # packing costs more than this machine's own wire
         if key:
             headers["authorization"] = f"Bearer {key}"
         if agent:
@@ -72,6 +77,7 @@ class Wire:
         path: str,
         *,
         body: Mapping[str, object] | None = None,
+        content: bytes | None = None,
         query: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
         repeat: bool = True,
@@ -80,26 +86,61 @@ class Wire:
         request = self._http.build_request(
             method,
             path,
-            content=None if body is None else orjson.dumps(body, default=_plain),
+            content=content if body is None else orjson.dumps(body, default=_plain),
             params=_params(query or {}),
             headers={**(headers or {}), **({} if body is None else {"content-type": "application/json"})},
         )
-        for attempt in range(1, self._attempts + 1):
+        self._breaker.enter(self.url)
+        try:
+            response, raw = await self._repeated(request, well, repeat=repeat)
+        except httpx.TransportError as error:
+            self._breaker.failed()
+            raise unreachable(self.url, error) from error
+        except BaseException:
+            self._breaker.left()
+            raise
+        if response.status_code in well:
+            self._breaker.answered()
+            return _parsed(model, raw, self.url)
+        if response.status_code >= 500:
+            self._breaker.failed()
+        else:
+            self._breaker.answered()
+        raise refusal(response.status_code, raw)
+
+    async def _repeated(
+        self, request: httpx.Request, well: tuple[int, ...], *, repeat: bool
+    ) -> tuple[httpx.Response, bytes]:
+        """The answer, after further attempts where they make sense."""
+        for attempt in range(1, self._attempts):
             try:
                 response, raw = await self._send(request)
             except httpx.TransportError as error:
-                never_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
-                if attempt == self._attempts or not (repeat or never_sent):
-                    raise unreachable(self.url, error) from error
+                if not (repeat or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)):
+                    raise
                 await asyncio.sleep(_pause(attempt, None))
                 continue
-            if response.status_code in well:
-                return _parsed(model, raw, self.url)
-            problem = refusal(response.status_code, raw)
-            if not isinstance(problem, TryLater) or attempt == self._attempts or not _worth_repeating(response, repeat):
-                raise problem
+            if response.status_code in well or not _worth_repeating(response, repeat):
+                return response, raw
             await asyncio.sleep(_pause(attempt, response.headers.get("retry-after")))
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        return await self._send(request)
+
+    async def stream(self, path: str, *, query: Mapping[str, object], accept: str) -> AsyncGenerator[bytes, None]:
+        """The bytes of an answer as they come. `TryLater` where they break off."""
+        request = self._http.build_request("GET", path, params=_params(query), headers={"accept": accept})
+        try:
+            response = await self._http.send(request, stream=True)
+            try:
+                if response.status_code != 200:
+                    raise refusal(response.status_code, await response.aread())
+                async for part in response.aiter_bytes():
+                    yield part
+            finally:
+                await response.aclose()
+        except httpx.TransportError as error:
+            raise unreachable(self.url, error) from error
+        except httpx.DecodingError as error:
+            raise TryLater(f"the answer of {self.url} broke off: try again") from error
 
     async def _send(self, request: httpx.Request) -> tuple[httpx.Response, bytes]:
         response = await self._http.send(request, stream=True)
@@ -115,7 +156,7 @@ class Wire:
 
 
 def _worth_repeating(response: httpx.Response, repeat: bool) -> bool:
-    return response.status_code == 429 or (response.status_code == 503 and repeat)
+    return response.status_code in (408, 429) or (response.status_code == 503 and repeat)
 
 
 def _pause(attempt: int, retry_after: str | None) -> float:

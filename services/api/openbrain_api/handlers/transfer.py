@@ -32,6 +32,7 @@ async def export(call: Call[Nothing, ExportQuery]) -> Reply:
         exported_at=now,
         workspace_id=viewer.workspace_id,
         whole=whole,
+        filters=query.model_dump(mode="json", exclude_defaults=True, exclude={"cursor"}),
         cursor=query.cursor,
     )
     headers = {"content-disposition": 'attachment; filename="openbrain-export.ndjson"', "vary": "accept-encoding"}
