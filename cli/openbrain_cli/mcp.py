@@ -5,11 +5,12 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from openbrain.credentials import read_key
 from openbrain.errors import OpenBrainError
 from openbrain_cli.lazily import command
 from openbrain_cli.options import Agent, Data, KeyFile, Url
 from openbrain_cli.output import say
-from openbrain_cli.profile import Profile, profile, read_key
+from openbrain_cli.profile import Profile, profile
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain

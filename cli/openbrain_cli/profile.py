@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from openbrain.credentials import ORIGINAL_KEY_FILE, TRUE, read_key
 from openbrain.errors import SetupError, Unauthorised
 
 if TYPE_CHECKING:
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
 KEY_FILE = "key"
 ADMIN_KEY_FILE = "admin-key"
 URL_FILE = "url"
-ORIGINAL_KEY_FILE = ".claude/brain.key"
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-_TRUE = {"1", "true", "yes", "on"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +79,7 @@ class Profile:
             self.url,
             self.key(admin=admin),
             agent=agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID"),
-            allow_http=self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in _TRUE,
+            allow_http=self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE,
         )
 
     @property
@@ -127,27 +126,9 @@ def profile(url: str = "", key_file: Path | None = None, data: Path | None = Non
     return Profile(data_dir=folder, environment=os.environ, url_option=url, key_file_option=key_file)
 
 
-def read_key(path: Path) -> str:
-    """The first line of a key file that nobody but its owner can read."""
-    try:
-        mode = path.stat().st_mode
-        if mode & 0o077:
-            raise SetupError(f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}")
-        secret = path.read_text(encoding="utf-8").partition("\n")[0].strip()
-    except FileNotFoundError:
-        raise Unauthorised(
-            f"there is no key file {path}: `openbrain up` writes one, or name another with --key-file"
-        ) from None
-    except (OSError, UnicodeDecodeError):
-        raise SetupError(f"the key file {path} can't be read: look at its owner and mode") from None
-    if not secret:
-        raise SetupError(f"the key file {path} is empty: its first line must be the key")
-    return secret
-
-
 def debugging() -> bool:
     """Whether tracebacks are wanted."""
-    return os.environ.get("OPENBRAIN_DEBUG", "").lower() in _TRUE
+    return os.environ.get("OPENBRAIN_DEBUG", "").lower() in TRUE
 
 
 def settings_in_use() -> "Settings":

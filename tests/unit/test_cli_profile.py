@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from openbrain.credentials import read_key
 from openbrain.errors import SetupError, Unauthorised
-from openbrain_cli.profile import Profile, read_key
+from openbrain_cli.profile import Profile
 
 
 @pytest.fixture

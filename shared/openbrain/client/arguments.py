@@ -38,6 +38,15 @@ class Changes(TypedDict):
     confirm: NotRequired[bool]
 
 
+class Quotas(TypedDict):
+    """What a workspace may hold; None for any number."""
+
+    max_memories: NotRequired[int | None]
+    """Of living memories."""
+    max_bytes: NotRequired[int | None]
+    """Of their contents in UTF-8."""
+
+
 class NewKey(TypedDict):
     """What a new key may do; `orgs` left out is every org."""
 
@@ -48,4 +57,6 @@ class NewKey(TypedDict):
     without_org: NotRequired[bool]
     act_as: NotRequired[Sequence[str]]
     expires_in: NotRequired[int]
+    rate_limit: NotRequired[int]
+    """Requests a minute."""
     workspace_id: NotRequired[str]

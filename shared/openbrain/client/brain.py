@@ -1,6 +1,7 @@
 """The client itself: a method per route."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
 from urllib.parse import quote
@@ -8,21 +9,25 @@ from urllib.parse import quote
 import httpx
 
 from openbrain import answers
-from openbrain.client.arguments import Changes, Filters, NewKey
+from openbrain.client.access import Access
+from openbrain.client.arguments import Changes, Filters
+from openbrain.client.breaker import Breaker
 from openbrain.client.discovery import Discovery
 from openbrain.client.transfers import Transfers
 from openbrain.client.wire import Wire
+from openbrain.credentials import from_environment
 from openbrain.ids import uuid7
 from openbrain.submission import Submission
 
 Offer = Submission | Mapping[str, object]
 
 
-class OpenBrain(Discovery, Transfers):
+class OpenBrain(Discovery, Transfers, Access):
     """One server, one key. Errors are those of `openbrain.errors`; what is down or busy is asked again first.
 
     `agent` speaks for that agent, where the key may (`act_as`). Plain http is taken for loopback addresses only,
-    unless `allow_http`. An answer above `response_bytes` is refused.
+    unless `allow_http`. An answer above `response_bytes` is refused. After `breaker_failures` questions in a row that
+    were not answered the server is left alone for `breaker_s`. `org` is that of writes and questions that name none.
     """
 
     def __init__(
@@ -36,9 +41,13 @@ class OpenBrain(Discovery, Transfers):
         allow_http: bool = False,
         verify_tls: bool = True,
         response_bytes: int = 128 * 1024 * 1024,
+        breaker_failures: int = 3,
+        breaker_s: float = 30.0,
+        org: str = "",
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.url = url.rstrip("/")
+        self.org = org
         self._wire = Wire(
             url,
             key,
@@ -48,7 +57,22 @@ class OpenBrain(Discovery, Transfers):
             allow_http=allow_http,
             verify_tls=verify_tls,
             response_bytes=response_bytes,
+            breaker=Breaker(breaker_failures, breaker_s),
             transport=transport,
+        )
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str], home: Path | None = None) -> Self:
+        """The server that OPENBRAIN_URL and its siblings name, or the original's CORE_BRAIN_URL: all of them stand in
+        `openbrain.credentials`. Answers above 1 MiB are refused unless OPENBRAIN_RESPONSE_BYTES says otherwise."""
+        found = from_environment(environment, home or Path.home())
+        return cls(
+            found.url,
+            found.key,
+            agent=found.agent_id,
+            allow_http=found.allow_http,
+            response_bytes=found.response_bytes,
+            org=found.org,
         )
 
     async def __aenter__(self) -> Self:
@@ -65,7 +89,7 @@ class OpenBrain(Discovery, Transfers):
 
     async def remember(self, offer: Offer, *, idempotency_key: str = "", wait: int = 0) -> answers.Remembered:
         """Store one memory; `wait` seconds until it is indexed, or answer as it stands then."""
-        body = _offer(offer)
+        body = self._placed(_offer(offer))
         if body.get("allow_duplicate") and not idempotency_key:
             idempotency_key = _fresh_key()  # so that our own second attempt is not a second memory
         headers = _write_headers(idempotency_key, wait)
@@ -75,7 +99,7 @@ class OpenBrain(Discovery, Transfers):
         self, offers: Sequence[Offer], *, idempotency_key: str = "", wait: int = 0
     ) -> answers.RememberedBatch:
         """Store up to 500, each on its own: one refused item never fails its neighbours."""
-        bodies = [_offer(offer) for offer in offers]
+        bodies = [self._placed(_offer(offer)) for offer in offers]
         if any(body.get("allow_duplicate") for body in bodies) and not idempotency_key:
             idempotency_key = _fresh_key()
         return await self._wire.ask(
@@ -101,7 +125,7 @@ class OpenBrain(Discovery, Transfers):
         """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
         `agent_id` asks as that agent, where the key may; `explain` tells how each score came about."""
         author = filters.pop("author", None)
-        body: dict[str, object] = {"query": query, **filters}
+        body = self._placed({"query": query, **filters})
         if author:
             body["filter"] = {"agent_id": author}
         if agent_id:
@@ -127,7 +151,7 @@ class OpenBrain(Discovery, Transfers):
             answers.Listed,
             "GET",
             "/v1/brain/list",
-            query={"limit": limit, "cursor": cursor, "agent_id": author, **filters},
+            query=self._placed({"limit": limit, "cursor": cursor, "agent_id": author, **filters}),
         )
 
     async def memory(self, memory_id: str, *, history: bool = False, session_id: str = "") -> answers.MemoryDetail:
@@ -136,20 +160,20 @@ class OpenBrain(Discovery, Transfers):
         return await self._wire.ask(answers.MemoryDetail, "GET", f"/v1/brain/memories/{_part(memory_id)}", query=query)
 
     async def update(
-        self, memory_id: str, *, session_id: str = "", wait: int = 0, **changes: Unpack[Changes]
+        self, memory_id: str, *, session_id: str = "", wait: int = 0, if_match: str = "", **changes: Unpack[Changes]
     ) -> answers.MemoryAnswer:
-        """Change one memory."""
+        """Change one memory. `if_match`: only while it is as this entity tag says, else `Outdated`."""
         return await self._wire.ask(
             answers.MemoryAnswer,
             "PATCH",
             f"/v1/brain/memories/{_part(memory_id)}",
             body=dict(changes),
             query={"session_id": session_id or None},
-            headers=_write_headers("", wait),
+            headers=_write_headers("", wait, if_match),
         )
 
     async def forget(
-        self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0
+        self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
     ) -> answers.Forgotten:
         """End one memory; its history stays."""
         return await self._wire.ask(
@@ -158,39 +182,30 @@ class OpenBrain(Discovery, Transfers):
             f"/v1/brain/forget/{_part(memory_id)}",
             body={"reason": reason} if reason else None,
             query={"session_id": session_id or None},
-            headers=_write_headers("", wait),
+            headers=_write_headers("", wait, if_match),
         )
 
-    async def create_workspace(self, workspace_id: str, name: str = "") -> answers.WorkspaceAnswer:
-        """Make a tenant (needs an admin key of the workspace `system`)."""
-        body = {"id": workspace_id, "name": name or workspace_id}
-        return await self._wire.ask(answers.WorkspaceAnswer, "POST", "/v1/admin/workspaces", body=body, repeat=False)
-
-    async def workspaces(self) -> answers.WorkspaceList:
-        """All tenants (needs an admin key of the workspace `system`)."""
-        return await self._wire.ask(answers.WorkspaceList, "GET", "/v1/admin/workspaces")
-
-    async def create_key(self, **key: Unpack[NewKey]) -> answers.KeyCreated:
-        """Make a key; its secret is in this answer and nowhere else."""
-        return await self._wire.ask(answers.KeyCreated, "POST", "/v1/admin/keys", body=dict(key), repeat=False)
-
-    async def keys(self, *, workspace_id: str = "") -> answers.KeyList:
-        """The workspace's keys."""
-        query = {"workspace_id": workspace_id or None}
-        return await self._wire.ask(answers.KeyList, "GET", "/v1/admin/keys", query=query)
-
-    async def revoke_key(self, key_id: str, *, workspace_id: str = "") -> answers.KeyRevoked:
-        """End a key; every process refuses it within seconds."""
-        query = {"workspace_id": workspace_id or None}
-        return await self._wire.ask(answers.KeyRevoked, "DELETE", f"/v1/admin/keys/{_part(key_id)}", query=query)
-
-    async def whoami(self) -> answers.Whoami:
-        """Who the key is, and what it may."""
-        return await self._wire.ask(answers.Whoami, "GET", "/v1/whoami")
+    async def restore(
+        self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
+    ) -> answers.MemoryAnswer:
+        """Bring back a memory that was forgotten, superseded, archived or has expired. `Conflict` names what stands in
+        its place."""
+        return await self._wire.ask(
+            answers.MemoryAnswer,
+            "POST",
+            f"/v1/brain/memories/{_part(memory_id)}:restore",
+            body={"reason": reason} if reason else {},
+            query={"session_id": session_id or None},
+            headers=_write_headers("", wait, if_match),
+        )
 
     async def health(self) -> answers.Health:
         """How the server is; an answer also when it is not well."""
         return await self._wire.ask(answers.Health, "GET", "/v1/health", well=(200, 503))
+
+    def _placed(self, body: dict[str, object]) -> dict[str, object]:
+        """In the client's own org, unless another is named."""
+        return body if body.get("org") or not self.org else {**body, "org": self.org}
 
 
 def _offer(offer: Offer) -> dict[str, object]:
@@ -199,9 +214,9 @@ def _offer(offer: Offer) -> dict[str, object]:
     return dict(offer)
 
 
-def _write_headers(idempotency_key: str, wait: int) -> dict[str, str]:
-    headers = {"idempotency-key": idempotency_key} if idempotency_key else {}
-    return {**headers, "prefer": f"wait={wait}"} if wait else headers
+def _write_headers(idempotency_key: str, wait: int, if_match: str = "") -> dict[str, str]:
+    headers = {"idempotency-key": idempotency_key, "prefer": f"wait={wait}" if wait else "", "if-match": if_match}
+    return {name: value for name, value in headers.items() if value}
 
 
 def _fresh_key() -> str:

@@ -12,6 +12,8 @@ from openbrain.errors import (
     Invalid,
     NotFound,
     OpenBrainError,
+    Outdated,
+    QuotaExceeded,
     TryLater,
     Unauthorised,
 )
@@ -30,6 +32,12 @@ def refusal(status: int, raw: bytes) -> OpenBrainError:
             return NotFound(message)
         case 409:
             return Conflict(message, head=problem.get("head"))
+        case 412:
+            return Outdated(message)
+        case 422 if problem.get("error") == QuotaExceeded.code:
+            return QuotaExceeded(
+                str(problem.get("field") or ""), int(problem.get("limit") or 0), int(problem.get("used") or 0)
+            )
         case 408 | 429:
             return TryLater(message)
         case _ if status >= 500:

@@ -1,0 +1,45 @@
+"""A server that fails again and again is left alone for a while."""
+
+import time
+from collections.abc import Callable
+
+from openbrain.errors import TryLater
+
+
+class Breaker:
+    """Opens after `failures` in a row; after `pause_s` one question goes through, and decides. 0 failures: never."""
+
+    def __init__(self, failures: int, pause_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = failures
+        self._pause_s = pause_s
+        self._clock = clock
+        self._failures = 0
+        self._closed_at = 0.0
+        self._probing = False
+
+    def enter(self, url: str) -> None:
+        """Before a question. `TryLater` while it is open."""
+        if not self._most or self._failures < self._most:
+            return
+        left = self._closed_at - self._clock()
+        if left > 0 or self._probing:
+            raise TryLater(
+                f"{url} failed {self._failures} times in a row and is left alone for {max(left, 1):.0f} s: "
+                "look at its /v1/health"
+            )
+        self._probing = True
+
+    def failed(self) -> None:
+        """It did not answer, or only that it can't."""
+        self._probing = False
+        self._failures += 1
+        self._closed_at = self._clock() + self._pause_s
+
+    def answered(self) -> None:
+        """It answered, be it a refusal."""
+        self._probing = False
+        self._failures = 0
+
+    def left(self) -> None:
+        """The question was given up: nothing is known of it."""
+        self._probing = False
