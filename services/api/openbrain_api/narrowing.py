@@ -4,10 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
+from openbrain import limits
 from openbrain.submission import Moment, Org, Project
 from openbrain.times import from_datetime
 from openbrain.visibility import Criteria
-from openbrain_api.requests import AgentList, ScopeList, SessionQuery, SourceList, TagList, TypeList
+from openbrain_api.requests import CURSOR, AgentList, ScopeList, SessionQuery, SourceList, TagList, TypeList
 
 
 class NarrowQuery(SessionQuery):
@@ -41,3 +42,12 @@ class NarrowQuery(SessionQuery):
             since=None if self.since is None else from_datetime(self.since),
             until=None if self.until is None else from_datetime(self.until),
         )
+
+
+class ListQuery(NarrowQuery):
+    """Whose memories, newest first, and how many."""
+
+    limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
+    cursor: Annotated[
+        str | None, Field(pattern=CURSOR, description="The next_cursor of an answer: list what follows it.")
+    ] = None

@@ -221,24 +221,3 @@ class ForgetQuery(SessionQuery):
 
 CURSOR = r"^[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 """created_at and id of the last memory of a page."""
-
-
-class ListQuery(SessionQuery):
-    """What to list."""
-
-    many = frozenset({"type", "tags", "source", "agent_id", "include_scopes"})
-
-    org: Org | None = None
-    project: Annotated[Project | None, Field(description="Exactly this project.")] = None
-    type: TypeList = ()
-    agent_id: Annotated[AgentList, Field(description="Who wrote it.")] = ()
-    source: SourceList = ()
-    tags: Annotated[TagList, Field(description="At least one of them.")] = ()
-    include_scopes: ScopeList = ()
-    min_confidence: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
-    since: Moment | None = None
-    until: Moment | None = None
-    limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
-    cursor: Annotated[
-        str | None, Field(pattern=CURSOR, description="The next_cursor of an answer: list what follows it.")
-    ] = None

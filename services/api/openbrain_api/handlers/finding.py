@@ -14,11 +14,12 @@ from openbrain.ports.recalls import RecallRecord
 from openbrain.times import from_datetime
 from openbrain.visibility import Criteria, Viewer, matches, visible
 from openbrain_api import reading
+from openbrain_api.narrowing import ListQuery
 from openbrain_api.recall.order import Found
 from openbrain_api.recall.question import KEYWORD_BOOST, Question
 from openbrain_api.rendering import history_json, memory_json
 from openbrain_api.reply import Reply, answer, not_modified
-from openbrain_api.requests import ListQuery, MemoryQuery, RecallBody
+from openbrain_api.requests import MemoryQuery, RecallBody
 from openbrain_api.route import Call, Nothing
 from openbrain_api.tags import CACHING, tagged
 
@@ -60,20 +61,7 @@ async def listing(call: Call[Nothing, ListQuery]) -> Reply:
     """The newest memories."""
     query, now = call.query, call.api.clock.now()
     call.actor.may_ask_for(query.org or "")
-    criteria = Criteria(
-        org=query.org or "",
-        project=query.project or "",
-        only_project=True,
-        types=query.type,
-        scopes=query.include_scopes,
-        tags=query.tags,
-        agents=query.agent_id,
-        sources=query.source,
-        min_confidence=query.min_confidence,
-        since=None if query.since is None else from_datetime(query.since),
-        until=None if query.until is None else from_datetime(query.until),
-    )
-    condition = visible(call.actor.viewer(query.session_id or ""), criteria, now)
+    condition = visible(call.actor.viewer(query.session_id or ""), query.criteria(), now)
     rows = await call.api.truth.listing(condition, query.limit, reading.position(query.cursor))
     data = {"memories": await _rendered(call, [Found(row, 0) for row in rows], now, scored=False), "count": len(rows)}
     last = rows[-1] if len(rows) == query.limit else None

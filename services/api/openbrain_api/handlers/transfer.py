@@ -4,8 +4,7 @@ from openbrain import telemetry, transfer
 from openbrain.auth import Permission
 from openbrain.ids import uuid7
 from openbrain.ports.truth import Origin
-from openbrain.times import from_datetime
-from openbrain.visibility import Criteria, everything, visible
+from openbrain.visibility import everything, visible
 from openbrain_api import reading
 from openbrain_api.exporting import FIRST_PAGE, Export
 from openbrain_api.importing import Import, opened
@@ -21,7 +20,7 @@ async def export(call: Call[Nothing, ExportQuery]) -> Reply:
     query, now = call.query, call.api.clock.now()
     call.actor.may_ask_for(query.org or "")
     whole = Permission.ADMIN in call.actor.permissions
-    criteria = _criteria(query)
+    criteria = query.criteria()
     viewer = call.actor.viewer(query.session_id or "")
     condition = everything(viewer.workspace_id, criteria) if whole else visible(viewer, criteria, now)
     file = Export(call.api.truth, condition, whole=whole)
@@ -55,22 +54,6 @@ async def import_file(call: Call[Nothing, ImportQuery]) -> Reply:
     await coming.read(found, digest)
     told = coming.told()
     return answer(told, told)
-
-
-def _criteria(query: ExportQuery) -> Criteria:
-    return Criteria(
-        org=query.org or "",
-        project=query.project or "",
-        only_project=True,
-        types=query.type,
-        scopes=query.include_scopes,
-        tags=query.tags,
-        agents=query.agent_id,
-        sources=query.source,
-        min_confidence=query.min_confidence,
-        since=None if query.since is None else from_datetime(query.since),
-        until=None if query.until is None else from_datetime(query.until),
-    )
 
 
 def _position(cursor: str | None) -> tuple[int, str] | None:

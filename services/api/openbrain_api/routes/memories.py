@@ -2,7 +2,7 @@
 
 from openbrain import answers, limits
 from openbrain.auth import Permission
-from openbrain_api import requests
+from openbrain_api import narrowing, requests
 from openbrain_api.handlers import finding, writing
 from openbrain_api.route import Route
 
@@ -48,7 +48,7 @@ ROUTES: tuple[Route, ...] = (
         handler=finding.listing,
         summary="The newest memories",
         permission=Permission.BRAIN_READ,
-        query=requests.ListQuery,
+        query=narrowing.ListQuery,
         response=answers.Listed,
     ),
     Route(
