@@ -1,4 +1,4 @@
-"""keys: create, list, revoke."""
+"""keys: create, list, rotate, revoke."""
 
 import os
 from collections.abc import Iterable
@@ -14,7 +14,8 @@ from openbrain_cli.options import AsJson, Connection, Workspace, given
 from openbrain_cli.output import as_json, one_line, say, show, table
 
 if TYPE_CHECKING:
-    from openbrain.answers import KeyAnswer
+    from openbrain.answers import KeyAnswer, KeyCreated
+    from openbrain.client import OpenBrain
 
 app = new_app(no_args_is_help=True, help="Keys open a workspace, for one agent, with some permissions.")
 
@@ -23,6 +24,9 @@ KeyAgent = Annotated[str | None, typer.Option("--agent", help="The agent whose k
 Orgs = Annotated[list[str] | None, typer.Option("--org", help="Only this org; repeatable. Else every org.")]
 ActAs = Annotated[list[str] | None, typer.Option("--act-as", help="May also speak for this agent; * for any.")]
 Hours = Annotated[int | None, typer.Option("--expires-in", min=1, help="Hours until it ends.")]
+RateLimit = Annotated[int | None, typer.Option("--rate-limit", min=1, help="Requests it may make a minute.")]
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]
+Overlap = Annotated[float, typer.Option(min=0, help="Hours for which both open; 0 ends the old one at once.")]
 Write = Annotated[Path | None, typer.Option("--write", help="Put the secret into this new file instead (mode 0600).")]
 
 
@@ -35,6 +39,7 @@ class Grant:
     org: Orgs = None
     act_as: ActAs = None
     expires_in: Hours = None
+    rate_limit: RateLimit = None
 
 
 @app.command()
@@ -54,9 +59,42 @@ def create(
     """Make a key. Its secret is printed once and kept nowhere."""
     wanted = given(name=name, permissions=grant.permission, agent_id=grant.agent_id, orgs=grant.org)
     wanted |= given(act_as=grant.act_as, expires_in=grant.expires_in, workspace_id=workspace)
+    wanted |= given(rate_limit=grant.rate_limit)
     with _SecretFile(write) as file:
         made = to.ask(lambda brain: brain.create_key(**wanted), admin=bool(workspace))
         file.keep(made.key)
+    _tell(made, write, json=json)
+
+
+@app.command()
+@command(
+    "openbrain keys rotate 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00",
+    "openbrain keys rotate 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --overlap 0 --write ~/.config/openbrain/key-new",
+)
+def rotate(
+    key_id: KeyId,
+    *,
+    to: Connection,
+    overlap: Overlap = 24,
+    workspace: Workspace = "",
+    write: Write = None,
+    json: AsJson = False,
+) -> None:
+    """Replace a key by a new one that may the same. The new secret is printed once and kept nowhere."""
+    with _SecretFile(write) as file:
+        made = to.ask(
+            lambda brain: brain.rotate_key(key_id, overlap_s=round(overlap * 3600), workspace_id=workspace),
+            admin=bool(workspace),
+        )
+        file.keep(made.key)
+    _tell(made, write, json=json)
+    if not json:
+        from openbrain_cli.rendering import moment
+
+        say(f"the old key {made.replaces_id} opens until {moment(made.replaced_expires_at)}")
+
+
+def _tell(made: "KeyCreated", write: Path | None, *, json: bool) -> None:
     if json:
         as_json(made.model_dump(mode="json", exclude={"key"}) if write else made)
         return
@@ -93,13 +131,22 @@ class _SecretFile:
 @command("openbrain keys list", "openbrain keys list --workspace acme --json")
 def list_keys(to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
     """List the workspace's keys, without their secrets."""
-    found = to.ask(lambda brain: brain.keys(workspace_id=workspace), admin=bool(workspace))
+    found = to.ask(lambda brain: _all(brain, workspace), admin=bool(workspace))
     if json:
-        as_json(found)
-    elif found.keys:
-        show(table("created", "state", "key", rows=_rows(found.keys)))
+        as_json({"keys": [each.model_dump(mode="json") for each in found], "count": len(found)})
+    elif found:
+        show(table("created", "state", "key", rows=_rows(found)))
     else:
         say("there are no keys here")
+
+
+async def _all(brain: "OpenBrain", workspace: str) -> "list[KeyAnswer]":
+    page = await brain.keys(workspace_id=workspace)
+    found = list(page.keys)
+    while page.next_cursor:
+        page = await brain.keys(workspace_id=workspace, cursor=page.next_cursor)
+        found += page.keys
+    return found
 
 
 def _rows(keys: "Iterable[KeyAnswer]") -> "Iterable[tuple[str, ...]]":
@@ -109,14 +156,15 @@ def _rows(keys: "Iterable[KeyAnswer]") -> "Iterable[tuple[str, ...]]":
         state = "revoked" if key.revoked_at else f"until {day(key.expires_at)}" if key.expires_at else "valid"
         agent = f" ({one_line(key.agent_id)})" if key.agent_id else ""
         orgs = "" if key.orgs is None else f" in {', '.join(key.orgs)}"
-        may = one_line(f"{', '.join(key.permissions)}{orgs}")
+        rate = f", {key.rate_limit} requests a minute" if key.rate_limit else ""
+        may = one_line(f"{', '.join(key.permissions)}{orgs}{rate}")
         yield day(key.created_at), state, f"{one_line(key.name)}{agent}\n{key.id}\n{may}"
 
 
 @app.command()
 @command("openbrain keys revoke 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")],
+    key_id: KeyId,
     to: Connection,
     workspace: Workspace = "",
     json: AsJson = False,

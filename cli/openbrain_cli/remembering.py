@@ -66,7 +66,7 @@ class Filed:
 )
 def remember(text: TextArgument, filed: Filed, to: Speaking, wait: Wait = 0, json: AsJson = False) -> None:
     """Store one memory. The same content again is the same memory."""
-    offer = {"content": _text(text), **filed.fields(to.profile), **given(agent_id=to.agent)}
+    offer = {"content": read_text(text), **filed.fields(to.profile), **given(agent_id=to.agent)}
     stored = to.ask(lambda brain: brain.remember(offer, wait=wait))
     if json:
         as_json(stored)
@@ -74,7 +74,8 @@ def remember(text: TextArgument, filed: Filed, to: Speaking, wait: Wait = 0, jso
         print(_told(stored))
 
 
-def _text(argument: str) -> str:
+def read_text(argument: str) -> str:
+    """What was typed, or standard input for -."""
     if argument != "-":
         return argument
     from openbrain import limits
