@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import structlog
 
-from openbrain.errors import OpenBrainError, TryLater
+from openbrain.errors import TryLater
 from openbrain.ports.operations import Operation, Operations, OperationStatus, Progress
+from openbrain.streams.group import message
 
 Step = Callable[[Operation], Awaitable[Progress]]
 """Does a bounded piece of an operation and says how far it is now. `TryLater` waits and does it again; any other error
@@ -58,10 +59,7 @@ class Worker:
         try:
             progress = await self._steps(held, lost)
         except Exception as error:  # noqa: BLE001 - it ends this operation, and no other
-            # A foreign error's words may hold content.
-            own = isinstance(error, OpenBrainError)
-            words = str(error) if own else f"an unexpected error ({type(error).__name__})"
-            await self._end(held, OperationStatus.FAILED, words)
+            await self._end(held, OperationStatus.FAILED, message(error))
             return 1
         after = await self._operations.advance_operation(held.id, self._holder, progress)
         if after is not None and after.status.ended:

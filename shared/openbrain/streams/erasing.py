@@ -26,7 +26,7 @@ LONGEST = 50_000
 """Entries of a stream that is written anew: that stops the server for some 10 microseconds an entry."""
 PATIENCE_S = 20.0
 _FIELD = FIELD.encode()
-_PARTS = re.compile(r"(?:\.(?P<workspace>[A-Za-z0-9_-]+))?(?P<dead>(?:\.[a-z-]+)?\.dead)?")
+_PARTS = re.compile(rf"(?:\.(?P<workspace>[A-Za-z0-9_-]+))?(?P<dead>\.(?:{'|'.join(SUBMITTED.groups)})\.dead)?")
 _REWRITE = Script("rewrite", common="")
 Doomed = Callable[[bytes, str, int | None], bool]
 """(event's bytes, workspace that the stream is bound to or '', when it was added or None) -> whether it must go."""
@@ -153,7 +153,7 @@ class StreamEraser:
             for raw_id, fields in entries:
                 entry_id = raw_id.decode()
                 added = None if dead else int(entry_id.partition("-")[0]) * MICROSECONDS // 1000
-                if any(doomed(value, bound, added) for value in _values(dict(zip(*2 * [iter(fields)], strict=True)))):
+                if any(doomed(value, bound, added) for value in _values(fields)):
                     ids.append(entry_id)
             seen += len(entries)
             after = f"({entries[-1][0].decode()}"

@@ -1,0 +1,192 @@
+"""An erased memory leaves nothing: every table, stream, log and file of a running system is searched for its words."""
+
+import asyncio
+import io
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from sqlalchemy import Connection
+
+from openbrain.adapters.sql.tables import metadata
+from openbrain.events import FIELD
+from openbrain.ports.operations import OperationStatus
+from openbrain.streams.table import SUBMITTED, dead_letters
+from tests.flow.conftest import Brain
+from tests.waiting import until
+
+MARK = "Xyzzyqwertzuiop"
+"""A word that occurs nowhere else; stemming leaves it as it is, in lower case."""
+CONTENT = f"The {MARK} lock of the depot opens with {MARK}-4711."
+
+
+async def operation(brain: Brain, operation_id: str) -> dict[str, Any]:
+    """Once it has ended."""
+
+    async def ended() -> bool:
+        found = (await brain.http.get(f"/v1/admin/operations/{operation_id}", params={"wait": 5})).json()
+        return OperationStatus(found["status"]).ended
+
+    await until(ended, 60)
+    found: dict[str, Any] = (await brain.http.get(f"/v1/admin/operations/{operation_id}")).json()
+    assert found["status"] == "done", found
+    return found
+
+
+async def erase(brain: Brain, memory_id: str) -> dict[str, Any]:
+    answer = await brain.http.request("DELETE", f"/v1/brain/memories/{memory_id}", params={"erase": 1})
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def in_files(folder: Path, word: str) -> list[str]:
+    """Files that hold the word, in any of the ways that a file of ours could."""
+    forms = {form for each in (word, word.lower()) for form in (each.encode(), each.encode("utf-16-le"))}
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [str(path.relative_to(folder)) for path in files if any(form in path.read_bytes() for form in forms)]
+
+
+async def in_tables(brain: Brain, word: str) -> list[str]:
+    def search(connection: Connection) -> list[str]:
+        return [
+            table.name
+            for table in metadata.sorted_tables
+            if any(word.lower() in repr(tuple(row)).lower() for row in connection.execute(table.select()))
+        ]
+
+    return await brain.parts.truth._database.read(search)  # type: ignore[attr-defined, no-any-return]
+
+
+async def in_streams(brain: Brain, word: str) -> list[str]:
+    found = []
+    keys: list[Any] = await brain.redis.keys("*")
+    for key in keys:
+        kind = await brain.redis.type(key)
+        held: Any = await (brain.redis.xrange(key) if kind == b"stream" else brain.redis.dump(key))
+        if word.lower().encode() in repr(held).lower().encode():
+            found.append(key.decode())
+    return found
+
+
+async def everywhere(brain: Brain, word: str) -> list[str]:
+    folder = brain.parts.settings.data_dir
+    files = await asyncio.to_thread(in_files, folder, word)
+    return [*await in_tables(brain, word), *await in_streams(brain, word), *files]
+
+
+async def filled(brain: Brain) -> None:
+    """Neighbours, so that pages, blocks and segments hold more than the one."""
+    for number in range(30):
+        await brain.remember(f"Neighbour {number} of the depot keeps {number * 7} keys.", tags=[f"n{number}"])
+
+
+async def dead_letter(brain: Brain, content: str) -> None:
+    """The same content once more, in an event that nobody could take."""
+    data = {"workspace_id": "default", "content": content, "type": "no type of ours"}
+    body = {"specversion": "1.0", "id": "bad", "source": "/s", "type": SUBMITTED.type, "data": data}
+    await brain.redis.xadd(SUBMITTED.name, {FIELD: orjson.dumps(body)})
+
+    async def buried() -> bool:
+        return bool(await brain.redis.xlen(dead_letters(SUBMITTED.name, "ingest")))
+
+    await until(buried)
+
+
+@pytest.fixture
+async def told(brain: Brain) -> Brain:
+    """A system where the word has been everywhere: submitted, refused, stored, changed, asked for, superseded."""
+    await filled(brain)
+    await brain.submit("e-1", content=CONTENT, tags=[MARK], metadata={"kept": MARK}, source=MARK, speaker=MARK)
+
+    async def stored() -> bool:
+        return len(await brain.listed(limit=100)) == 31
+
+    await until(stored)
+    await dead_letter(brain, CONTENT)
+    await brain.settled()
+    return brain
+
+
+async def the_one(brain: Brain) -> str:
+    (memory_id,) = await brain.listed(tags=MARK)
+    return memory_id
+
+
+async def test_nothing_is_found_of_what_was_erased(told: Brain, capsys: pytest.CaptureFixture[str]) -> None:
+    memory_id = await the_one(told)
+    assert memory_id in await told.recalled(MARK)
+    changed = await told.http.patch(f"/v1/brain/memories/{memory_id}", json={"content": f"{CONTENT} Twice {MARK}."})
+    assert changed.status_code == 200, changed.text
+    await told.indexed(memory_id)
+    before = await everywhere(told, MARK)
+    assert {"memories", "memory_history", SUBMITTED.name, dead_letters(SUBMITTED.name, "ingest")} <= set(before)
+    assert any(name.startswith("truth.sqlite3") for name in before)
+    assert any(name.startswith("streams/") for name in before)
+
+    err = io.StringIO()
+    with redirect_stderr(err):
+        answer = await erase(told, memory_id)
+        done = await operation(told, answer["operation_id"])
+
+    async def nowhere() -> bool:
+        return await everywhere(told, MARK) == []  # a server removes a file a moment after it is done with it
+
+    try:
+        await until(nowhere, 10, 0.2)
+    except TimeoutError:
+        pytest.fail(f"still found in {await everywhere(told, MARK)}: {done}")
+    printed = capsys.readouterr()
+    assert MARK not in printed.out + printed.err + err.getvalue()
+    assert MARK not in str(done) + str(answer)
+    assert done["result"]["streams"]["deleted"] == {
+        SUBMITTED.name: 2,
+        dead_letters(SUBMITTED.name, "ingest"): 1,
+    }
+    assert done["request"] == {"ids": [memory_id]}
+    assert memory_id not in await told.recalled(MARK)
+    assert len(await told.listed(limit=100)) == 30
+    shown = await told.memory(memory_id, history=1)
+    assert (shown["content"], shown["reason"], shown["state"]) == ("", "erased", "deleted")
+    assert [line["action"] for line in shown["history"]] == ["created", "updated", "erased"]
+    assert {line["before"] is None and line["after"] is None for line in shown["history"][:2]} == {True}
+    assert await erase(told, memory_id) == answer
+
+
+async def test_the_neighbours_are_still_found_by_both_indexes(told: Brain) -> None:
+    done = await operation(told, (await erase(told, await the_one(told)))["operation_id"])
+
+    assert done["result"]["text"]["written_again"] > 0
+    for weight in (0.0, 1.0):
+        answer = await told.post("/v1/brain/recall", {"query": "Neighbour of the depot", "text_weight": weight})
+        assert answer["count"] == 10
+    again = await told.post("/v1/brain/remember", {"content": "Stored after.", "type": "fact"}, 201)
+    await told.indexed(again["id"])
+
+
+async def test_an_old_submission_that_comes_again_brings_nothing_back(told: Brain) -> None:
+    memory_id = await the_one(told)
+    await operation(told, (await erase(told, memory_id))["operation_id"])
+
+    await told.submit("e-1", content=CONTENT)
+    await told.settled()
+
+    assert len(await told.listed(limit=100)) == 30
+    assert memory_id not in await told.listed(limit=100)
+
+
+async def test_an_erased_parent_is_in_no_child_and_an_erased_head_brings_no_parent_back(told: Brain) -> None:
+    parent = await the_one(told)
+    child = await told.remember("The lock of the depot was changed.", supersedes=parent)
+    await told.indexed(child)
+
+    await operation(told, (await erase(told, parent))["operation_id"])
+    shown = await told.memory(child, history=1)
+    assert MARK not in str(shown)
+    assert shown["lineage"]["parents"] == [parent]
+    await operation(told, (await erase(told, child))["operation_id"])
+
+    assert not {parent, child} & set(await told.listed(limit=100))
+    assert not {parent, child} & set(await told.recalled("lock of the depot"))
