@@ -1,4 +1,4 @@
-"""remember and forget."""
+"""remember."""
 
 import sys
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import typer
 from openbrain.errors import Invalid
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson, Org, Project, Session, Speaking, Tags, Wait, given
-from openbrain_cli.output import as_json, one_line
+from openbrain_cli.output import as_json
 from openbrain_cli.profile import Profile
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ Supersedes = Annotated[str | None, typer.Option(help="Id of the memory whose pla
 Source = Annotated[str | None, typer.Option(help="Where it comes from.")]
 MemoryId = Annotated[str, typer.Argument(metavar="ID", help="As `recall` and `list` show it.")]
 Reason = Annotated[str, typer.Option(help="Why, for the history.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be forgotten.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,27 +92,3 @@ def _told(stored: "Remembered") -> str:
     if stored.duplicate:
         return f"{stored.id}  was there already"
     return f"{stored.id}  {'stored and found' if stored.indexed else 'stored'}"
-
-
-@command(
-    "openbrain forget 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --reason 'no longer true'",
-    "openbrain forget 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --dry-run",
-)
-def forget(
-    memory_id: MemoryId,
-    *,
-    to: Speaking,
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    session: Session = "",
-    wait: Wait = 0,
-    json: AsJson = False,
-) -> None:
-    """End one memory: no recall finds it any more; its history stays."""
-    if dry_run:
-        found = to.ask(lambda brain: brain.memory(memory_id, session_id=session))
-        told = f"{found.id}  is {found.state.value}; would be forgotten: {one_line(found.content)[:200]}"
-        as_json({"would_forget": found.model_dump(mode="json")}) if json else print(told)
-        return
-    ended = to.ask(lambda brain: brain.forget(memory_id, reason=reason, session_id=session, wait=wait))
-    as_json(ended) if json else print(f"{ended.id}  forgotten")

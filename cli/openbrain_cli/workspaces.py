@@ -1,18 +1,19 @@
-"""workspaces: create, list, change."""
+"""workspaces: create, list, change, delete."""
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.errors import Invalid
+from openbrain.errors import Invalid, SetupError
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.options import AsJson, Connection, given
 from openbrain_cli.output import as_json, one_line, say, show, table
 
 if TYPE_CHECKING:
-    from openbrain.answers import WorkspaceAnswer
+    from openbrain.answers import OperationAnswer, WorkspaceAnswer
     from openbrain.client import OpenBrain
 
 app = new_app(no_args_is_help=True, help="Workspaces keep tenants apart. All commands need an operator's key.")
@@ -112,3 +113,40 @@ def _held(workspace: "WorkspaceAnswer") -> str:
         (workspace.bytes, workspace.max_bytes, "bytes"),
     )
     return ", ".join(f"{used} of {most} {what}" for used, most, what in parts if most is not None)
+
+
+@app.command("delete")
+@command("openbrain workspaces delete acme --dry-run", "openbrain workspaces delete acme --yes")
+def delete(
+    workspace_id: WorkspaceId,
+    to: Connection,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it holds.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Delete a workspace with everything in it. Its keys open nothing at once. Can't be undone."""
+    if dry_run or not yes:
+        found = to.ask(lambda brain: brain.delete_workspace(workspace_id, dry_run=True), admin=True)
+        if json and dry_run:
+            as_json(found)
+            return
+        for name, count in found.counts.items():
+            print(f"{count:>8}  {name}")
+        if dry_run:
+            return
+        if not sys.stdin.isatty():
+            raise Invalid("", "this can't be undone and nobody is here to be asked: add --yes")
+        typer.confirm(f"Delete {workspace_id} with all of this?", abort=True, err=True)
+    ended = to.ask(lambda brain: _deleted(brain, workspace_id), admin=True)
+    as_json(ended) if json else print(f"{one_line(workspace_id)}  deleted (operation {ended.id})")
+
+
+async def _deleted(brain: "OpenBrain", workspace_id: str) -> "OperationAnswer":
+    from openbrain_cli.operations import failed, followed
+
+    begun = await brain.delete_workspace(workspace_id)
+    if begun.operation is None:
+        raise SetupError("the server began no operation: look at its version")
+    operation = await followed(brain, begun.operation.id)
+    failed(operation)
+    return operation

@@ -69,6 +69,8 @@ class EmbeddedValkey:
             *(str(binary), "--port", "0", "--unixsocket", str(self._socket), "--unixsocketperm", "700"),
             *("--dir", str(self._folder), "--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
             *("--maxmemory", f"{self._maxmemory_mb}mb", "--maxmemory-policy", "noeviction", "--daemonize", "no"),
+            # Its list of slow commands would quote what was submitted.
+            *("--slowlog-log-slower-than", "-1"),
         ]
 
     async def _end_orphan(self) -> None:
