@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli_support import Terminal, up
-from tests.memory_samples import lay_out
+from tests.import_samples import ALL, SAMPLES
+from tests.memory_samples import copy_samples, lay_out
 
 
 @pytest.fixture(scope="module")
@@ -58,4 +59,60 @@ def test_the_old_name_with_its_options(terminal: Terminal) -> None:
 def test_a_place_with_nothing_to_import_says_so(terminal: Terminal, tmp_path: Path) -> None:
     done = terminal.run("import", str(tmp_path))
 
-    assert (done.code, done.out) == (0, "nothing to import here: name a file or a folder, or say what it is with --from\n")
+    assert (done.code, done.out) == (
+        0,
+        "nothing to import here: name a file or a folder, or say what it is with --from\n",
+    )
+
+
+def test_without_a_path_it_only_lists(tmp_path: Path) -> None:
+    """No server is needed for it."""
+    home = lay_out(tmp_path / "home")
+    alone = Terminal(home, home / "data")
+    told, asked = alone.run("import"), alone.run("import", "--discover", "--json")
+
+    assert (told.code, asked.code) == (0, 0), told.err
+    assert told.out.splitlines()[-1].startswith("import one of them with `openbrain import PATH`")
+    assert {(each["kind"], Path(each["path"]).relative_to(home).as_posix()) for each in asked.json["found"]} == {
+        ("claude", ".claude"),
+        ("agents", ".codex"),
+        ("claude", "src/shop"),
+        ("agents", "src/shop"),
+    }
+    empty = Terminal(tmp_path, tmp_path / "data").run("import", environment={"HOME": str(tmp_path / "none")})
+    assert empty.out == "nothing to import was found in the home folder: name a file or a folder\n"
+
+
+def test_every_kind_at_once(terminal: Terminal) -> None:
+    paths = []
+    for sample in ALL:
+        folder = terminal.home / "kinds" / sample.client
+        copy_samples(SAMPLES / sample.client, folder)
+        paths.append(str(folder / sample.path))
+    before = terminal.run("list", "--json", "--limit", "100").json["memories"]
+    dry = terminal.run("import", *paths, "--dry-run", "--json").json
+    assert {(each["kind"], each["sections"]) for each in dry["found"]} == {(each.client, each.sections) for each in ALL}
+    assert dry["counts"]["to_create"] == sum(each.sections for each in ALL)
+    assert terminal.run("list", "--json", "--limit", "100").json["memories"] == before
+
+    done = terminal.run("import", *paths)
+    assert done.code == 0, done.err
+    assert f"{paths[0]}: codex, 2 files, 5 sections" in done.err
+    assert counts(terminal, *paths)["unchanged"] == dry["counts"]["to_create"]
+
+
+@pytest.mark.parametrize("wrong", ["content", "nothing=x", "content="])
+def test_a_map_that_names_no_field_is_refused(terminal: Terminal, wrong: str) -> None:
+    done = terminal.run("import", "a.csv", "--map", wrong)
+
+    assert done.code == 1
+    assert "--map: must be FIELD=COLUMN with a field of content, title" in done.err
+
+
+def test_columns_are_named_on_the_command_line(terminal: Terminal) -> None:
+    (terminal.home / "zettel.csv").write_text("Notiz,Wer\nDie Pumpe tropft.,Ada\n", encoding="utf-8")
+    without = terminal.run("import", "zettel.csv", "--dry-run")
+    named = terminal.run("import", "zettel.csv", "--map", "content=Notiz", "--json")
+
+    assert "name it with --map content=FIELD" in without.err
+    assert named.json["counts"]["created"] == 1

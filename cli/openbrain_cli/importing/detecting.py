@@ -27,7 +27,14 @@ class FolderKind:
     scans: Callable[[Path, Wanted], Scans]
 
 
+def _inside(fits: Callable[[Path], bool]) -> Callable[[Path], bool]:
+    return lambda path: fits(path / MEMORIES)
+
+
 _CLAUDE = Client.CLAUDE
+MEMORIES = "memories"
+"""Where Codex and Hermes keep theirs, in their own folder."""
+
 FOLDERS = (
     FolderKind(
         _CLAUDE,
@@ -45,7 +52,9 @@ FOLDERS = (
         lambda path, wanted: claude_memory.scan(memory_folder(path / "memory", wanted.homes.home)),
     ),
     FolderKind(Client.CODEX, codex.fits, lambda path, _: codex.memories(path)),
+    FolderKind(Client.CODEX, _inside(codex.fits), lambda path, _: codex.memories(path / MEMORIES)),
     FolderKind(Client.HERMES, hermes.fits, lambda path, _: hermes.memories(path)),
+    FolderKind(Client.HERMES, _inside(hermes.fits), lambda path, _: hermes.memories(path / MEMORIES)),
     FolderKind(Client.OPENCLAW, openclaw.fits, lambda path, _: openclaw.workspace(path)),
     FolderKind(
         _CLAUDE,
@@ -88,7 +97,8 @@ def _folder(path: Path, wanted: Wanted) -> Scans:
         kinds = [kind for kind in FOLDERS if wanted.client is Client.AUTO or kind.client in {_CLAUDE, Client.AUTO}]
         chosen = next((kind for kind in kinds if kind.fits(path)), None)
     else:
-        chosen = next(kind for kind in FOLDERS if kind.client is wanted.client)
+        kinds = [kind for kind in FOLDERS if kind.client is wanted.client]
+        chosen = next((kind for kind in kinds if kind.fits(path)), kinds[0])
     return chosen.scans(path, wanted) if chosen else tree(path, wanted.homes.home)
 
 
