@@ -1,0 +1,43 @@
+"""Hints: the first at once, then few, and the last commit is never left untold."""
+
+import asyncio
+
+from openbrain_api.hinting import Hints
+
+
+class Counting:
+    """A wake that notes what was committed when it was notified."""
+
+    def __init__(self) -> None:
+        self.committed = 0
+        self.told: list[int] = []
+
+    async def notify(self) -> None:
+        self.told.append(self.committed)
+
+    async def wait(self, timeout: float) -> bool:
+        raise AssertionError
+
+
+async def test_the_first_is_told_at_once_and_a_burst_in_few() -> None:
+    wake = Counting()
+    hints = Hints(wake)
+    for number in range(1, 1001):
+        wake.committed = number
+        hints.give()
+        await asyncio.sleep(0)
+    assert wake.told[0] <= 2
+    await hints.close()
+
+    assert wake.told[-1] == 1000
+    assert len(wake.told) < 100
+
+
+async def test_after_a_pause_it_is_at_once_again() -> None:
+    wake = Counting()
+    hints = Hints(wake)
+    for number in (1, 2, 3):
+        wake.committed = number
+        hints.give()
+        await hints.close()
+    assert wake.told == [1, 2, 3]
