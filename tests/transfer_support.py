@@ -31,12 +31,28 @@ def as_file(lines: Iterable[Line], *, footer: bool = True) -> bytes:
 
 
 def differences(one: Iterable[bytes], other: Iterable[bytes]) -> Iterator[str]:
-    """What two whole exports say differently of ids, versions, times, chains and history; line by line, so that two
-    large files can be compared. The number of a row's revision is each database's own."""
-    for count, (ours, theirs) in enumerate(zip(_told(one), _told(other), strict=True), 1):
-        if ours != theirs:
-            names = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
-            yield f"{ours['kind']} {count}: {names}"
+    """What two whole exports say differently of a memory: of itself, its history in order, its parents. Where pages
+    end, and the number of a row's revision, is each database's own."""
+    ours, theirs = _by_memory(one), _by_memory(other)
+    for memory_id in ours.keys() | theirs.keys():
+        if ours.get(memory_id) != theirs.get(memory_id):
+            kinds = zip(ours.get(memory_id, ("",) * 3), theirs.get(memory_id, ("",) * 3), strict=True)
+            names = [name for name, (a, b) in zip(("memory", "history", "lineage"), kinds, strict=True) if a != b]
+            yield f"{memory_id}: {names}"
+
+
+def _by_memory(lines: Iterable[bytes]) -> dict[str, tuple[str, ...]]:
+    """Digests, so that two large files can be compared."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in _told(lines):
+        kind = line["kind"]
+        if kind == "footer":
+            continue
+        about = line[{"memory": "id", "history": "memory_id", "lineage": "child_id"}[kind]]
+        digest = found.setdefault(about, {}).setdefault(kind, hashlib.sha256())
+        digest.update(json.dumps(line, sort_keys=True).encode())
+    kinds = ("memory", "history", "lineage")
+    return {name: tuple(own[kind].hexdigest() if kind in own else "" for kind in kinds) for name, own in found.items()}
 
 
 def told(body: bytes) -> list[str]:
