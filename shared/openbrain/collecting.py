@@ -4,8 +4,9 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_THRESHOLD = 5_000
-"""Objects between two collections of the young: one batch makes thousands, and nearly all go without a collector."""
+_THRESHOLD = 20_000
+"""More new objects than gone ones between two collections: batches hold thousands for a moment, and nearly all go
+without a collector."""
 
 
 @contextmanager
