@@ -1,7 +1,7 @@
 """The process that benchmark `discovery` measures: a filled system on embedded parts, its raw engine and its API.
 
-python -m benchmarks.discovery_worker FOLDER COUNT; prints its address as JSON, then answers each line of its input with
-the raw figures as a line of JSON, until the input closes.
+python -m benchmarks.discovery_worker FOLDER COUNT; prints its address as JSON, then answers each line of its input,
+the name of a figure, with that raw figure in ms, until the input closes.
 """
 
 import asyncio
@@ -17,8 +17,10 @@ from benchmarks.filling import fill
 from benchmarks.recall_worker import INPUTS, ROWS, median, read_rows, sample
 from benchmarks.texts import questions
 from benchmarks.zero_cost import zero_cost_parts
-from openbrain.adapters.tantivy_text.queries import any_word, compiled, filtered
+from openbrain.adapters.tantivy_text.finding import question
+from openbrain.adapters.tantivy_text.queries import compiled, filtered
 from openbrain.parts import Parts
+from openbrain.ports.index import TextQuery
 from openbrain.settings import Settings
 from openbrain.visibility import AllOf, Criteria, Viewer, visible
 from openbrain_api.app import api
@@ -40,44 +42,66 @@ async def main(folder: Path, count: int) -> None:
         port = server.servers[0].sockets[0].getsockname()[1]
         key = system.key_file.read_text(encoding="utf-8").strip()
         print(json.dumps({"port": port, "key": key}), flush=True)
-        while await asyncio.to_thread(sys.stdin.readline):
-            print(json.dumps(await raw_figures(parts)), flush=True)
+        raw = await raw_calls(parts)
+        while name := (await asyncio.to_thread(sys.stdin.readline)).strip():
+            print(json.dumps({"ms": await raw[name]()}), flush=True)
         server.should_exit = True
         await task
 
 
-async def raw_figures(parts: Parts) -> dict[str, float]:
-    """Medians in ms, without and with a filter on org and project, of what the routes cannot do without."""
+async def raw_calls(parts: Parts) -> dict[str, Callable[[], Awaitable[float]]]:
+    """By the name of the row: what measures the median in ms of what the route cannot do without."""
     index: Any = parts.text
-    generation = index._prepared((await parts.text_generation()).name).generation
+    reader = index._prepared((await parts.text_generation()).name).generation.reader()
     ids = sample(parts)
     pages = [ids[start : start + ROWS] for start in range(0, len(ids), ROWS)]
-    figures = {"rows": await median(read_rows(parts), pages)}
-    for name, criteria in (("all", Criteria()), ("filtered", WITHIN)):
-        condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, parts.clock.now())
-        figures[f"search {name}"] = await median(searching(generation, condition), questions(INPUTS, seed=3))
-        figures[f"tags {name}"] = await median(counting(generation, condition), range(INPUTS))
-    return figures
+    rows = read_rows(parts)
+
+    def search(criteria: Criteria, *, fuzzy: bool = False, facet: bool = False) -> Callable[[], Awaitable[float]]:
+        ask = searching(reader, condition(parts, criteria), fuzzy=fuzzy, facet=facet)
+
+        async def measured() -> float:
+            return await median(ask, questions(INPUTS, seed=3)) + await median(rows, pages[:INPUTS])
+
+        return measured
+
+    def tags(criteria: Criteria) -> Callable[[], Awaitable[float]]:
+        ask = counting(reader, condition(parts, criteria))
+        return lambda: median(ask, range(INPUTS))
+
+    return {
+        "search": search(Criteria()),
+        "search, filtered": search(WITHIN),
+        "search, fuzzy": search(WITHIN, fuzzy=True),
+        "search, highlights and facet": search(WITHIN, facet=True),
+        "tags": tags(Criteria()),
+        "tags, filtered": tags(WITHIN),
+    }
 
 
-def searching(generation: Any, condition: AllOf) -> Callable[[str], Awaitable[object]]:
-    """tantivy's own search with the same filter: the best 20 and the total."""
+def condition(parts: Parts, criteria: Criteria) -> AllOf:
+    return visible(Viewer(workspace_id="default", agent_id=""), criteria, parts.clock.now())
 
-    async def ask(question: str) -> object:
-        words = any_word(question, generation._english, generation._fields)
-        assert words is not None
-        wanted = filtered(words, condition, generation._fields)
-        return generation._index.searcher().search(wanted, limit=ROWS, count=True)
+
+def searching(reader: Any, within: AllOf, *, fuzzy: bool, facet: bool) -> Callable[[str], Awaitable[object]]:
+    """tantivy's own search with the same filter: the best 20 and the total; with `facet`, its count of terms too."""
+
+    async def ask(words: str) -> object:
+        query = question(TextQuery(words=words, fuzzy=fuzzy), reader.analyzer, reader.fields)
+        assert query is not None
+        wanted = filtered(query, within, reader.fields)
+        if facet:
+            reader.searcher.terms_with_prefix("keyword", "tags=", wanted, TAGS)
+        return reader.searcher.search(wanted, limit=ROWS, count=True)
 
     return ask
 
 
-def counting(generation: Any, condition: AllOf) -> Callable[[int], Awaitable[object]]:
+def counting(reader: Any, within: AllOf) -> Callable[[int], Awaitable[object]]:
     """tantivy's own count of terms within the same filter."""
 
     async def ask(_: int) -> object:
-        within = compiled(condition, generation._fields)
-        return generation._index.searcher().terms_with_prefix("keyword", "tags=", within, TAGS)
+        return reader.searcher.terms_with_prefix("keyword", "tags=", compiled(within, reader.fields), TAGS)
 
     return ask
 

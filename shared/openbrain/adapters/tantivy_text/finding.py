@@ -28,10 +28,10 @@ class Reader:
         self, query: TextQuery, condition: AllOf, limit: int, after: Place | None, facets: Sequence[str], values: int
     ) -> Found:
         """As the port has it."""
-        question = _question(query, self.analyzer, self.fields)
-        if question is None or limit < 1:
+        asked = question(query, self.analyzer, self.fields)
+        if asked is None or limit < 1:
             return Found(hits=(), total=0, facets=dict.fromkeys(facets, ()))
-        within = filtered(question, condition, self.fields)
+        within = filtered(asked, condition, self.fields)
         hits, total = self._page(within, limit, after)
         counted = {name: self._counted((name,), within, values) for name in facets}
         return Found(hits=hits, total=total, facets=counted)
@@ -83,7 +83,7 @@ class Reader:
         return hits[:limit]
 
 
-def _question(query: TextQuery, analyzer: TextAnalyzer, fields: Schema) -> Query | None:
+def question(query: TextQuery, analyzer: TextAnalyzer, fields: Schema) -> Query | None:
     """None where nothing is asked that the index could hold."""
     words = [(Occur.Should, each) for each in _words(query, analyzer, fields)]
     known = [found for each in query.phrases if (found := phrase_of(each, analyzer)) is not None]
