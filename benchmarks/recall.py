@@ -22,7 +22,7 @@ GOAL = 1.3
 CACHED = 20
 PARTS = ("embed", "vectors", "text", "rows")
 AIMS = {"filtered": 80.0, "filtered, cached": 150.0}
-BODIES = {"workspace only": {}, "filtered": {"org": "acme", "project": "p3"}}
+BODIES = {"workspace only": {}, "filtered": {"org": "acme", "project": "p4"}}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -11,9 +11,10 @@ import statistics
 import sys
 import time
 from array import array
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import uvicorn
 from qdrant_edge import Query, QueryRequest
@@ -32,10 +33,11 @@ from openbrain_api.app import api
 from openbrain_cli.serving import loop_factory
 from openbrain_cli.system import running
 
+T = TypeVar("T")
 ROWS = 20
 CANDIDATES = 100
 INPUTS = 60
-FILTERS = {"workspace only": Criteria(), "filtered": Criteria(org="acme", project="p3")}
+FILTERS = {"workspace only": Criteria(), "filtered": Criteria(org="acme", project="p4")}
 
 
 async def main(folder: Path, count: int) -> None:
@@ -59,28 +61,25 @@ async def main(folder: Path, count: int) -> None:
 
 
 async def raw_figures(parts: Parts, criteria: Criteria) -> dict[str, float]:
-    """Medians in ms of what a recall cannot do without."""
-    asked = questions(INPUTS, seed=3)
+    """Medians in ms of what a recall cannot do without, question by question, each part after the other."""
     condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, parts.clock.now())
-    vectors = [await parts.embedder.embed_query(question) for question in asked]
+    vectors, text, rows = await raw_vectors(parts, condition), await raw_text(parts, condition), read_rows(parts)
     ids = sample(parts)
-    return {
-        "embed": await median(parts.embedder.embed_query, asked),
-        "vectors": await median(await raw_vectors(parts, condition), vectors),
-        "text": await median(await raw_text(parts, condition), asked),
-        "rows": await median(read_rows(parts), [ids[start : start + ROWS] for start in range(0, len(ids), ROWS)]),
-    }
+    times: dict[str, list[float]] = defaultdict(list)
 
-
-async def median(call: Callable[[Any], Awaitable[object]], inputs: Sequence[Any]) -> float:
-    """Of one call each, in ms."""
-    times = []
-    for each in inputs:
+    async def timed(part: str, call: Awaitable[T]) -> T:
         begun = time.perf_counter()
-        await call(each)
-        times.append((time.perf_counter() - begun) * 1000)
+        result = await call
+        times[part].append((time.perf_counter() - begun) * 1000)
         await asyncio.sleep(0)  # the rooms beside it must not starve
-    return statistics.median(times)
+        return result
+
+    for number, question in enumerate(questions(INPUTS, seed=3)):
+        vector = await timed("embed", parts.embedder.embed_query(question))
+        await timed("vectors", vectors(vector))
+        await timed("text", text(question))
+        await timed("rows", rows(ids[number * ROWS : (number + 1) * ROWS]))
+    return {part: statistics.median(each) for part, each in times.items()}
 
 
 async def raw_vectors(parts: Parts, condition: AllOf) -> Callable[["array[float]"], Awaitable[object]]:
@@ -107,7 +106,9 @@ async def raw_text(parts: Parts, condition: AllOf) -> Callable[[str], Awaitable[
         words = any_word(question, generation._english, generation._fields)
         assert words is not None
         wanted = filtered(words, condition, generation._fields)
-        return generation._index.searcher().search(wanted, limit=CANDIDATES, count=False)
+        found = generation._index.searcher().search(wanted, limit=CANDIDATES, count=False)
+        assert found.hits, "these filters leave nothing to find"
+        return found
 
     return ask
 
