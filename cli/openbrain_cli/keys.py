@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
@@ -153,12 +154,20 @@ def _rows(keys: "Iterable[KeyAnswer]") -> "Iterable[tuple[str, ...]]":
     from openbrain_cli.rendering import day
 
     for key in keys:
-        state = "revoked" if key.revoked_at else f"until {day(key.expires_at)}" if key.expires_at else "valid"
+        state = "revoked" if key.revoked_at else _validity(key.expires_at)
         agent = f" ({one_line(key.agent_id)})" if key.agent_id else ""
         orgs = "" if key.orgs is None else f" in {', '.join(key.orgs)}"
-        rate = f", {key.rate_limit} requests a minute" if key.rate_limit else ""
+        rate = f", {key.rate_limit}/min" if key.rate_limit else ""
         may = one_line(f"{', '.join(key.permissions)}{orgs}{rate}")
         yield day(key.created_at), state, f"{one_line(key.name)}{agent}\n{key.id}\n{may}"
+
+
+def _validity(expires_at: datetime | None) -> str:
+    from openbrain_cli.rendering import day
+
+    if expires_at is None:
+        return "valid"
+    return "ended" if expires_at <= datetime.now(UTC) else f"until {day(expires_at)}"
 
 
 @app.command()
