@@ -22,7 +22,7 @@ from openbrain.streams.connection import connect, without_login
 from openbrain.streams.erasing import StreamEraser
 from openbrain.streams.publisher import Publisher
 from openbrain.streams.runtime import consumer_name
-from openbrain.streams.table import EMBEDDED, STORED, SUPERSEDED
+from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain.streams.trim import plan, trim
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting
@@ -118,7 +118,7 @@ def application(parts: Parts) -> AsgiFastStream:
     """The application for `faststream run`; its broker only declares what the relay publishes."""
     room = housekeeper(parts)
     broker = RedisBroker(specification_url=without_login(parts.settings.streams.url))
-    for spec in (STORED, EMBEDDED, SUPERSEDED):
+    for spec in (STORED, EMBEDDED, SUPERSEDED, REINDEX):
         name = parts.settings.streams.prefix + spec.name
         broker.publisher(stream=name, schema=CloudEvent[spec.data], description=spec.about)  # type: ignore[name-defined]
 
