@@ -63,13 +63,14 @@ class Rooms:
     folder: Path
     started: list[Process] = field(default_factory=list)
 
-    def start(self, room: str) -> Process:
+    def start(self, room: str, **other: str) -> Process:
+        """`other`: settings of this one alone."""
         port = free_port()
         log = self.folder / f"{room}-{len(self.started)}.log"
         with log.open("wb") as out:
             popen = subprocess.Popen(
                 [OPENBRAIN, "run", room, "--port", str(port)],
-                env={**os.environ, **self.environment},
+                env={**os.environ, **self.environment, **other},
                 stdout=out,
                 stderr=out,
             )
