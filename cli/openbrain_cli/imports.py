@@ -72,7 +72,7 @@ def import_files(
     A file that `openbrain export` wrote is taken in by ids: with an admin's key into an empty workspace as it was, else
     each living memory like any other. Sent again it does the rest.
     """
-    if paths and (own := _own_exports(paths)):
+    if paths and not discover and (own := _own_exports(paths)):
         if len(own) < len(paths) or org or project or columns:
             raise Invalid("", "import our own exports by themselves, without --org, --project and --map")
         for path in own:
