@@ -45,6 +45,7 @@ class Side:
     name: str
     url: str
     key: str
+    database: str
     bare: Callable[[int, int, Callable[[int], str]], float]
 
 
@@ -52,9 +53,9 @@ def run(options: argparse.Namespace) -> Report:
     """Both sides in turn, at each concurrency."""
     rows: list[Row] = []
     for name in options.remember_databases.split(","):
-        with _side(name) as side:
+        with side(name) as found:
             for clients in CLIENTS:
-                rows += _compare(side, clients, options.remember_repeats, options.remember_seconds)
+                rows += _compare(found, clients, options.remember_repeats, options.remember_seconds)
     return Report(NAME, tuple(rows), ("contents of about 200 characters; bare: row, history and event in one commit",))
 
 
@@ -88,7 +89,8 @@ def _compare(side: Side, clients: int, repeats: int, seconds: float) -> Iterator
 
 
 @contextlib.contextmanager
-def _side(name: str) -> Iterator[Side]:
+def side(name: str) -> Iterator[Side]:
+    """A fresh database with an API process on it."""
     from tests.servers.running import running as servers
 
     needed = ["valkey"] if name == "SQLite" else ["valkey", "mariadb"]
@@ -102,7 +104,7 @@ def _side(name: str) -> Iterator[Side]:
             bare = _mariadb(database)
         key = _prepare(database, folder)
         with _api(database, started["valkey"].url) as url:
-            yield Side(name, url, key, bare)
+            yield Side(name, url, key, database, bare)
 
 
 def _sqlite(path: Path) -> Callable[[int, int, Callable[[int], str]], float]:

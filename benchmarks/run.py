@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.report import Report, save, show
 
-MODULES = ("streams", "remember", "pipeline", "embedding", "recall", "discovery", "retrieval")
+MODULES = ("streams", "remember", "pipeline", "embedding", "recall", "discovery", "transfer", "retrieval")
 
 
 def main() -> int:
