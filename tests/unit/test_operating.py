@@ -1,0 +1,208 @@
+"""Operations are worked on in turn, resumed by another after a kill, cancelled between steps, and fail alone."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.tables import metadata
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import Invalid, TryLater
+from openbrain.ids import uuid7
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.operations import Operation, OperationStatus, Progress
+from openbrain_housekeeper.operating import Worker
+from tests.truth_support import FakeClock, rows
+from tests.waiting import until
+
+
+@pytest.fixture
+async def truth(tmp_path: Path) -> AsyncIterator[SqlTruth]:
+    database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db")
+    await database.write(metadata.create_all)
+    yield SqlTruth(database, FakeClock())
+    await database.close()
+
+
+@dataclass
+class Counting:
+    """A kind that counts to its request's number, and remembers what it did."""
+
+    did: list[tuple[str, int]] = field(default_factory=list)
+    before: Callable[[Operation], Awaitable[None]] | None = None
+
+    async def __call__(self, operation: Operation) -> Progress:
+        if self.before is not None:
+            await self.before(operation)
+        done, total = operation.done + 1, int(operation.request["to"])
+        self.did.append((operation.id, done))
+        return Progress(done=done, total=total, result={"n": done}, finished=done == total)
+
+
+def worker(truth: SqlTruth, kind: Counting, name: str = "one", pace_s: float = 0) -> Worker:
+    return Worker(truth, {"count": kind}, name, hold_s=30, pace_s=pace_s)
+
+
+def clock_of(truth: SqlTruth) -> FakeClock:
+    clock = truth._clock
+    assert isinstance(clock, FakeClock)
+    return clock
+
+
+async def asked(truth: SqlTruth, to: int) -> str:
+    clock = clock_of(truth)
+    clock.advance(1000)
+    operation = Operation(id=uuid7(clock.now()), workspace_id="w", kind="count", actor="ada", request={"to": to})
+    return (await truth.start_operation(operation)).id
+
+
+async def standing(truth: SqlTruth, operation_id: str) -> Operation:
+    found = await truth.operation("w", operation_id)
+    assert found is not None
+    return found
+
+
+async def rounds(truth: SqlTruth, one: Worker, most: int = 50) -> int:
+    """Until there is nothing to do."""
+    for count in range(most):
+        clock_of(truth).advance(1000)
+        if not await one.round():
+            return count
+    raise AssertionError("it never ends")
+
+
+async def test_two_take_turns_until_both_are_done(truth: SqlTruth) -> None:
+    kind = Counting()
+    first, second = await asked(truth, 3), await asked(truth, 2)
+
+    assert await rounds(truth, worker(truth, kind)) == 5
+
+    assert kind.did == [(first, 1), (second, 1), (first, 2), (second, 2), (first, 3)]
+    assert {(await standing(truth, each)).status for each in (first, second)} == {"done"}
+    assert (await standing(truth, first)).result == {"n": 3}
+
+
+async def test_small_steps_share_one_note_of_progress(truth: SqlTruth) -> None:
+    kind = Counting()
+    operation_id = await asked(truth, 40)
+
+    assert await rounds(truth, worker(truth, kind, pace_s=60)) == 1
+
+    assert len(kind.did) == 40
+    assert (await standing(truth, operation_id)).done == 40
+
+
+async def test_what_a_killed_worker_left_is_taken_up_where_it_was_written_down(truth: SqlTruth) -> None:
+    operation_id = await asked(truth, 4)
+    begun = asyncio.Event()
+
+    async def hang(operation: Operation) -> None:
+        if operation.done == 2:
+            begun.set()
+            await asyncio.Event().wait()
+
+    doomed = asyncio.create_task(rounds(truth, worker(truth, Counting(before=hang), "doomed")))
+    await begun.wait()
+    doomed.cancel()
+    await asyncio.gather(doomed, return_exceptions=True)
+    kind = Counting()
+    heir = worker(truth, kind, "heir")
+
+    assert await rounds(truth, heir) == 0  # the hold of the dead one counts still
+    clock_of(truth).advance(31 * MICROSECONDS)
+    assert await rounds(truth, heir) == 2
+
+    assert kind.did == [(operation_id, 3), (operation_id, 4)]
+    assert (await standing(truth, operation_id)).status is OperationStatus.DONE
+
+
+async def test_a_cancelled_one_ends_between_two_steps(truth: SqlTruth) -> None:
+    kind = Counting()
+    operation_id = await asked(truth, 100)
+    one = worker(truth, kind)
+    for _ in range(3):
+        await one.round()
+    await truth.cancel_operation("w", operation_id)
+
+    assert await rounds(truth, one) == 1
+
+    ended = await standing(truth, operation_id)
+    assert (ended.status, ended.done, len(kind.did)) == ("cancelled", 3, 3)
+
+
+async def test_one_that_fails_harms_no_other_and_tells_no_content(truth: SqlTruth) -> None:
+    async def refuse(operation: Operation) -> None:
+        if operation.request["to"] == 1:
+            raise LookupError("a secret")
+        if operation.request["to"] == 2:
+            raise Invalid("filter", "can't be read")
+
+    kind = Counting(before=refuse)
+    foreign, own, good = [await asked(truth, to) for to in (1, 2, 3)]
+
+    await rounds(truth, worker(truth, kind))
+
+    failed = await standing(truth, foreign)
+    assert failed.status is OperationStatus.FAILED
+    assert "a secret" not in failed.error
+    assert (await standing(truth, own)).error == "filter: can't be read"
+    assert (await standing(truth, good)).status is OperationStatus.DONE
+
+
+async def test_one_that_waits_says_for_what_and_goes_on_later(truth: SqlTruth) -> None:
+    away = True
+
+    async def wait(operation: Operation) -> None:
+        if away and operation.done == 1:
+            raise TryLater("the index is away")
+
+    operation_id = await asked(truth, 3)
+    one = worker(truth, Counting(before=wait), pace_s=60)
+
+    assert await rounds(truth, one) == 0
+    waiting = await standing(truth, operation_id)
+    assert (waiting.status, waiting.done) == ("running", 1)
+    assert waiting.result == {"n": 1, "waits_for": "the index is away"}
+    away = False
+    clock_of(truth).advance(MICROSECONDS)
+    await rounds(truth, one)
+
+    assert (await standing(truth, operation_id)).result == {"n": 3}
+
+
+async def _held_until(truth: SqlTruth) -> int:
+    found = await rows(truth._database, "SELECT held_until FROM operations")
+    return int(found[0]["held_until"])
+
+
+async def test_a_long_step_keeps_its_hold(truth: SqlTruth) -> None:
+    operation_id = await asked(truth, 1)
+    go = asyncio.Event()
+
+    async def long(_operation: Operation) -> None:
+        await go.wait()
+
+    one = Worker(truth, {"count": Counting(before=long)}, "one", hold_s=0.03, pace_s=0)
+    task = asyncio.create_task(one.round())
+
+    kept = 0
+    while kept < 20:
+        before = await _held_until(truth)
+        clock_of(truth).advance(10_000)
+
+        async def renewed(before: int = before) -> bool:
+            return await _held_until(truth) > before
+
+        await until(renewed, 5)
+        assert await truth.hold_operation("two", 30, {"count"}) is None
+        kept += 1
+    go.set()
+    await task
+
+    async def done() -> bool:
+        return (await standing(truth, operation_id)).status is OperationStatus.DONE
+
+    await until(done, 5)
