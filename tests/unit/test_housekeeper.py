@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from openbrain.errors import NeverRetry, TryLater
-from openbrain.ports.truth import OutboxEntry
+from openbrain.ports.keeping import OutboxEntry
 from openbrain_housekeeper.handlers import relay
 from openbrain_housekeeper.housekeeper import Duty, Housekeeper
 from tests.waiting import until

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from openbrain.errors import TryLater
+from openbrain.ports.keeping import Outbox, Upkeep
 from openbrain.ports.operations import Operations
 from openbrain.ports.recalls import Recalls
-from openbrain.ports.truth import Outbox, Upkeep
 
 
 class Publisher(Protocol):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain.errors import OpenBrainError, TryLater
-from openbrain.ports.truth import Leases
+from openbrain.ports.keeping import Leases
 from openbrain.streams.health import failing
 from openbrain.streams.pauses import Backoff
 from openbrain.streams.runtime import consumer_name

@@ -14,6 +14,7 @@ from openbrain.memory import Memory
 from openbrain.ports.access import Access
 from openbrain.ports.erasing import Closing, Erasing, Purging
 from openbrain.ports.index import Count, Hit
+from openbrain.ports.keeping import Leases, Outbox, Upkeep
 from openbrain.ports.operations import Operations
 from openbrain.ports.recalls import Recalls
 from openbrain.ports.transfer import Transfer
@@ -215,45 +216,6 @@ class Vectors(Protocol):
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """The vectors of these memories; absent where none were made."""
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxEntry:
-    """A finished event, waiting to be published."""
-
-    id: int
-    stream: str
-    body: bytes
-
-
-class Outbox(Protocol):
-    """Events committed with their cause."""
-
-    async def take(self, limit: int) -> Sequence[OutboxEntry]:
-        """The oldest, in order, but live ones before those of `memory.reindex`; they stay until deleted."""
-
-    async def delete(self, ids: Sequence[int]) -> None:
-        """They are published."""
-
-
-class Leases(Protocol):
-    """One leader at a time, by the database's word."""
-
-    async def acquire(self, name: str, holder: str, seconds: float) -> bool:
-        """Take or prolong; False while another's has not run out."""
-
-    async def release(self, name: str, holder: str) -> None:
-        """Give back at once, if it is ours."""
-
-
-class Upkeep(Protocol):
-    """Duties that belong to nobody's request."""
-
-    async def expire_due(self, limit: int) -> int:
-        """End memories whose time has come (reason expired), announced; returns how many."""
-
-    async def purge_idempotency_keys(self, limit: int) -> int:
-        """Remove keys past their expiry; returns how many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.inserts import insert_rows
 from openbrain.adapters.sql.statements import chunks, is_sqlite, slots
 from openbrain.adapters.sql.tables import outbox
-from openbrain.ports.truth import OutboxEntry
+from openbrain.ports.keeping import OutboxEntry
 from openbrain.streams.table import REINDEX
 
 _OLDEST = select(outbox.c.id, outbox.c.stream, outbox.c.body).order_by(outbox.c.id).limit(bindparam("count"))
