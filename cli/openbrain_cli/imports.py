@@ -127,10 +127,13 @@ def _discover(places: Iterable[Source], client: Client, *, json: bool) -> None:
     if json:
         as_json({"found": report.seen_as_data(seen), "skipped": report.notes_as_data(scan.notes)})
         return
+    report.notes(scan.notes)
     report.places(seen)
-    _print(["import one of them with `openbrain import PATH`, all with `openbrain import --all`"] if seen else [])
-    if not seen:
-        _print(["nothing to import was found in the home folder: name a file or a folder"])
+    print(
+        "import one of them with `openbrain import PATH`, all with `openbrain import --all`"
+        if seen
+        else "nothing to import was found: name a file or a folder, or say what it is with --from"
+    )
 
 
 def _run(places: Iterable[Source], client: Client, target: Target, to: Speaking, *, dry_run: bool, json: bool) -> None:

@@ -79,8 +79,9 @@ def test_without_a_path_it_only_lists(tmp_path: Path) -> None:
         ("claude", "src/shop"),
         ("agents", "src/shop"),
     }
+    assert "half-written.md: line 4: the frontmatter can't be read" in told.err
     empty = Terminal(tmp_path, tmp_path / "data").run("import", environment={"HOME": str(tmp_path / "none")})
-    assert empty.out == "nothing to import was found in the home folder: name a file or a folder\n"
+    assert empty.out == "nothing to import was found: name a file or a folder, or say what it is with --from\n"
 
 
 def test_every_kind_at_once(terminal: Terminal) -> None:
