@@ -98,6 +98,7 @@ async def dead_letter(brain: Brain, content: str) -> None:
 @pytest.fixture
 async def told(brain: Brain) -> Brain:
     """A system where the word has been everywhere: submitted, refused, stored, changed, asked for, superseded."""
+    await brain.redis.config_set("rdbcompression", "no")  # so that its files can be searched
     await filled(brain)
     await brain.submit("e-1", content=CONTENT, tags=[MARK], metadata={"kept": MARK}, source=MARK, speaker=MARK)
 
