@@ -4,7 +4,7 @@ A predicate is a small tree of the nodes below over the named fields of an index
 the nodes one to one; none of them decides anything about visibility.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from openbrain.memory import Memory, MemoryType, Scope, audience
@@ -154,23 +154,30 @@ def _project(project: str, *, exactly: bool) -> Condition:
 
 def matches(condition: Condition, memory: Memory) -> bool:
     """The same predicate over a row in hand: what a read by id is checked with."""
+    return matcher(condition)(memory)
+
+
+def matcher(condition: Condition) -> Callable[[Memory], bool]:
+    """`matches` for many rows: the tree is walked once."""
     match condition:
         case AllOf(conditions):
-            return all(matches(each, memory) for each in conditions)
+            every = [matcher(each) for each in conditions]
+            return lambda memory: all(holds(memory) for holds in every)
         case AnyOf(conditions):
-            return any(matches(each, memory) for each in conditions)
+            some = [matcher(each) for each in conditions]
+            return lambda memory: any(holds(memory) for holds in some)
         case Equals("tags", value):
-            return value in memory.tags
+            return lambda memory: value in memory.tags
         case OneOf("tags", values):
-            return not set(values).isdisjoint(memory.tags)
+            return lambda memory: not set(values).isdisjoint(memory.tags)
         case Equals(field, value):
-            return bool(getattr(memory, field) == value)
+            return lambda memory: bool(getattr(memory, field) == value)
         case OneOf(field, values):
-            return getattr(memory, field) in values
+            return lambda memory: getattr(memory, field) in values
         case AtLeast(field, bound):
-            return _number(memory, field) >= bound
+            return lambda memory: _number(memory, field) >= bound
         case LessThan(field, bound):
-            return _number(memory, field) < bound
+            return lambda memory: _number(memory, field) < bound
 
 
 def _number(memory: Memory, field: str) -> float:

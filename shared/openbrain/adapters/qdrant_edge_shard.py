@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from qdrant_edge import (
     CountRequest,
@@ -113,7 +112,7 @@ class Shard:
             limit=limit, query=Query.Nearest(_numbers(vector), using=VECTOR), filter=condition, with_payload=False
         )
         with _engine():
-            found = [(_text(each.id), each.score) for each in self._shard.query(asked)]
+            found = [(str(each.id), each.score) for each in self._shard.query(asked)]
             # Reading a payload costs more than finding a point, and passage 0 has its memory's id anyway.
             owners = self._owners([point for point, _ in found if point[_VERSION_AT] == _PASSAGE])
         return [(owners.get(point) or point, score) for point, score in found] if owners else found
@@ -122,7 +121,7 @@ class Shard:
         if not points:
             return {}
         records = self._shard.retrieve(list(points), PayloadSelector.Include(["memory_id"]), False)
-        return {_text(each.id): (each.payload or {}).get("memory_id", "") for each in records}
+        return {str(each.id): (each.payload or {}).get("memory_id", "") for each in records}
 
     def any_expires_before(self, bound: float) -> bool:
         """Whether a living entry's time comes before `bound`. Nearly always known without asking the engine."""
@@ -176,12 +175,6 @@ def _point(entry: VectorEntry | Tombstone) -> Point:
 def _numbers(vector: Sequence[float]) -> Any:
     """The engine reads arrays fastest, but its declarations know only lists."""
     return vector
-
-
-def _text(point_id: object) -> str:
-    if not isinstance(point_id, UUID):
-        raise TryLater("the embedded vector index holds an id that is not ours: reindex into a new generation")
-    return str(point_id)
 
 
 def _standing(entry_id: str, payload: dict[str, Any]) -> Standing:

@@ -1,10 +1,10 @@
 """Candidates held against the truth: what it no longer holds, or no longer shows, is dropped."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from openbrain.memory import Memory
 from openbrain.ports.truth import Reading
-from openbrain.visibility import AllOf, matches
+from openbrain.visibility import AllOf, matcher
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.fuse import Scores
 from openbrain_api.recall.order import Found, bucket
@@ -24,13 +24,13 @@ async def standing(
     """
     ranked = [memory_id for _, memory_id in sorted((-score, memory_id) for memory_id, score in scores.items())]
     step = len(ranked) if question.reads_content else SPARE + _reach(ranked, scores, question.top_k, width)
-    keeps = _keeper(condition, now)
+    sees = matcher(condition)
     found: list[Found] = []
     start, dropped = 0, False
     while start < len(ranked) and not _enough(found, question.top_k, scores[ranked[start]], width):
         part = ranked[start : start + step]
         rows = await truth.rows(part)
-        alive = [rows[memory_id] for memory_id in part if memory_id in rows and keeps(rows[memory_id])]
+        alive = [row for memory_id in part if (row := rows.get(memory_id)) and row.alive(now) and sees(row)]
         dropped = dropped or len(alive) < len(part)
         found += [Found(memory, _score(scores[memory.id], memory, question)) for memory in alive]
         start, step = start + step, SPARE + question.top_k
@@ -55,10 +55,3 @@ def _enough(found: list[Found], wanted: int, next_score: float, width: float) ->
         return False
     top = found[0].score
     return bucket(top, next_score, width) > bucket(top, found[wanted - 1].score, width)
-
-
-def _keeper(condition: AllOf, now: int) -> Callable[[Memory], bool]:
-    def keeps(memory: Memory) -> bool:
-        return memory.alive(now) and matches(condition, memory)
-
-    return keeps
