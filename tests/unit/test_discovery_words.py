@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from openbrain.errors import Invalid
 from openbrain.ports.index import Place, TextQuery
 from openbrain_api.discovery.cursors import CURSOR_CHARS, Cursor, query_seal, read, written
-from openbrain_api.discovery.fragments import CHARS, MOST, fragments
+from openbrain_api.discovery.fragments import CHARS, MOST, fragments, shares
 from openbrain_api.discovery.words import PHRASES, parsed
 
 QUOTES = '"\u201c\u201d\u201e\u00ab\u00bb'
@@ -104,6 +104,19 @@ def test_a_fragment_is_cut_between_words() -> None:
     assert found.text.split()[-1] == "word"
     ((start, end),) = found.matches
     assert found.text[start:end] == "boat"
+
+
+@given(lengths=st.lists(st.integers(0, 1000), max_size=10), total=st.integers(0, 3000))
+def test_a_total_is_shared_fairly(lengths: list[int], total: int) -> None:
+    given_out = shares(lengths, total)
+
+    assert all(0 <= part <= length for part, length in zip(given_out, lengths, strict=True))
+    assert sum(given_out) <= total
+    if sum(lengths) <= total:
+        assert given_out == lengths
+    cut = [part for part, length in zip(given_out, lengths, strict=True) if part < length]
+    assert not cut or max(cut) - min(cut) <= 1
+    assert not cut or total - sum(given_out) < len(lengths)
 
 
 ID = "0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00"

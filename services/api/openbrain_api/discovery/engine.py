@@ -13,10 +13,12 @@ from openbrain.ports.truth import IndexKind, Reading
 from openbrain.visibility import AllOf, matches
 from openbrain_api.discovery import by_words
 from openbrain_api.discovery.cursors import Cursor
-from openbrain_api.discovery.fragments import fragments
+from openbrain_api.discovery.fragments import fragments, shares
 from openbrain_api.discovery.question import FACET_VALUES, Page, Search, Shown
 from openbrain_api.recall.serving import Serving
 
+MARKED_CHARS = 100_000
+"""Of the contents of a page, together, in which words are looked for to be shown."""
 T = TypeVar("T")
 Degraded = tuple[Literal["text"], ...]
 _REFILL = 4
@@ -109,7 +111,8 @@ class Discovery:
 
     async def _highlighted(self, page: Page, asked: Search) -> Page:
         """From the rows, so that an index that is behind shows nothing that is gone."""
-        contents = [each.memory.content for each in page.shown]
+        looked_at = shares([len(each.memory.content) for each in page.shown], MARKED_CHARS)
+        contents = [each.memory.content[:chars] for each, chars in zip(page.shown, looked_at, strict=True)]
         marked = await self._text.marks(asked.query, contents)
         shown = [
             Shown(each.memory, each.score, fragments(each.memory.content, spans))

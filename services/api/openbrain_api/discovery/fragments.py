@@ -38,6 +38,15 @@ def fragments(content: str, spans: Sequence[Span]) -> list[Fragment]:
     return found
 
 
+def shares(lengths: Sequence[int], total: int) -> list[int]:
+    """How much of each is looked at when `total` is looked at together: the short ones whole, the long ones alike."""
+    given = [0] * len(lengths)
+    for left, index in enumerate(sorted(range(len(lengths)), key=lengths.__getitem__)):
+        given[index] = min(lengths[index], total // (len(lengths) - left))
+        total -= given[index]
+    return given
+
+
 def _between(content: str, cut: int, *, upto: int) -> int:
     """The first place from `cut` on where no word is cut, if there is one near."""
     if cut == 0 or cut >= len(content):
