@@ -170,3 +170,31 @@ async def test_what_was_published_is_deleted_and_what_was_refused_stays_in_order
     assert await relay(box, press, 10) == 3
     assert await relay(box, press, 10) == 0
     assert press.published == [b"0", b"1", b"2", b"3", b"4"]
+
+
+async def test_a_duty_in_its_long_pause_is_not_stuck_and_one_that_hangs_is() -> None:
+    lease, time, seldom, hanging = Lease(), Time(), Counted(), asyncio.Event()
+
+    async def hangs() -> int:
+        await hanging.wait()
+        return 0
+
+    duties = [
+        Duty("seldom", seldom, lambda _: asyncio.sleep(600), pause_s=600),
+        Duty("hangs", hangs, lambda _: asyncio.sleep(0)),
+    ]
+    room = Housekeeper(lease, duties, lease_s=3600, checks={}, close=nothing, clock=time)
+    await room.start()
+
+    async def ran() -> bool:
+        return seldom.rounds == 1
+
+    await until(ran, 5)
+    assert room.stuck() == []
+    time.ahead = 59
+    assert room.stuck() == []
+    time.ahead = 500
+    assert set(room.stuck()) == {"hangs", "lease"}
+    time.ahead = 661
+    assert "seldom" in room.stuck()
+    await room.stop()

@@ -84,10 +84,10 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
         parts.truth,
         [
             Duty("relay", lambda: relay(parts.truth, publisher, settings.relay_batch), relay_more),
-            Duty("expire", expire_due, _every(settings.expiry_every_s)),
-            Duty("purge", purge_past, _every(settings.purge_every_s)),
+            Duty("expire", expire_due, _every(settings.expiry_every_s), settings.expiry_every_s),
+            Duty("purge", purge_past, _every(settings.purge_every_s), settings.purge_every_s),
             Duty("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
-            Duty("trim", trim_streams, _every(settings.trim_every_s)),
+            Duty("trim", trim_streams, _every(settings.trim_every_s), settings.trim_every_s),
         ],
         lease_s=settings.lease_s,
         checks={"redis": ask_redis, "truth": parts.truth.check},

@@ -31,6 +31,8 @@ class Duty:
     round: Callable[[], Awaitable[int]]
     wait: Callable[[int], Awaitable[object]]
     """Called with what the round did."""
+    pause_s: float = 0.0
+    """The longest wait: so much longer nothing is heard of it, and all is well."""
 
 
 class Housekeeper:
@@ -81,7 +83,8 @@ class Housekeeper:
         if self._task.done():
             return ["housekeeper ended"]
         oldest = self._clock() - STUCK_AFTER_S
-        return [name for name, heard in self._heard.items() if heard < oldest]
+        pauses = {duty.name: duty.pause_s for duty in self._duties}
+        return [name for name, heard in self._heard.items() if heard + pauses.get(name, 0.0) < oldest]
 
     async def unready(self) -> dict[str, str]:
         """What doesn't answer, by name, with the reason. A replica that waits for the lease is ready."""

@@ -19,7 +19,7 @@ Step = Callable[[Operation], Awaitable[Progress]]
 """Does a bounded piece of an operation and says how far it is now. `TryLater` waits and does it again; any other error
 ends the operation as failed."""
 
-HOLD_S = 30.0
+HOLD_S = 15.0
 """A dead worker's operation is taken up by another after this long."""
 PACE_S = 0.5
 """How long small steps follow each other before their progress is written down."""
