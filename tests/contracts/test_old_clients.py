@@ -4,89 +4,14 @@ Two generations read our answers: one the members of `data`, the other the membe
 """
 
 import json
-import re
-from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
 import pytest
 
-from openbrain import limits
-from openbrain.errors import TryLater
-from tests.api_support import Brain, brain, brain_database_url, unknown_id
-from tests.served import served
+from tests.api_support import Brain, brain, brain_database_url
+from tests.old_clients import FULL, ISO, MEMORY, TYPES, Old, is_memory, old, url
 
-__all__ = ["brain", "brain_database_url"]
-
-ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
-TYPES = "fact decision observation convention research plan bug architecture documentation service".split()
-TYPES += ["pattern", "context", "procedure"]
-MEMORY = {
-    "id": str,
-    "agent_id": str,
-    "type": str,
-    "content": str,
-    "tags": list,
-    "org": str,
-    "project": str,
-    "confidence": float,
-    "score": float | None,
-    "source": str,
-    "supersedes_id": str | None,
-    "supersedes_count": int,
-    "expires_at": str | None,
-    "deleted_at": str | None,
-    "created_at": str,
-    "updated_at": str,
-}
-"""What they read of a memory."""
-
-FULL = {
-    "content": "Deploys go through the blue cluster first.",
-    "type": "convention",
-    "tags": ["deploy", "ops"],
-    "org": "  acme ",
-    "project": "web",
-    "confidence": 0.8,
-    "supersedes": None,
-    "expires_in": 48,
-    "agent_id": "virgil",
-    "workspace_id": 7,
-    "source": "hermes",
-}
-
-
-class Old:
-    """An old client: one base URL, one bearer key, JSON both ways."""
-
-    def __init__(self, http: httpx.AsyncClient) -> None:
-        self.http = http
-
-    async def __call__(self, method: str, path: str, body: Any = None, **query: Any) -> tuple[int, Any]:
-        content = None if body is None else json.dumps(body)
-        headers = {"content-type": "application/json; charset=utf-8", "accept": "application/json"}
-        response = await self.http.request(method, path, content=content, headers=headers, params=query or None)
-        return response.status_code, response.json()
-
-
-@pytest.fixture
-async def url(brain: Brain) -> AsyncIterator[str]:
-    async with served(brain.app()) as address:
-        yield address
-
-
-@pytest.fixture
-async def old(brain: Brain, url: str) -> AsyncIterator[Old]:
-    headers = {"authorization": f"Bearer {await brain.key(agent='cladius')}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as http:
-        yield Old(http)
-
-
-def is_memory(found: dict[str, Any]) -> None:
-    for name, kind in MEMORY.items():
-        assert isinstance(found[name], kind), (name, found[name])
-    for name in ("created_at", "updated_at", "expires_at", "deleted_at"):
-        assert found[name] is None or ISO.fullmatch(found[name])
+__all__ = ["brain", "brain_database_url", "old", "url"]
 
 
 async def test_remember_with_every_member(old: Old) -> None:
@@ -128,32 +53,6 @@ async def test_a_chain(old: Old) -> None:
 
     assert (status, third["data"]["supersedes_id"], third["data"]["supersedes_count"]) == (201, second["id"], 2)
     assert [each["content"] for each in listed["data"]["memories"]] == ["three"]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"content": ""},
-        {"content": "x" * (limits.CONTENT_CHARS + 1)},
-        {"type": "rumour"},
-        {"type": None},
-        {"org": " "},
-        {"org": "x" * 129},
-        {"project": "x" * 256},
-        {"confidence": 1.1},
-        {"expires_in": 0},
-        {"supersedes": "7"},
-        {"supersedes": unknown_id()},
-        {"tags": "deploy"},
-    ],
-    ids=lambda wrong: next(iter(wrong)),
-)
-async def test_what_was_wrong_is_still_wrong_and_said_alike(old: Old, wrong: dict[str, Any]) -> None:
-    status, answer = await old("POST", "/v1/brain/remember", {**FULL, **wrong})
-
-    assert status == 422
-    assert answer["error"] == "validation_error"
-    assert next(iter(wrong)) in answer["message"]
 
 
 @pytest.fixture
@@ -269,69 +168,3 @@ async def test_forget(old: Old, body: Any) -> None:
     is_memory({**answer["data"], "org": "", "project": ""})
     assert ISO.fullmatch(answer["data"]["deleted_at"])
     assert listed["data"] == {"memories": [], "count": 0}
-
-
-async def test_forgetting_what_is_not_there(old: Old) -> None:
-    for memory_id in (unknown_id(), "12"):
-        status, answer = await old("DELETE", f"/v1/brain/forget/{memory_id}")
-        assert (status, answer["error"]) == (404, "not_found")
-    _, memory = await old("POST", "/v1/brain/remember", {"content": "x", "type": "fact"})
-    status, answer = await old("DELETE", f"/v1/brain/forget/{memory['id']}", {"reason": "x" * 501})
-    assert (status, answer["error"]) == (422, "validation_error")
-
-
-async def test_who_may_not(brain: Brain, url: str) -> None:
-    reader = await brain.key(permissions=frozenset({"brain.read"}))
-    of_org = await brain.key(orgs=("acme",), without_org=False)
-    async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
-        nobody = Old(http)
-        answers = [await nobody("GET", "/v1/brain/list"), await nobody("POST", "/v1/brain/recall", {})]
-        http.headers["authorization"] = f"Bearer {reader}"
-        write = await nobody("POST", "/v1/brain/remember", FULL)
-        http.headers["authorization"] = f"Bearer {of_org}"
-        other_org = await nobody("POST", "/v1/brain/remember", {**FULL, "org": "other"})
-        open_to_all = await nobody("GET", "/v1/health")
-
-    assert {(status, answer["error"]) for status, answer in answers} == {(401, "unauthorised")}
-    assert all(answer["message"] for _, answer in answers)
-    assert [(status, answer["error"]) for status, answer in (write, other_org)] == [(403, "forbidden")] * 2
-    assert open_to_all[0] == 200
-
-
-async def test_the_stored_org_counts_for_what_is_forgotten(brain: Brain, old: Old, url: str) -> None:
-    """A key of other orgs gets the answer for an id that never was."""
-    _, memory = await old("POST", "/v1/brain/remember", FULL)
-    key = await brain.key(orgs=("other",), without_org=False)
-    async with httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {key}"}, trust_env=False) as http:
-        foreign = await Old(http)("DELETE", f"/v1/brain/forget/{memory['id']}")
-        unknown = await Old(http)("DELETE", f"/v1/brain/forget/{unknown_id()}")
-
-    assert foreign == unknown
-    assert foreign[0] == 404
-
-
-async def test_too_many_requests(brain: Brain, url: str) -> None:
-    headers = {"authorization": f"Bearer {await brain.key(rate_limit=2)}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as http:
-        well = await http.get("/v1/brain/list")
-        await http.get("/v1/brain/list")
-        late = await http.get("/v1/brain/list")
-
-    assert [well.headers[f"X-RateLimit-{name}"] for name in ("Limit", "Remaining")] == ["2", "1"]
-    assert int(well.headers["X-RateLimit-Reset"]) > 1_600_000_000
-    assert (late.status_code, late.json()["error"]) == (429, "rate_limited")
-    assert late.json()["message"]
-    assert late.json()["rate_limit"]["limit"] == 2
-    assert int(late.headers["Retry-After"]) >= 1
-    assert late.headers["X-RateLimit-Remaining"] == "0"
-
-
-async def test_what_is_down(brain: Brain, old: Old, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def down(*_: Any, **__: Any) -> None:
-        raise TryLater("the database can't be reached: try again")
-
-    monkeypatch.setattr(brain.truth, "listing", down)
-    status, answer = await old("GET", "/v1/brain/list")
-
-    assert (status, answer["error"]) == (503, "service_error")
-    assert answer["message"]

@@ -2,17 +2,25 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pytest
 
+from openbrain.adapters.open_gate import OpenGate
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import QuotaExceeded
-from openbrain.memory import MICROSECONDS
+from openbrain.errors import NeverRetry, QuotaExceeded
+from openbrain.events import CloudEvent, event_type
+from openbrain.ids import uuid7
+from openbrain.memory import MICROSECONDS, MemoryType
 from openbrain.ports.access import UNLIMITED, Usage, Workspace, WorkspaceChange
+from openbrain.ports.transfer import Kept
 from openbrain.ports.truth import Edit, Outcome, Status
+from openbrain.submission import MemorySubmitted
+from openbrain.submitting import Tenants
 from openbrain.visibility import Criteria, visible
-from tests.truth_support import FakeClock, origin, rows, stored, viewer, write
+from openbrain_ingest.handlers import accept
+from tests.truth_support import FakeClock, memory, origin, rows, stored, viewer, write
 
 
 @pytest.fixture
@@ -147,3 +155,51 @@ async def test_writers_without_a_quota_do_not_wait_for_one_with(limited: SqlTrut
 
     assert [outcome.status is Status.CREATED for outcome in outcomes] == [*[True] * 6, False, True]
     assert await used(limited) == await counted(database)
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """As it comes from a stream."""
+
+    event: CloudEvent[MemorySubmitted]
+    workspace: str | None = None
+
+
+async def test_a_full_workspace_refuses_submissions_for_good(limited: SqlTruth, clock: FakeClock) -> None:
+    """Its dead letter says why; another tenant's submission beside it is stored."""
+    await limited.create_workspace(Workspace(id="w2", name="w2", created_at=clock.now()))
+    events = [
+        CloudEvent[MemorySubmitted](
+            id=f"{name} {text}",
+            source="test",
+            type=event_type("memory.submitted"),
+            data=MemorySubmitted(content=text, type=MemoryType.FACT, workspace_id=name),
+        )
+        for text in "abcd"
+        for name in ("w1", "w2")
+    ]
+    results = await accept(
+        [Submitted(event) for event in events],
+        truth=limited,
+        tenants=Tenants(limited),
+        clock=clock,
+        gate=OpenGate(),
+        key_lifetime=MICROSECONDS,
+    )
+
+    assert [result is None for result in results] == [*[True] * 6, False, True]
+    assert isinstance(results[6], NeverRetry)
+    assert "may hold 3 memories" in str(results[6])
+
+
+async def test_an_import_that_does_not_fit_leaves_nothing_of_its_transaction(
+    limited: SqlTruth, database: Database
+) -> None:
+    kept = [Kept(memory(text, id=uuid7(number))) for number, text in enumerate("abcd")]
+    with pytest.raises(QuotaExceeded):
+        await limited.load("w1", kept)
+    assert await used(limited) == await counted(database) == Usage(0, 0)
+
+    await limited.load("w1", kept[:3])
+    await limited.load("w1", kept[:3])
+    assert await used(limited) == await counted(database) == Usage(3, 3)

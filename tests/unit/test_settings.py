@@ -75,3 +75,15 @@ def test_nothing_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = settings_reference.effective(Settings().with_aliases())
     assert "marker" not in str(shown)
     assert shown["OPENBRAIN_TRUTH__URL"] == "mysql+aiomysql://brain:(hidden)@db/openbrain"
+
+
+@pytest.mark.parametrize(
+    ("given", "own", "waits"), [(None, None, 0), ("true", None, 0), ("false", None, 30), ("false", "5", 5)]
+)
+def test_embedding_before_the_answer(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, own: str | None, waits: int
+) -> None:
+    for name, value in (("BRAIN_ASYNC_EMBED", given), ("OPENBRAIN_SERVER__WAIT_S", own)):
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    assert Settings().with_aliases().server.wait_s == waits

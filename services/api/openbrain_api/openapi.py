@@ -145,8 +145,8 @@ def _header_parameters(route: Route) -> list[Json]:
             name, told = "If-Match", "Only where the memory is still as one of these entity tags says; else 412."
         found.append(header(name, {"type": "string"}, told))
     if route.needs_key:
-        told = "Names this request in logs and traces, and comes back."
-        found.append(header("X-Request-Id", {**text, "maxLength": 128, "pattern": "^[!-~]+$"}, told))
+        told = "Names this request in logs and traces, and comes back, where it is 1 to 128 printable ASCII characters."
+        found.append(header("X-Request-Id", {"type": "string"}, told))
     if route.permission is not None and route.path.startswith("/v1/brain/"):
         told = "Speak for this agent (percent-encoded), where the key may act as it."
         found.append(header("X-OpenBrain-Agent", {**text, "maxLength": 3 * limits.AGENT_CHARS}, told))

@@ -10,6 +10,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/v1/brain/search",
+        cost=2,
         handler=discovery.search,
         summary="Find memories by their words, with phrases, typos, highlights and facets",
         permission=Permission.BRAIN_READ,
@@ -19,6 +20,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/v1/brain/tags",
+        cost=5,
         handler=discovery.tags,
         summary="The tags in use, with counts",
         permission=Permission.BRAIN_READ,
@@ -28,6 +30,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/v1/brain/scopes",
+        cost=5,
         handler=discovery.scopes,
         summary="The orgs and projects in use, with counts",
         permission=Permission.BRAIN_READ,

@@ -11,6 +11,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/v1/brain/export",
+        cost=50,
         handler=transfer.export,
         summary="What the key may see as NDJSON; with an admin's key the whole workspace",
         permission=Permission.BRAIN_READ,
@@ -20,6 +21,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="POST",
         path="/v1/brain/import",
+        cost=50,
         handler=transfer.import_file,
         summary="Take in an export; with an admin's key, into an empty workspace, as it was",
         permission=Permission.BRAIN_WRITE,

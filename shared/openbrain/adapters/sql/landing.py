@@ -13,10 +13,10 @@ from openbrain.adapters.sql.identity import dedupe_key
 from openbrain.adapters.sql.inserts import insert_rows
 from openbrain.adapters.sql.quotas import admit, total
 from openbrain.adapters.sql.rows import row_from_memory
-from openbrain.adapters.sql.statements import chunks
+from openbrain.adapters.sql.statements import chunks, slots
 from openbrain.adapters.sql.tables import memories, memory_history, memory_lineage
 from openbrain.ids import is_uuid, transfer_id
-from openbrain.memory import MICROSECONDS, Change, Memory
+from openbrain.memory import Change, Memory
 from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
 
 _NAMING = ("superseded_by", "supersedes_id")
@@ -38,6 +38,8 @@ class Landing:
         self._workspace = workspace_id
         self._now = now
         self._holders: dict[str, str] = {}
+        self._others: dict[str, str] = {}
+        """The id that each would have here if its own is not to be had."""
 
     def land(self, items: Sequence[Item]) -> list[Landed]:
         self._find_holders({each for item in items for each in _named(item)})
@@ -54,14 +56,19 @@ class Landing:
         return Landed.CREATED if new.get(self._own(item.memory.id)) is item else Landed.PRESENT
 
     def _find_holders(self, ids: Iterable[str]) -> None:
-        wanted = sorted({name for each in ids for name in (each, transfer_id(self._workspace, each))})
-        for some in chunks(wanted):
-            query = select(memories.c.id, memories.c.workspace_id).where(memories.c.id.in_(some))
-            self._holders.update(tuple(row) for row in self._connection.execute(query))
+        self._others = {each: transfer_id(self._workspace, each) for each in ids}
+        rows = self._among("SELECT id, workspace_id FROM memories WHERE id IN", {*self._others, *self._others.values()})
+        self._holders = {row[0]: row[1] for row in rows}
+
+    def _among(self, statement: str, values: Iterable[str]) -> Iterator[Sequence[Any]]:
+        """The rows of a statement that ends with IN, a part of the values at a time."""
+        for some in chunks(sorted(values)):
+            text = f"{statement} ({slots(self._connection, len(some))})"
+            yield from self._connection.exec_driver_sql(text, tuple(some))
 
     def _own(self, memory_id: str) -> str:
         """The id that it has here."""
-        other = transfer_id(self._workspace, memory_id)
+        other = self._others[memory_id]
         if other in self._holders or self._holders.get(memory_id, self._workspace) != self._workspace:
             return other
         return memory_id
@@ -71,36 +78,29 @@ class Landing:
 
     def _insert_memories(self, new: Mapping[str, Kept]) -> None:
         memories_new = {memory_id: self._restored(memory_id, item.memory) for memory_id, item in new.items()}
+        counted = total([memory for memory in memories_new.values() if memory.reason is None])
+        admit(self._connection, self._workspace, counted, self._now)
         keys = self._free_keys({name: memories_new[name] for name, item in new.items() if item.unique})
         # In the order of the key: two writers of the same contents wait for each other instead of deadlocking.
         ordered = sorted(memories_new.values(), key=lambda memory: (keys.get(memory.id, ""), memory.id))
         insert_rows(self._connection, memories, [row_from_memory(each, keys.get(each.id)) for each in ordered])
         living = [memory for memory in memories_new.values() if memory.alive(self._now)]
-        counted = total([memory for memory in memories_new.values() if memory.reason is None])
-        admit(self._connection, self._workspace, counted, self._now)
         outbox.append(
             self._connection, [announce.stored(memory, Change.CREATED, _BULK, self._now) for memory in living]
         )
 
     def _restored(self, memory_id: str, memory: Memory) -> Memory:
-        """The revision rises by the seconds since 1970: an index that knows a later one, or a removal, takes this."""
-        parent = memory.supersedes_id
-        return replace(
-            memory,
-            id=memory_id,
-            workspace_id=self._workspace,
-            supersedes_id=None if parent is None else self._own(parent),
-            revision=memory.revision + self._now // MICROSECONDS,
-        )
+        parent = None if memory.supersedes_id is None else self._own(memory.supersedes_id)
+        if (memory_id, parent) == (memory.id, memory.supersedes_id):
+            return memory
+        return replace(memory, id=memory_id, supersedes_id=parent)
 
     def _free_keys(self, given: Mapping[str, Memory]) -> dict[str, str]:
         """Duplicate keys by id. A row that says what another says since this export was made is kept beside it."""
         keys: dict[str, str] = {}
         for name, memory in given.items():
             keys.setdefault(dedupe_key(memory), name)
-        taken: set[str] = set()
-        for some in chunks(sorted(keys)):
-            taken.update(self._connection.scalars(select(memories.c.dedupe_key).where(memories.c.dedupe_key.in_(some))))
+        taken = {row[0] for row in self._among("SELECT dedupe_key FROM memories WHERE dedupe_key IN", keys)}
         return {name: key for key, name in keys.items() if key not in taken}
 
     def _insert_history(self, lines: Sequence[Told], new: Mapping[str, Kept]) -> list[Landed]:

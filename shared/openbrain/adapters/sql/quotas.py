@@ -121,7 +121,7 @@ def _hold(quota: Quota, before: Usage, after: Usage) -> None:
 
 
 def admit(connection: Connection, workspace_id: str, added: Usage, now: int) -> None:
-    """Count what this transaction adds; `QuotaExceeded` where it does not fit."""
+    """Count what this transaction is about to add; `QuotaExceeded` where it does not fit."""
     row = connection.execute(select(*_QUOTA).where(workspaces.c.id == workspace_id, _LIMITED)).one_or_none()
     if row is None:
         return
