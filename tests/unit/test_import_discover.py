@@ -116,6 +116,13 @@ def test_a_dated_file_among_claudes_memories_is_claudes(tmp_path: Path) -> None:
         assert [each.client for each in look([path], homes).found] == ["claude"], path
 
 
+def test_a_vault_with_a_memory_file_is_a_vault(tmp_path: Path) -> None:
+    copy_samples(import_samples.SAMPLES / "obsidian", tmp_path)
+    (tmp_path / "vault" / "MEMORY.md").write_text("# Memory\ntext")
+
+    assert {each.client for each in look([tmp_path / "vault"], import_samples.homes(tmp_path)).found} == {"obsidian"}
+
+
 def test_one_clients_files_among_those_of_others(tmp_path: Path) -> None:
     for client in ("cursor", "gemini", "windsurf", "copilot"):
         samples = import_samples.SAMPLES / client

@@ -56,13 +56,13 @@ FOLDERS = (
     FolderKind(Client.HERMES, hermes.fits, lambda path, _: hermes.memories(path)),
     FolderKind(Client.HERMES, _inside(hermes.fits), lambda path, _: hermes.memories(path / MEMORIES)),
     FolderKind(Client.OPENCLAW, openclaw.fits, lambda path, _: openclaw.workspace(path)),
+    FolderKind(Client.OBSIDIAN, note_kinds.is_vault, lambda path, wanted: note_kinds.obsidian(path, wanted.homes.home)),
     FolderKind(
         _CLAUDE,
         is_memory_folder,
         lambda path, wanted: claude_memory.scan(memory_folder(path, wanted.homes.home)),
     ),
     FolderKind(Client.CHATGPT, lambda path: bool(chatgpt.files(path)), lambda path, _: chatgpt.scan(path)),
-    FolderKind(Client.OBSIDIAN, note_kinds.is_vault, lambda path, wanted: note_kinds.obsidian(path, wanted.homes.home)),
     FolderKind(
         Client.BASIC_MEMORY,
         note_kinds.is_basic_memory,

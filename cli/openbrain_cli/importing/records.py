@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -47,12 +47,7 @@ class Mapped:
     def with_columns(self, named: Mapping[str, str]) -> "Mapped":
         """The same, with fields that a person named columns for."""
         chosen = {name: (column,) for name, column in named.items()}
-        return Mapped(
-            fields={**self.fields, **chosen},
-            types=self.types,
-            otherwise=self.otherwise,
-            confidence=self.confidence,
-        )
+        return replace(self, fields={**self.fields, **chosen})
 
 
 GENERIC = Mapped(fields=FIELDS)
