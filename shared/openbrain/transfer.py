@@ -24,7 +24,7 @@ from openbrain import limits
 from openbrain.errors import Invalid
 from openbrain.events import MemoryId, first_problem
 from openbrain.ids import content_hash
-from openbrain.memory import Memory, MemoryType, Reason, Scope
+from openbrain.memory import MICROSECONDS, Memory, MemoryType, Reason, Scope
 from openbrain.ports.transfer import Kept, Link, Told
 from openbrain.submission import (
     Agent,
@@ -118,8 +118,12 @@ class MemoryLine(Line):
     allow_duplicate: bool = False
     passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20)] = 0
 
-    def kept(self, workspace_id: str) -> Kept:
-        """As a row of this workspace; `Invalid` as in `check`."""
+    def kept(self, workspace_id: str, now: int) -> Kept:
+        """As a row of this workspace that is put there now (microseconds); `Invalid` as in `check`.
+
+        Its revision rises by the seconds since 1970: an index that remembers a later one, or that the memory was
+        removed, takes this one.
+        """
         self.check()
         memory = Memory(
             id=self.id,
@@ -139,7 +143,7 @@ class MemoryLine(Line):
             confidence=self.confidence,
             supersedes_id=self.supersedes_id,
             version=self.version,
-            revision=self.revision,
+            revision=self.revision + now // MICROSECONDS,
             content_hash=content_hash(self.content),
             occurred_at=from_datetime(self.occurred_at),
             confirmed_at=from_datetime(self.confirmed_at),

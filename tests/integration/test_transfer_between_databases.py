@@ -103,7 +103,6 @@ def environment(url: str, redis: Server, name: str) -> dict[str, str]:
         "OPENBRAIN_VECTORS__URL": NOWHERE,
         "OPENBRAIN_EMBEDDING__URL": NOWHERE,
         "OPENBRAIN_LOGS__LEVEL": "WARNING",
-        "OPENBRAIN_LIMITS__REQUESTS_PER_MINUTE": "100000",
     }
 
 

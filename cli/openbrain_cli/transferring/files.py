@@ -15,8 +15,9 @@ from openbrain import limits
 from openbrain.errors import Invalid
 from openbrain.transfer import FORMAT, Footer, Header, parse_header, parse_line
 
-PART_LINES = 1000
-PART_BYTES = 8 * 1024 * 1024
+PART_LINES = 5000
+PART_BYTES = 4 * 1024 * 1024
+"""Of one request: seconds of work, so that progress is seen and little is sent again."""
 _GZIP = b"\x1f\x8b"
 _KIND = b'{"kind":"'
 _BROKEN = (OSError, EOFError, zlib.error)

@@ -1,7 +1,8 @@
 """An import: the file is read as it comes, checked line by line, and stored a transaction's worth at a time."""
 
+import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from openbrain import limits, transfer
@@ -30,6 +31,22 @@ class Import:
 
     async def read(self, found: AsyncIterator[bytes | None], digest: "hashlib._Hash") -> None:
         """Every line after the header."""
+        landing: asyncio.Task[None] | None = None
+        try:
+            async for chunk in self._chunks(found, digest):
+                # While one is stored the next is read and checked.
+                if landing is not None:
+                    await landing
+                landing = asyncio.create_task(self._land(chunk))
+        finally:
+            if landing is not None:
+                await landing
+        if self._incomplete is None:
+            await self._lander.done()
+
+    async def _chunks(
+        self, found: AsyncIterator[bytes | None], digest: "hashlib._Hash"
+    ) -> AsyncGenerator[list[Numbered], None]:
         chunk: list[Numbered] = []
         size = 0
         async for raw in found:
@@ -42,11 +59,10 @@ class Import:
                 chunk.append((self._lines, line))
                 size += len(raw or b"")
             if len(chunk) >= GROUP or size >= CHUNK_BYTES:
-                await self._land(chunk)
+                yield chunk
                 chunk, size = [], 0
-        await self._land(chunk)
-        if self._incomplete is None:
-            await self._lander.done()
+        if chunk:
+            yield chunk
 
     def told(self) -> dict[str, Any]:
         """`answers.Imported`."""
@@ -82,9 +98,8 @@ class Import:
         return line
 
     async def _land(self, chunk: list[Numbered]) -> None:
-        if chunk:
-            for number, error in await self._lander.land(chunk):
-                self._refuse(number, error)
+        for number, error in await self._lander.land(chunk):
+            self._refuse(number, error)
 
     def _refuse(self, number: int, error: OpenBrainError) -> None:
         self._refused += 1

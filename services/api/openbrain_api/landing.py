@@ -83,7 +83,7 @@ class AsTheyWere(_Counting):
     def _item(self, line: MemoryLine | HistoryEntryLine | LineageLine) -> Item:
         match line:
             case MemoryLine():
-                kept = line.kept(self.actor.workspace_id)
+                kept = line.kept(self.actor.workspace_id, self.api.clock.now())
                 return kept if line.ended else replace(kept, memory=self._admitted(kept.memory))
             case HistoryEntryLine():
                 return line.told()

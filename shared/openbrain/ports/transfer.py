@@ -85,8 +85,8 @@ class Transfer(Protocol):
         """Put rows into the workspace as they were, in one transaction; what stands is left. What became of each.
 
         An id that another workspace holds is replaced by one made of both (`ids.transfer_id`), wherever it stands in
-        `items`, and the answer is that of any new row. Living rows are announced at low priority; they are not indexed
-        yet, and their revision is above any that an index may remember of them.
+        `items`, and the answer is that of any new row. Living rows are announced at low priority: they are not indexed
+        yet, so their revision must be above any that an index may remember of them.
         """
 
     async def said(self, memories: Sequence[Memory]) -> Sequence[bool]:
