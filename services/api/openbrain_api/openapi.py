@@ -12,6 +12,7 @@ import openbrain
 from openbrain import limits
 from openbrain.answers import Problem
 from openbrain.transfer import LINES
+from openbrain_api import examples
 from openbrain_api.reply import JSON, NDJSON, PROBLEM
 from openbrain_api.requests import BatchItemBody
 from openbrain_api.route import Nothing, Route
@@ -77,11 +78,16 @@ def _operation(route: Route, named: Named, schemas: dict[str, Json]) -> Json:
     if route.body is not Nothing:
         operation["requestBody"] = {
             "required": any(field.is_required() for field in route.body.model_fields.values()),
-            "content": {JSON: {"schema": named[route.body, "validation"]}},
+            "content": {JSON: _media(route.body, named[route.body, "validation"])},
         }
     if route.streamed:
         operation["requestBody"] = {"required": True, "content": {NDJSON: _ndjson()}}
     return operation
+
+
+def _media(body: type[BaseModel], schema: Json) -> Json:
+    told = examples.of(body)
+    return {"schema": schema, "examples": told} if told else {"schema": schema}
 
 
 def _ndjson() -> Json:

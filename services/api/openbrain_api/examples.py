@@ -1,0 +1,95 @@
+"""Bodies as clients send them, for the OpenAPI document: the document's own form first, then older clients'."""
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel
+
+from openbrain_api import admin_requests, ending_requests, requests
+
+Examples = Mapping[str, Mapping[str, object]]
+"""Name -> body."""
+
+EXAMPLES: Mapping[type[BaseModel], Examples] = {
+    requests.RememberBody: {
+        "a decision of a project": {
+            "content": "We use Redis Streams and no second broker: one system less to run.",
+            "type": "decision",
+            "org": "acme",
+            "project": "shop",
+            "tags": ["architecture", "streams"],
+            "confidence": 0.9,
+        },
+        "something an agent keeps for itself": {
+            "content": "The user prefers direct answers without a preamble.",
+            "type": "observation",
+            "memory_scope": "agent",
+            "agent_id": "ada",
+            "confidence": 0.95,
+        },
+        "one turn of a conversation": {
+            "content": "Let us meet at the weir on Friday.",
+            "type": "context",
+            "memory_scope": "session",
+            "session_id": "s-1",
+            "turn": 3,
+            "speaker": "Bo",
+            "occurred_at": "2026-01-31T12:00:00Z",
+        },
+        "for a day, from an older client": {
+            "content": "The staging database is read-only.",
+            "type": "fact",
+            "expires_in": 24,
+            "source": "hook",
+        },
+    },
+    requests.BatchBody: {
+        "two at once": {
+            "memories": [
+                {"content": "Deploys are on Tuesdays.", "type": "convention"},
+                {"content": "The gateway times out after 30 s.", "type": "fact", "idempotency_key": "gateway-1"},
+            ]
+        }
+    },
+    requests.RecallBody: {
+        "a question within a project": {"query": "why no second broker?", "org": "acme", "project": "shop", "top_k": 5},
+        "with keywords that count extra": {
+            "query": "how do services register?",
+            "keywords": ["Service", "Register"],
+            "boost_keywords": 0.3,
+        },
+        "an agent's own and what all share": {
+            "query": "user preferences",
+            "agent_id": "ada",
+            "include_scopes": ["agent", "shared"],
+        },
+        "an older client's form": {
+            "query": "deploy",
+            "limit": 5,
+            "filter": {"org": "acme", "type": ["convention", "decision"], "min_confidence": 0.5},
+            "boost_keywords": ["tuesday"],
+        },
+    },
+    requests.PatchBody: {
+        "new words": {"content": "Deploys are on Wednesdays.", "tags": ["ops"]},
+        "still true": {"confirm": True},
+        "without an end": {"expires_at": None},
+    },
+    requests.ForgetBody: {"with a reason": {"reason": "the service was retired"}},
+    ending_requests.BulkBody: {"a look first": {"project": "shop", "type": "plan", "dry_run": True}},
+    admin_requests.WorkspaceBody: {"a tenant": {"id": "team-a", "name": "Team A", "max_memories": 100000}},
+    admin_requests.KeyBody: {
+        "for an agent": {"name": "ada's laptop", "permissions": ["brain.read", "brain.write"], "agent_id": "ada"},
+        "for one org, for a day": {
+            "name": "contractor",
+            "permissions": ["brain.read"],
+            "orgs": ["acme"],
+            "without_org": False,
+            "expires_in": 24,
+        },
+    },
+}
+
+
+def of(body: type[BaseModel]) -> Mapping[str, Mapping[str, object]]:
+    """The member `examples` of a body's media type; empty where there are none."""
+    return {name: {"value": value} for name, value in EXAMPLES.get(body, {}).items()}

@@ -1,0 +1,61 @@
+"""Schemathesis against a running system: examples, borders, random and stateful calls of every route of the document.
+
+`OPENBRAIN_FUZZ_EXAMPLES=200 OPENBRAIN_FUZZ_SEED=7 pytest tests/e2e/test_openapi_fuzz.py` is the long form.
+"""
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli_support import Terminal, up
+
+pytestmark = [pytest.mark.xdist_group("fuzz"), pytest.mark.timeout(1800)]
+PROGRAM = Path(sys.executable).with_name("schemathesis")
+HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
+EXAMPLES = os.environ.get("OPENBRAIN_FUZZ_EXAMPLES", "12")
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "unsupported_method",
+    "allow_header_conformance",
+    "ignored_auth",
+)
+
+
+@pytest.fixture(scope="module")
+def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    home = tmp_path_factory.mktemp("fuzz")
+    unlimited = {"OPENBRAIN_SERVER__RATE_PER_MINUTE": "0"}
+    with up(Terminal(home, home / "data", unlimited)) as running:
+        yield running
+
+
+def test_every_answer_is_as_the_document_says(terminal: Terminal) -> None:
+    seed = os.environ.get("OPENBRAIN_FUZZ_SEED") or str(random.SystemRandom().randrange(10**6))
+    done = subprocess.run(
+        [
+            *(str(PROGRAM), "run", f"{(terminal.data / 'url').read_text().strip()}/openapi.json"),
+            *("--header", f"Authorization: Bearer {(terminal.data / 'key').read_text().strip()}"),
+            *("--phases", "examples,coverage,fuzzing,stateful", "--max-examples", EXAMPLES, "--seed", seed),
+            *("--checks", ",".join(CHECKS), "--continue-on-failure", "--generation-database", "none"),
+        ],
+        cwd=terminal.home,
+        env={**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    again = f"run again: OPENBRAIN_FUZZ_SEED={seed} OPENBRAIN_FUZZ_EXAMPLES={EXAMPLES} pytest {Path(__file__).name}"
+    assert done.returncode == 0, f"{again}\n{done.stdout[-8000:]}{done.stderr[-2000:]}"
+    assert "Stateful" in done.stdout
+    health = terminal.run("doctor", "--json")
+    assert health.code == 0, health.out
