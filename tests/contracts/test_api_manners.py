@@ -7,8 +7,12 @@ from typing import Any
 import httpx
 import pytest
 import structlog
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from openbrain import limits
+from openbrain import limits, telemetry
 from openbrain_api import packing
 from tests.api_support import Brain, brain, brain_database_url, http, offer, refused, remembered
 
@@ -47,6 +51,20 @@ async def test_what_is_logged_during_a_request_carries_its_id(brain: Brain, monk
     refused(response, 500)
     assert [(line["event"], line["request_id"]) for line in logged] == [("request_failed", "r-1")]
     assert structlog.contextvars.get_contextvars() == {}
+
+
+async def test_the_span_of_a_request_carries_its_id(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    telemetry.tracer.cache_clear()
+    async with http(brain.app(), await brain.key()) as client:
+        await client.get("/v1/brain/list", headers={"x-request-id": "r-2"})
+    telemetry.tracer.cache_clear()
+
+    (span,) = [each for each in exporter.get_finished_spans() if each.name == "GET /v1/brain/list"]
+    assert dict(span.attributes or {}) == {"openbrain.request_id": "r-2"}
 
 
 async def test_long_answers_are_packed_where_asked(brain: Brain) -> None:
