@@ -32,7 +32,7 @@ COMMANDS = {
     "export": ("openbrain_cli.exports:export", "Write memories, with an admin's key the whole workspace, as NDJSON."),
     "mcp": ("openbrain_cli.mcp:mcp", "Serve the brain's tools to an agent over stdio."),
     "workspaces": ("openbrain_cli.workspaces:app", "Make and list workspaces, and change their quotas."),
-    "admin": ("openbrain_cli.admin:app", "What operators do: workspaces and keys."),
+    "admin": ("openbrain_cli.admin:app", "What operators do: workspaces, keys, operations."),
     "keys": ("openbrain_cli.keys:app", "Make, list, rotate and revoke keys."),
     "operations": ("openbrain_cli.operations:app", "List, watch and cancel work that outlives a request."),
     "db": ("openbrain_cli.db:app", "Bring the database's schema up to date, or check it."),
