@@ -12,6 +12,7 @@ import pytest
 from openbrain import limits
 from openbrain.auth import Permission
 from openbrain.memory import DAY
+from openbrain.ports.access import WorkspaceChange
 from tests.api_support import Brain, brain, http, offer, refused, remembered, unknown_id
 from tests.transfer_support import Line, as_file, differences, lines_of, of_kind, told
 
@@ -458,6 +459,21 @@ async def test_what_was_imported_is_found_and_can_be_changed(brain: Brain) -> No
 
     assert [(each["id"], each["indexed"], each["version"]) for each in hits] == [(memory_id, True, 4)]
     assert changed.json()["version"] == 5
+
+
+async def test_a_quota_holds_for_an_import_too(brain: Brain) -> None:
+    async with http(brain.app(), await admin(brain)) as source:
+        await lived(brain, source)
+        file = await export(source)
+    key = await admin(brain, "w2")
+    await brain.truth.change_workspace("w2", WorkspaceChange(max_memories=3))
+    async with http(brain.app(), key) as target:
+        answer = await take_in(target, file)
+        copy = await export(target)
+
+    assert answer["created"] == 0
+    assert {each["error"] for each in answer["refusals"]} == {"quota_exceeded"}
+    assert not of_kind(copy, "memory")
 
 
 async def test_nobody_waits_for_an_export_that_nobody_reads(brain: Brain) -> None:

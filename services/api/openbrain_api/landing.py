@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from openbrain.auth import ANY_AGENT, Actor, Permission
-from openbrain.errors import Invalid, OpenBrainError
+from openbrain.errors import Invalid, OpenBrainError, QuotaExceeded
 from openbrain.ids import content_hash, transfer_id
 from openbrain.memory import Memory
 from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
@@ -71,9 +71,12 @@ class AsTheyWere(_Counting):
         if not items:
             return refused
         rows = [item for _, item in items]
-        landed = await self.api.committer.may_wait(
-            lambda: self.api.truth.load(self.actor.workspace_id, rows, dry_run=self.dry_run)
-        )
+        try:
+            landed = await self.api.committer.may_wait(
+                lambda: self.api.truth.load(self.actor.workspace_id, rows, dry_run=self.dry_run)
+            )
+        except QuotaExceeded as full:
+            return [*refused, *((number, full) for number, _ in items)]
         for (number, item), status in zip(items, landed, strict=True):
             if status is Landed.HOMELESS and not self.dry_run:
                 refused.append((number, Invalid(_home(item), "names a memory that is not in this file before it")))

@@ -86,7 +86,8 @@ class Transfer(Protocol):
 
         An id that another workspace holds is replaced by one made of both (`ids.transfer_id`), wherever it stands in
         `items`, and the answer is that of any new row. Living rows are announced at low priority: they are not indexed
-        yet, so their revision must be above any that an index may remember of them.
+        yet, so their revision must be above any that an index may remember of them. `QuotaExceeded` where they do not
+        fit into the workspace together: then nothing is stored.
         """
 
     async def said(self, memories: Sequence[Memory]) -> Sequence[bool]:
