@@ -1,0 +1,69 @@
+"""Two API processes and one Redis: a key's requests are counted together, and go on when the Redis is gone."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from openbrain.adapters.clock import SystemClock
+from openbrain.adapters.sql.schema_commands import upgrade
+from openbrain.adapters.sql.truth import open_truth
+from openbrain.auth import Permission, hash_secret, issue
+from openbrain.ports.access import Workspace
+from openbrain.settings import Truth
+from tests.integration.rooms import rooms
+from tests.servers.process import ServerProcess
+
+NOWHERE = "http://127.0.0.1:9"
+LIMIT = 30
+
+
+async def new_key(mariadb_url: str, folder: Path) -> str:
+    upgrade(mariadb_url)
+    clock = SystemClock()
+    truth = open_truth(Truth(url=mariadb_url), folder, clock)
+    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
+    permissions = frozenset({Permission.BRAIN_READ})
+    key, secret = issue(workspace_id="w1", name="test", permissions=permissions, now=clock.now(), rate_limit=LIMIT)
+    await truth.create_key(key, hash_secret(secret))
+    await truth.close()
+    return secret
+
+
+async def statuses(urls: list[str], key: str, count: int) -> list[int]:
+    """Of requests to each in turn."""
+    async with httpx.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=30, trust_env=False) as client:
+        answers = [await client.get(f"{urls[number % len(urls)]}/v1/brain/list") for number in range(count)]
+    return [answer.status_code for answer in answers]
+
+
+async def test_replicas_count_together_and_alone_without_redis(
+    tmp_path: Path, mariadb_url: str, private_server: Callable[[str], ServerProcess]
+) -> None:
+    redis = private_server("redis")
+    key = await asyncio.to_thread(lambda: asyncio.run(new_key(mariadb_url, tmp_path)))
+    environment = {
+        "OPENBRAIN_STREAMS__URL": f"redis://127.0.0.1:{redis.port}/0",
+        "OPENBRAIN_TRUTH__URL": mariadb_url,
+        **dict.fromkeys(("OPENBRAIN_TEXT__URL", "OPENBRAIN_VECTORS__URL", "OPENBRAIN_EMBEDDING__URL"), NOWHERE),
+    }
+    with rooms(environment, tmp_path) as started:
+        replicas = [started.start("api") for _ in range(2)]
+        await started.all_ready()
+        urls = [each.url for each in replicas]
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        shared = await statuses(urls, key, 2 * LIMIT)
+        came_in = (loop.time() - begun) * LIMIT / 60
+        redis.kill()
+        alone = await statuses(urls, key, 20)
+        async with httpx.AsyncClient(trust_env=False) as client:
+            metrics = (await client.get(f"{urls[0]}/metrics")).text
+        told = replicas[0].log.read_text(encoding="utf-8")
+
+    assert set(shared) == {200, 429}
+    assert LIMIT <= shared.count(200) <= LIMIT + came_in + 2
+    assert set(alone) <= {200, 429}, "nobody is told of the Redis"
+    assert "openbrain_api_rate_limits_shared 0.0" in metrics
+    assert told.count("rate_limits_per_process") == 1
