@@ -150,7 +150,9 @@ async def test_a_filter_erases_too(brain: Brain) -> None:
 
     assert done["operation"]["result"] == {"erased": 2}
     assert [each["content"] for each in rows] == ["", ""]
-    assert sorted(listed["operations"][0]["request"]["ids"]) == sorted(ids)
+    purged = [each for operation in listed["operations"] for each in operation["request"]["ids"]]
+    assert sorted(purged) == sorted(ids)
+    assert set(done["operation"]["request"]) == {"made_by", "erase", "reason"}
 
 
 async def test_a_filter_that_leaves_all_in_is_refused(brain: Brain) -> None:

@@ -3,18 +3,16 @@
 import asyncio
 import io
 from contextlib import redirect_stderr
-from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
-from sqlalchemy import Connection
 
-from openbrain.adapters.sql.tables import metadata
 from openbrain.events import FIELD
 from openbrain.ports.operations import OperationStatus
 from openbrain.streams.table import SUBMITTED, dead_letters
 from tests.flow.conftest import Brain
+from tests.searching import in_files, in_streams, in_tables
 from tests.waiting import until
 
 MARK = "Xyzzyqwertzuiop"
@@ -42,39 +40,10 @@ async def erase(brain: Brain, memory_id: str) -> dict[str, Any]:
     return told
 
 
-def in_files(folder: Path, word: str) -> list[str]:
-    """Files that hold the word, in any of the ways that a file of ours could."""
-    forms = {form for each in (word, word.lower()) for form in (each.encode(), each.encode("utf-16-le"))}
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [str(path.relative_to(folder)) for path in files if any(form in path.read_bytes() for form in forms)]
-
-
-async def in_tables(brain: Brain, word: str) -> list[str]:
-    def search(connection: Connection) -> list[str]:
-        return [
-            table.name
-            for table in metadata.sorted_tables
-            if any(word.lower() in repr(tuple(row)).lower() for row in connection.execute(table.select()))
-        ]
-
-    return await brain.parts.truth._database.read(search)  # type: ignore[attr-defined, no-any-return]
-
-
-async def in_streams(brain: Brain, word: str) -> list[str]:
-    found = []
-    keys: list[Any] = await brain.redis.keys("*")
-    for key in keys:
-        kind = await brain.redis.type(key)
-        held: Any = await (brain.redis.xrange(key) if kind == b"stream" else brain.redis.dump(key))
-        if word.lower().encode() in repr(held).lower().encode():
-            found.append(key.decode())
-    return found
-
-
 async def everywhere(brain: Brain, word: str) -> list[str]:
     folder = brain.parts.settings.data_dir
     files = await asyncio.to_thread(in_files, folder, word)
-    return [*await in_tables(brain, word), *await in_streams(brain, word), *files]
+    return [*await in_tables(brain.parts.truth, word), *await in_streams(brain.redis, word), *files]
 
 
 async def filled(brain: Brain) -> None:
@@ -191,3 +160,62 @@ async def test_an_erased_parent_is_in_no_child_and_an_erased_head_brings_no_pare
 
     assert not {parent, child} & set(await told.listed(limit=100))
     assert not {parent, child} & set(await told.recalled("lock of the depot"))
+
+
+async def test_a_workspace_leaves_nothing_but_the_operation_that_ended_it(brain: Brain) -> None:
+    """With keys, submissions by both ways, dead letters; its neighbours keep theirs."""
+    await brain.redis.config_set("rdbcompression", "no")
+    operator = (brain.parts.settings.data_dir / "admin-key").read_text(encoding="utf-8").strip()
+    brain.http.headers["authorization"], default = f"Bearer {operator}", brain.http.headers["authorization"]
+    await brain.post("/v1/admin/workspaces", {"id": "bound"}, 201)
+    theirs = {"name": MARK, "permissions": ["brain.read", "brain.write"], "workspace_id": "bound"}
+    key = (await brain.post("/v1/admin/keys", theirs, 201))["key"]
+    brain.http.headers["authorization"] = f"Bearer {key}"
+    first = await brain.remember(f"{MARK} one.")
+    await brain.remember(f"{MARK} two.", supersedes=first)
+    brain.http.headers["authorization"] = default
+    await filled(brain)
+    await brain.submit("by-stream", content=f"{MARK} three.", workspace_id="bound")
+    await brain.redis.xadd(f"{SUBMITTED.name}.bound", {FIELD: f"no event of {MARK}"})
+    await brain.settled()
+    assert await everywhere(brain, MARK)
+
+    brain.http.headers["authorization"] = f"Bearer {operator}"
+    path = "/v1/admin/workspaces/bound"
+    begun = await brain.http.delete(path, params={"confirm": "bound"})
+    assert begun.status_code == 202, begun.text
+    done = await operation(brain, begun.json()["operation"]["id"])
+    await operation(brain, done["result"]["purge"])
+
+    async def nowhere() -> bool:
+        return await everywhere(brain, MARK) == []
+
+    try:
+        await until(nowhere, 10, 0.2)
+    except TimeoutError:
+        pytest.fail(f"still found in {await everywhere(brain, MARK)}: {done}")
+    assert await in_tables(brain.parts.truth, '"bound"') in ([], ["operations"])
+    brain.http.headers["authorization"] = f"Bearer {key}"
+    assert (await brain.http.get("/v1/brain/list")).status_code == 401
+    brain.http.headers["authorization"] = default
+    assert len(await brain.listed(limit=100)) == 30
+    assert len(await brain.recalled("Neighbour of the depot", top_k=30)) == 30
+
+
+async def test_all_that_match_are_erased_at_once(told: Brain) -> None:
+    body = {"tags": [MARK], "dry_run": False, "erase": True}
+    begun = await told.post("/v1/brain/forget", body, 202)
+    ended = await operation(told, begun["operation"]["id"])
+    purges = (await told.http.get("/v1/admin/operations", params={"kind": "purge"})).json()["operations"]
+    for each in purges:
+        await operation(told, each["id"])
+
+    assert ended["result"] == {"erased": 1}
+
+    async def nowhere() -> bool:
+        return await everywhere(told, MARK) == []  # the filter that quoted it is gone too
+
+    try:
+        await until(nowhere, 20, 0.2)
+    except TimeoutError:
+        pytest.fail(f"still found in {await everywhere(told, MARK)}: {purges}")

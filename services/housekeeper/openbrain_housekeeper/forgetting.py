@@ -1,29 +1,51 @@
 """Operation `forget`: end everything that a filter matches, as the one who asked for it sees it."""
 
+import uuid
+from typing import Protocol
+
 from openbrain import criteria
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import Bulk, Erasing
-from openbrain.ports.operations import Operation, Progress
+from openbrain.ports.erasing import PURGE, Bulk, Erasing
+from openbrain.ports.operations import TRACES, Operation, Operations, Progress
 from openbrain.ports.truth import Origin
 
 CHUNK = 200
 """Memories of one transaction."""
 
 
+class Truth(Erasing, Operations, Protocol):
+    """What it needs of the truth."""
+
+
 class Forgetting:
     """Steps of a transaction each; what has ended matches no more, so that a repeated step goes on where it was."""
 
-    def __init__(self, truth: Erasing, clock: Clock) -> None:
+    def __init__(self, truth: Truth, clock: Clock) -> None:
         self._truth, self._clock = truth, clock
 
     async def __call__(self, operation: Operation) -> Progress:
         """When it has ended, `done` counts all that matched, also what a killed worker did not write down."""
         asked = operation.request
-        bulk = Bulk(condition=criteria.condition(asked, self._clock.now()), made_by=int(asked["made_by"]))
         erase = bool(asked["erase"])
+        # A filter may quote what is to leave no trace.
+        told = asked[TRACES] if erase else asked
+        bulk = Bulk(condition=criteria.condition(told, self._clock.now()), made_by=int(asked["made_by"]))
         origin = Origin(actor=operation.actor)
         ended = await self._truth.end_living(bulk, CHUNK, origin, str(asked["reason"]), erase=erase)
         done = operation.done + ended
         total = max(operation.total or 0, done)
-        told = {"erased" if erase else "forgotten": total if ended == 0 else done}
-        return Progress(done=done if ended else total, total=total, result=told, finished=ended == 0)
+        if ended == 0 and erase:
+            await self._purge_after(operation)
+        result = {"erased" if erase else "forgotten": done if ended else total}
+        return Progress(done=done if ended else total, total=total, result=result, finished=ended == 0)
+
+    async def _purge_after(self, operation: Operation) -> None:
+        """The files hold the filter too: they are cleaned after this operation has ended."""
+        purge = Operation(
+            id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),
+            workspace_id=operation.workspace_id,
+            kind=PURGE,
+            actor=operation.actor,
+            request={"ids": []},
+        )
+        await self._truth.start_operation(purge)

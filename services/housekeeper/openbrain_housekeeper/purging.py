@@ -11,7 +11,7 @@ from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import Purging as PurgingTruth
 from openbrain.ports.index import Scrubbed
-from openbrain.ports.operations import Operation, Operations, Progress
+from openbrain.ports.operations import TRACES, Operation, Operations, Progress
 from openbrain.ports.truth import Generation
 from openbrain.streams.erasing import Doomed, Swept
 
@@ -92,12 +92,12 @@ class Purging:
     async def _sweep(self, operation: Operation) -> object:
         workspace_id = operation.workspace_id
         keys = await self._truth.blank_keys(workspace_id, _ids(operation))
-        contents = frozenset(operation.request.get("traces", {}).get("contents", ()))
+        contents = frozenset(operation.request.get(TRACES, {}).get("contents", ()))
         doomed = traces.of_memories(workspace_id, contents, frozenset(keys), operation.created_at)
         return swept_json(await self._streams.sweep(doomed))
 
     async def _drop_embeddings(self, operation: Operation) -> object:
-        inputs = operation.request.get("traces", {}).get("inputs", ())
+        inputs = operation.request.get(TRACES, {}).get("inputs", ())
         return {"dropped": await self._truth.drop_embeddings(inputs)}
 
     async def _tombstones(self, operation: Operation) -> object | None:

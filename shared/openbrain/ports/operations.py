@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+TRACES = "traces"
+"""Member of a request that is for the worker alone: never shown, and gone when the work ends."""
+
 
 class OperationStatus(StrEnum):
     """How far it is."""
@@ -35,7 +38,7 @@ class Operation:
     actor: str
     status: OperationStatus = OperationStatus.QUEUED
     request: Mapping[str, Any] = field(default_factory=dict)
-    """What is to be done. The member `traces` is for the worker alone: never shown, and gone when the work ends."""
+    """What is to be done, in the words of its kind."""
     done: int = 0
     total: int | None = None
     result: Mapping[str, Any] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from openbrain.auth import OPERATORS
 from openbrain.errors import Conflict, Forbidden, Invalid
 from openbrain.ids import uuid7
 from openbrain.ports.erasing import CLOSE, FORGET, Bulk
-from openbrain.ports.operations import Operation
+from openbrain.ports.operations import TRACES, Operation
 from openbrain_api import reading
 from openbrain_api.ending_requests import BulkBody, DeleteWorkspaceQuery, EndQuery
 from openbrain_api.handlers.operations import operation_json, watched
@@ -63,7 +63,8 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Reply:
         workspace_id=call.actor.workspace_id,
         kind=FORGET,
         actor=call.actor.label,
-        request={**asked, **more},
+        # A filter may quote what is to leave no trace.
+        request={TRACES: asked, **more} if body.erase else {**asked, **more},
         total=count,
     )
     if body.erase:

@@ -9,7 +9,7 @@ import orjson
 from openbrain.auth import OPERATORS
 from openbrain.errors import Forbidden, NotFound, TryLater
 from openbrain.ids import is_uuid
-from openbrain.ports.operations import Operation
+from openbrain.ports.operations import TRACES, Operation
 from openbrain_api.admin_requests import WorkspaceQuery
 from openbrain_api.operation_requests import OperationQuery, OperationsQuery
 from openbrain_api.reading import position
@@ -19,7 +19,6 @@ from openbrain_api.route import Call, Nothing
 
 _FIRST_LOOK_S = 0.02
 _LONGEST_PAUSE_S = 0.25
-_HIDDEN = "traces"
 
 
 async def operations(call: Call[Nothing, OperationsQuery]) -> Reply:
@@ -87,7 +86,7 @@ def operation_json(found: Operation) -> Json:
         "kind": found.kind,
         "status": found.status,
         "actor": found.actor,
-        "request": {name: value for name, value in found.request.items() if name != _HIDDEN},
+        "request": {name: value for name, value in found.request.items() if name != TRACES},
         "done": found.done,
         "total": found.total,
         "result": found.result,

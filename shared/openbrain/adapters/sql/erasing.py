@@ -23,7 +23,7 @@ from openbrain.ids import content_hash, uuid7
 from openbrain.memory import Memory, Reason
 from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import PURGE, Bulk, Erasure
-from openbrain.ports.operations import Operation
+from openbrain.ports.operations import TRACES, Operation
 from openbrain.ports.truth import Editions, Origin
 from openbrain.visibility import Viewer
 
@@ -164,7 +164,7 @@ def _queue(
         workspace_id=blanked[0].workspace_id,
         kind=PURGE,
         actor=origin.actor,
-        request={"ids": [row.id for row in blanked], operations.TRACES: traces},
+        request={"ids": [row.id for row in blanked], TRACES: traces},
     )
     return operations.start(connection, operation, now)
 

@@ -12,9 +12,8 @@ from openbrain.adapters.sql.statements import insert_missing
 from openbrain.adapters.sql.tables import operations as table
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.operations import Operation, OperationStatus, Progress
+from openbrain.ports.operations import TRACES, Operation, OperationStatus, Progress
 
-TRACES = "traces"
 ERROR_CHARS = 1000
 PAUSE = MICROSECONDS
 """How long one that waits for others is left alone."""

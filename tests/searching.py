@@ -1,0 +1,42 @@
+"""Looking for a word everywhere that a system could keep it."""
+
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+from sqlalchemy import Connection
+
+from openbrain.adapters.sql.tables import metadata
+from openbrain.adapters.sql.truth import SqlTruth
+
+
+def in_files(folder: Path, word: str) -> list[str]:
+    """Files below `folder` that hold the word, in any of the ways that a file of ours or of a server could."""
+    forms = [form for each in (word, word.lower()) for form in (each.encode(), each.encode("utf-16-le"))]
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [str(path.relative_to(folder)) for path in files if _holds(path, forms)]
+
+
+def _holds(path: Path, forms: list[bytes]) -> bool:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return False
+    return any(form in content for form in forms)
+
+
+async def in_tables(truth: Any, word: str) -> list[str]:
+    """Tables with a row that holds the word."""
+    assert isinstance(truth, SqlTruth)
+
+    def search(connection: Connection) -> list[str]:
+        held = {str(table.name): connection.execute(table.select()).all() for table in metadata.sorted_tables}
+        return [name for name, found in held.items() if word.lower() in repr([tuple(row) for row in found]).lower()]
+
+    return await truth._database.read(search)
+
+
+async def in_streams(redis: Redis, word: str) -> list[str]:
+    """Keys whose dump holds the word; the server must not compress (`rdbcompression no`)."""
+    keys: list[Any] = await redis.keys("*")
+    return sorted([key.decode() for key in keys if word.encode() in (await redis.dump(key) or b"")])
