@@ -150,8 +150,8 @@ async def test_a_server_that_dies_leaves_each_process_to_itself(
         assert alone in (40, 41), "what is known of a bucket is not forgotten"
         assert fresh in (100, 101), "another process counts for itself"
         events = [line["event"] for line in logged]
-        assert events.count("rate_limits_per_process") == 2, "once a process, not once a request"
-        assert "rate_limits_shared" in events
+        assert events.count("rates.per_process") == 2, "once a process, not once a request"
+        assert "rates.shared" in events
 
 
 async def test_a_server_that_does_not_answer_costs_one_short_wait(redis_server: ServerProcess) -> None:

@@ -66,4 +66,4 @@ async def test_replicas_count_together_and_alone_without_redis(
     assert LIMIT <= shared.count(200) <= LIMIT + came_in + 2
     assert set(alone) <= {200, 429}, "nobody is told of the Redis"
     assert "openbrain_api_rate_limits_shared 0.0" in metrics
-    assert told.count("rate_limits_per_process") == 1
+    assert told.count("rates.per_process") == 1

@@ -129,7 +129,7 @@ class RedisRates:
     def _lost(self, error: Exception) -> None:
         now = self._clock.now()
         if not self._away():
-            _log.warning("rate_limits_per_process", error=type(error).__name__)
+            _log.warning("rates.per_process", error=type(error).__name__)
             telemetry.API_RATES_SHARED.set(0)
             for holder, held in self._holders.items():
                 held.seen.fill(held.rate, now)
@@ -141,7 +141,7 @@ class RedisRates:
             self._again_at = 0
             self._local = LocalRates(self._clock)
             telemetry.API_RATES_SHARED.set(1)
-            _log.info("rate_limits_shared")
+            _log.info("rates.shared")
 
     async def close(self) -> None:
         """Leave what is being fetched, and close what was made here."""
