@@ -461,6 +461,27 @@ async def test_what_was_imported_is_found_and_can_be_changed(brain: Brain) -> No
     assert changed.json()["version"] == 5
 
 
+async def test_an_import_is_an_operation_that_can_be_cancelled(brain: Brain) -> None:
+    async with http(brain.app(), await admin(brain)) as source:
+        await lived(brain, source)
+        file = await export(source)
+    lines = file.splitlines(keepends=True)
+    async with (
+        http(brain.app(), await admin(brain, "w2")) as target,
+        http(brain.app(), await admin(brain, "w3")) as other,
+    ):
+        await take_in(target, b"".join(lines[:5]))
+        (begun,) = await brain.truth.operations("w2", 9)
+        await brain.truth.cancel_operation("w2", begun.id)
+        response = await target.post("/v1/brain/import", content=file, headers=NDJSON)
+        await take_in(other, file)
+    (ended,), (done,) = [await brain.truth.operations(name, 9) for name in ("w2", "w3")]
+
+    assert (begun.kind, begun.status, begun.actor) == ("import", "running", "ada")
+    assert "cancelled" in refused(response, 409)["message"]
+    assert (ended.status, done.status) == ("cancelled", "done")
+
+
 async def test_a_quota_holds_for_an_import_too(brain: Brain) -> None:
     async with http(brain.app(), await admin(brain)) as source:
         await lived(brain, source)

@@ -76,7 +76,7 @@ class Transfer(Protocol):
 
     async def restoring(self, workspace_id: str, export_id: str, actor: str, *, begin: bool = True) -> bool:
         """Whether this export may be put into the workspace as it was: nothing stands there, or this very export was
-        begun while nothing stood there. `begin` notes that it is."""
+        begun while nothing stood there. `begin` notes that it is. `Conflict` where it was cancelled since."""
 
     async def restored(self, workspace_id: str, export_id: str) -> None:
         """The export is in whole."""

@@ -13,15 +13,15 @@ from openbrain.adapters.sql.landing import land
 from openbrain.adapters.sql.statements import insert_missing
 from openbrain.adapters.sql.tables import memories, memory_history, memory_lineage, operations
 from openbrain.adapters.sql.whole_rows import memory_columns, to_memories
-from openbrain.errors import TryLater
+from openbrain.errors import Conflict, TryLater
 from openbrain.ids import transfer_id
 from openbrain.memory import Memory
 from openbrain.ports.clock import Clock
+from openbrain.ports.operations import OperationStatus
 from openbrain.ports.transfer import Item, Kept, Landed, Link, Position, Told
 from openbrain.visibility import NEVER, Condition
 
 IMPORT = "import"
-RUNNING, DONE = "running", "done"
 _RACES = 5
 _OLDEST = (memories.c.created_at, memories.c.id)
 _TOLD = (
@@ -63,15 +63,19 @@ class SqlTransfer:
         """Begun twice is begun once."""
         now = self._clock.now()
         name = transfer_id(workspace_id, export_id)
-        return await self._database.write(
+        may = await self._database.write(
             lambda connection: _restoring(connection, workspace_id, name, export_id, actor, now, begin=begin)
         )
+        if may is None:
+            raise Conflict("the import of this export was cancelled: a new export can be imported")
+        return may
 
     async def restored(self, workspace_id: str, export_id: str) -> None:
         """Again: the first time stays."""
         now = self._clock.now()
-        this = and_(operations.c.id == transfer_id(workspace_id, export_id), operations.c.status == RUNNING)
-        done = {"status": DONE, "held_until": 0, "finished_at": now, "updated_at": now}
+        running = operations.c.status == OperationStatus.RUNNING.value
+        this = and_(operations.c.id == transfer_id(workspace_id, export_id), running)
+        done = {"status": OperationStatus.DONE.value, "held_until": 0, "finished_at": now, "updated_at": now}
         await self._database.write(lambda connection: connection.execute(update(operations).where(this).values(done)))
 
     async def load(self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False) -> Sequence[Landed]:
@@ -136,9 +140,16 @@ def _told(
 
 def _restoring(
     connection: Connection, workspace_id: str, name: str, export_id: str, actor: str, now: int, *, begin: bool
-) -> bool:
-    if connection.scalar(select(operations.c.id).where(operations.c.id == name)) is not None:
-        return True
+) -> bool | None:
+    """None where somebody cancelled it."""
+    begun = connection.execute(select(operations.c.cancel_requested).where(operations.c.id == name)).one_or_none()
+    if begun is not None:
+        if not begun.cancel_requested:
+            return True
+        ended = {"status": OperationStatus.CANCELLED.value, "held_until": 0, "finished_at": now, "updated_at": now}
+        running = operations.c.status == OperationStatus.RUNNING.value
+        connection.execute(update(operations).where(operations.c.id == name, running).values(ended))
+        return None
     stands = select(memories.c.id).where(memories.c.workspace_id == workspace_id).limit(1)
     if connection.scalar(stands) is not None:
         return False
@@ -147,7 +158,7 @@ def _restoring(
             "id": name,
             "workspace_id": workspace_id,
             "kind": IMPORT,
-            "status": RUNNING,
+            "status": OperationStatus.RUNNING.value,
             "actor": actor,
             "request": orjson.dumps({"export_id": export_id}).decode(),
             "cancel_requested": False,
