@@ -1,0 +1,73 @@
+"""docs/quickstart.md, typed line by line into one shell: what is printed is what the page shows."""
+
+import doctest
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli_support import PROGRAM, Terminal, up
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+END = "-- that was it, with "
+SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def typed(blocks: list[str]) -> list[tuple[str, str]]:
+    """(command, what is shown) in order."""
+    found = []
+    for block in blocks:
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            found.append((command, shown))
+    return found
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    # As in a clone: the commands lie in .venv/bin of where one stands.
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "bin").symlink_to(PROGRAM.parent)
+    with up(Terminal(tmp_path, tmp_path / "data")) as running:
+        yield running
+
+
+def test_every_line_of_the_page_does_what_it_shows(terminal: Terminal) -> None:
+    shell = subprocess.Popen(
+        ["/bin/bash", "--norc"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=terminal.home,
+        env=terminal.env({"COLUMNS": "120"}),
+    )
+    assert shell.stdin
+    assert shell.stdout
+    failed = []
+    lines = typed(BLOCKS)
+    with shell:
+        for command, shown in lines:
+            shell.stdin.write(f"{command}\nprintf '\\n{END}%s\\n' $?\n")
+            shell.stdin.flush()
+            told = ""
+            while END not in (line := shell.stdout.readline()):
+                assert line, f"the shell ended at: {command}"
+                told += line
+            if not doctest.OutputChecker().check_output(shown, told.removesuffix("\n"), SAME):
+                failed.append(f"$ {command}\n--- shown\n{shown}--- printed\n{told}")
+        shell.stdin.close()
+
+    assert failed == [], "\n".join(failed)
+    assert len(lines) > 25
+
+
+def test_the_page_starts_with_what_the_readme_promises() -> None:
+    assert "make up" in PAGE
+    assert "up:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert os.access(PROGRAM, os.X_OK)
