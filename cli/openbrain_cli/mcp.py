@@ -27,8 +27,14 @@ def mcp(url: Url = "", key_file: KeyFile = None, agent: Agent = "", data: Data =
     The brain is the one that --url or OPENBRAIN_URL names, else the one that runs on this machine; where none runs,
     it is started inside this process, for other commands too while this one lives.
     """
+    from openbrain import logs
+    from openbrain.settings import load
     from openbrain_cli.serving import loop_factory
+    from openbrain_cli.up import max_level
 
+    said = load().logs
+    # Before the SDK sets up its own, which quote what they were given.
+    logs.configure(said.model_copy(update={"level": max_level(said.level)}))
     chosen = profile(url, key_file, data)
     if chosen.named:
         chosen.client(agent=agent)  # what is wrong with a name or a key is told before anything is spoken

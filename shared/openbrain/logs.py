@@ -1,4 +1,6 @@
-"""Logs: an event name and keys, one JSON object a line (or colours for people). Never content, never a secret."""
+"""Logs: an event name and keys, a line for people in a terminal and one JSON object elsewhere. Never content, never a
+secret: of what libraries say only what can hold neither is passed on.
+"""
 
 import logging
 import sys
@@ -10,15 +12,21 @@ from opentelemetry import trace
 
 from openbrain.settings import Logs
 
-_QUIET = ("httpx", "httpcore", "elastic_transport", "alembic", "faststream")
-"""They tell every request; what goes wrong with one is told by who made it."""
-_ADOPTED = ("uvicorn", "uvicorn.error", "uvicorn.access", "faststream")
+LIBRARY = "library.message"
+"""The event of every line that is not ours."""
+_TRUSTED = ("uvicorn", "uvicorn.error")
+"""They tell where a server listens and why it can't."""
+_ADOPTED = (*_TRUSTED, "uvicorn.access", "faststream", "mcp")
+_TRACEBACK = "Traceback (most recent call last)"
+
+Event = MutableMapping[str, Any]
 
 
 def configure(settings: Logs, stream: TextIO | None = None) -> None:
     """Set up structlog and the standard library's logging alike, for the whole process. May be called again."""
     out = stream or sys.stderr
-    level = logging.getLevelNamesMapping().get(settings.level.upper(), logging.INFO)
+    terminal = out.isatty()
+    json_lines = not terminal if settings.json_lines is None else settings.json_lines
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -27,44 +35,71 @@ def configure(settings: Logs, stream: TextIO | None = None) -> None:
         _trace_ids,
     ]
     renderer: Any = (
-        structlog.processors.JSONRenderer()
-        if settings.json_lines
-        else structlog.dev.ConsoleRenderer(colors=out.isatty())
+        structlog.processors.JSONRenderer() if json_lines else structlog.dev.ConsoleRenderer(colors=terminal)
     )
     structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
+        processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(out)
+    handler.addFilter(_heard)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.format_exc_info,
-                renderer,
-            ],
+            foreign_pre_chain=[_of_a_library, *shared],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer],
+            use_get_message=False,
+            pass_foreign_args=True,
         )
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(level)
-    for name in _QUIET:
-        logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    root.setLevel(logging.getLevelNamesMapping().get(settings.level.upper(), logging.INFO))
     for name in _ADOPTED:
         # Servers bring handlers of their own; their lines belong among ours.
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
+    logging.captureWarnings(capture=True)
 
 
-def _trace_ids(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def where(error: BaseException) -> list[str]:
+    """File and line of each frame: a traceback without values, for an error's text may hold content."""
+    places = []
+    at = error.__traceback__
+    while at is not None:
+        places.append(f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}")
+        at = at.tb_next
+    return places
+
+
+def _heard(record: logging.LogRecord) -> bool:
+    """Ours as the level says. What libraries tell of every step quotes what they were given: never that."""
+    if hasattr(record, "_logger"):  # put there by structlog
+        return True
+    return record.levelno >= (logging.INFO if record.name in _TRUSTED else logging.WARNING)
+
+
+def _of_a_library(_logger: Any, _method: str, event: Event) -> Event:
+    """Where it was said and by which template. What was put into the template, or into a finished sentence, and the
+    text of an exception may hold content."""
+    record: logging.LogRecord = event["_record"]
+    template, values = str(event["event"]), event.pop("positional_args", ())
+    error = (event.pop("exc_info", None) or (None, None))[1]
+    event.pop("stack_info", None)
+    event["event"] = LIBRARY
+    event["at"] = f"{record.filename}:{record.lineno}"
+    if record.name in _TRUSTED and _TRACEBACK not in template:
+        event["message"] = template % values if values else template
+    elif values:
+        event["message"] = template
+    if isinstance(error, BaseException):
+        event.update(error=type(error).__name__, where=where(error))
+    return event
+
+
+def _trace_ids(_logger: Any, _method: str, event: Event) -> Event:
     context = trace.get_current_span().get_span_context()
     if context.is_valid:
         event["trace_id"] = trace.format_trace_id(context.trace_id)

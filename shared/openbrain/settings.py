@@ -142,7 +142,9 @@ class Logs(Group):
     """What is said."""
 
     level: str = Field("INFO", description="DEBUG, INFO, WARNING or ERROR.")
-    json_lines: bool = Field(True, description="One JSON object a line, else lines for people.")
+    json_lines: bool | None = Field(
+        None, description="One JSON object a line, or lines for people; null: for people in a terminal, JSON elsewhere."
+    )
 
 
 class Settings(BaseSettings):

@@ -6,7 +6,16 @@ from functools import cache
 
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags, format_span_id, format_trace_id
+from opentelemetry.trace import (
+    Link,
+    Span,
+    SpanContext,
+    SpanKind,
+    StatusCode,
+    TraceFlags,
+    format_span_id,
+    format_trace_id,
+)
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -118,9 +127,15 @@ def batch_span(name: str, traceparents: Iterable[str | None]) -> Iterator[Span |
         kind=SpanKind.CONSUMER,
         links=links,
         attributes={"messaging.system": "redis", "messaging.batch.message_count": len(texts)},
-        record_exception=False,  # an exception's message may hold content
+        # An exception's message may hold content.
+        record_exception=False,
+        set_status_on_exception=False,
     ) as span:
-        yield span
+        try:
+            yield span
+        except Exception as error:
+            span.set_status(StatusCode.ERROR, type(error).__name__)
+            raise
 
 
 @contextmanager

@@ -49,7 +49,7 @@ async def test_what_is_logged_during_a_request_carries_its_id(brain: Brain, monk
             response = await client.get("/v1/brain/list", headers={"x-request-id": "r-1"})
 
     refused(response, 500)
-    assert [(line["event"], line["request_id"]) for line in logged] == [("request_failed", "r-1")]
+    assert [(line["event"], line["request_id"]) for line in logged] == [("api.request_failed", "r-1")]
     assert structlog.contextvars.get_contextvars() == {}
 
 

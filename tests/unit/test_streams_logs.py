@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,7 @@ def logging_as_before() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
+    logging.captureWarnings(capture=False)
     root.handlers[:], root.level = handlers, level
     structlog.reset_defaults()
 
@@ -33,8 +35,9 @@ def test_our_lines_and_others_are_alike() -> None:
 
     assert [(line["event"], line["level"], line["logger"]) for line in lines] == [
         ("streams.entry_parked", "warning", "openbrain.streams"),
-        ("started 1", "info", "uvicorn"),
+        ("library.message", "info", "uvicorn"),
     ]
+    assert lines[1]["message"] == "started 1"
     assert lines[0]["entry"] == "1-0"
     assert all(line["timestamp"].endswith("Z") for line in lines)
 
@@ -47,6 +50,56 @@ def test_the_level_counts_and_people_get_no_json() -> None:
     assert "unheard" not in out.getvalue()
     assert "because" in out.getvalue()
     assert not out.getvalue().startswith("{")
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("json_lines", [None, True, False])
+@pytest.mark.parametrize("out", [Terminal(), io.StringIO()], ids=["a terminal", "a file"])
+def test_people_read_in_terminals_and_machines_elsewhere_unless_told(out: io.StringIO, json_lines: bool | None) -> None:
+    out.truncate(0)
+    logs.configure(Logs(json_lines=json_lines), out)
+    structlog.get_logger("x").warning("said", why="because")
+
+    wanted = not out.isatty() if json_lines is None else json_lines
+    assert out.getvalue().replace("\0", "").startswith("{") is wanted
+    assert ("\x1b[" in out.getvalue()) is (out.isatty() and not wanted)
+
+
+SECRET = "correct-horse-battery"
+
+
+def test_of_what_libraries_say_nothing_that_was_put_in_is_passed_on() -> None:
+    """Templates are theirs; values, finished sentences and the text of exceptions may hold anything."""
+    out = io.StringIO()
+    logs.configure(Logs(level="DEBUG"), out)
+    library = logging.getLogger("somebody.elses")
+    library.debug("executing %s", SECRET)
+    library.info("request %s", SECRET)
+    library.warning("dropped %r: malformed", SECRET)
+    library.warning(f"refused {SECRET}")
+    try:
+        raise ValueError(SECRET)  # noqa: TRY301 - one is wanted here
+    except ValueError:
+        library.exception("failed %s", SECRET, stack_info=True)
+        logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
+    logging.getLogger("uvicorn.error").error(f"Traceback (most recent call last):\nValueError: {SECRET}")  # noqa: G004
+    logging.getLogger("uvicorn.access").info('%s - "%s"', "127.0.0.1", f"GET /v1/brain/search?q={SECRET}")
+    warnings.showwarning(SECRET, UserWarning, __file__, 1)
+    structlog.get_logger("openbrain.x").debug("ours.is_heard")
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+
+    assert SECRET not in out.getvalue()
+    assert [line["event"] for line in lines] == ["library.message"] * 6 + ["ours.is_heard"]
+    assert [line.get("message") for line in lines[:3]] == ["dropped %r: malformed", None, "failed %s"]
+    assert lines[2]["error"] == lines[3]["error"] == "ValueError"
+    assert lines[2]["where"][-1].startswith(__file__)
+    assert all(line["at"].count(":") == 1 for line in lines[:-1])
 
 
 def test_a_line_within_a_span_carries_its_ids() -> None:

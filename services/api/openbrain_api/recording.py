@@ -55,6 +55,6 @@ class Recorder:
                 if self._closing.is_set():
                     telemetry.RECALLS_UNRECORDED.inc(len(batch) + len(self._waiting))
                     return
-                _log.warning("recalls_not_recorded", error=type(error).__name__, waiting=len(batch))
+                _log.warning("api.recalls_not_recorded", error=type(error).__name__, waiting=len(batch))
                 self._waiting.extendleft(reversed(batch))
                 await asyncio.sleep(self._pause_s * 4)

@@ -8,6 +8,7 @@ from http import HTTPStatus
 import orjson
 import structlog
 
+from openbrain import logs
 from openbrain.errors import (
     Conflict,
     Forbidden,
@@ -74,7 +75,7 @@ def problem(error: Exception) -> Reply:
     status = status_of(error)
     fields = problem_fields(error)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
-        _log.error("request_failed", error=type(error).__name__, where=where(error))
+        _log.error("api.request_failed", error=type(error).__name__, where=logs.where(error))
     body = {
         **fields,
         "type": f"urn:openbrain:problem:{fields['error']}",
@@ -134,13 +135,3 @@ def _headers(error: Exception) -> Mapping[str, str]:
 
 def _seconds(error: RateLimited) -> int:
     return max(1, math.ceil(error.retry_after_s))
-
-
-def where(error: BaseException) -> list[str]:
-    """File and line of each frame: a traceback without values, for an error's text may hold content."""
-    places = []
-    trace = error.__traceback__
-    while trace is not None:
-        places.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    return places

@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 import structlog
 from starlette.types import Receive, Send
 
+from openbrain import logs
 from openbrain_api.packing import is_packed, unpacked
 from openbrain_api.reading import Headers, received
 from openbrain_api.refused import Refused
-from openbrain_api.reply import Reply, where
+from openbrain_api.reply import Reply
 
 KINDS = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 _log = structlog.get_logger(__name__)
@@ -44,7 +45,7 @@ async def write_stream(
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
     except Exception as error:  # noqa: BLE001 - told without its text, which may hold content
-        _log.error("answer_cut", error=type(error).__name__, where=where(error))
+        _log.error("api.answer_cut", error=type(error).__name__, where=logs.where(error))
     finally:
         gone.cancel()
         if isinstance(parts, AsyncGenerator):

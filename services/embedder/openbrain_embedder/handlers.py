@@ -33,7 +33,7 @@ SAVE_EVERY = MICROSECONDS // 4
 LONG_CHARS = 5_000
 """Cutting a text of this length takes some milliseconds: too long for the event loop."""
 
-log = structlog.get_logger()
+_log = structlog.get_logger(__name__)
 
 
 class Truth(Reading, Vectors, Protocol):
@@ -90,7 +90,7 @@ async def _documents(
     latest = {event.data.memory_id: event for event in events if event.data.change is not Change.DUPLICATE}
     rows = await truth.rows(list(latest))
     if len(rows) < len(latest):
-        log.info("embedder.unknown_memories", count=len(latest) - len(rows))
+        _log.info("embedder.unknown_memories", count=len(latest) - len(rows))
     now = clock.now()
     documents = []
     for row in (rows[each] for each in latest if each in rows):

@@ -102,5 +102,7 @@ class Worker:
 
     async def _end(self, held: Operation, status: OperationStatus, error: str = "") -> None:
         await self._operations.end_operation(held.id, self._holder, status, error)
-        log = _log.warning if error else _log.info
-        log(f"operation.{status}", id=held.id, kind=held.kind, **({"message": error} if error else {}))
+        if status is OperationStatus.FAILED:
+            _log.warning("operation.failed", id=held.id, kind=held.kind, message=error)
+        else:
+            _log.info("operation.cancelled", id=held.id, kind=held.kind)

@@ -26,6 +26,8 @@ def mcp_server(clients: Clients) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer(
         "openbrain", title="OpenBrain", version=openbrain.__version__, instructions=INSTRUCTIONS, log_level="WARNING"
     )
+    # The SDK's own spans hold what callers wrote: names, ids, errors. The API's span of each call is enough.
+    server.middleware[:] = [each for each in server.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
     for function, title, hints in Tools(clients).table():
         server.add_tool(_told(function), title=title, annotations=hints)
     return server

@@ -37,6 +37,14 @@ COMMON_MAPPING: Mapping[str, Mapping[str, Any]] = {
 """Properties of every document; an index adds its own (text, or the vector)."""
 
 
+class _Untraced(AsyncElasticsearch):
+    """The client's own spans record the server's words about a document; only the environment could switch them off."""
+
+    def __init__(self, *hosts: Any, **options: Any) -> None:
+        super().__init__(*hosts, **options)
+        self._otel.enabled = False
+
+
 def connect(url: str, *, verify_tls: bool, timeout_s: float) -> AsyncElasticsearch:
     """A client that has not connected yet. User and password may stand in the URL. One try and one more on a broken
     connection: waiting and trying again is the stream layer's."""
@@ -48,7 +56,7 @@ def connect(url: str, *, verify_tls: bool, timeout_s: float) -> AsyncElasticsear
     tls: dict[str, Any] = {}
     if parts.scheme == "https" and not verify_tls:
         tls = {"verify_certs": False, "ssl_show_warn": False}
-    return AsyncElasticsearch(url, request_timeout=timeout_s, max_retries=1, retry_on_timeout=False, **tls)
+    return _Untraced(url, request_timeout=timeout_s, max_retries=1, retry_on_timeout=False, **tls)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ SECOND_TRY_S = 0.3
 _PROBE = ("crème brûlée “déjà vu” x=y+z", "creme brulee “ deja vu ” x = y + z")
 _PROBE_COSINE = 0.98
 
-log = structlog.get_logger()
+_log = structlog.get_logger(__name__)
 
 
 class Ollama:
@@ -92,7 +92,7 @@ class Ollama:
         except TooLong:
             if len(texts) == 1:
                 self.halved += 1
-                log.warning("embedder.input_halved", model=self._name, characters=len(texts[0]))
+                _log.warning("embedder.input_halved", model=self._name, characters=len(texts[0]))
                 return [await self._embed_halves(texts[0], dimensions)]
         middle = len(texts) // 2
         parts = texts[:middle], texts[middle:]

@@ -88,6 +88,11 @@ def without_login(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
+def words(error: Exception) -> str:
+    """What the server or redis-py says, without the arguments that an answer may quote."""
+    return str(error).partition(", with args")[0][:200]
+
+
 def is_gone(error: Exception) -> bool:
     """Whether the stream or the group is missing: it was deleted, or the server lost its data."""
     return isinstance(error, ResponseError) and ("NOGROUP" in str(error) or "no such key" in str(error))

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from openbrain.streams.connection import words
+
 _log = structlog.get_logger(__name__)
 
 
@@ -37,7 +39,7 @@ class Trouble:
     async def met(self, error: Exception) -> None:
         """Tell it, if it is new, and pause."""
         if type(self.error) is not type(error):
-            _log.warning("streams.redis_trouble", loop=self._loop, error=type(error).__name__, message=str(error)[:200])
+            _log.warning("streams.redis_trouble", loop=self._loop, error=type(error).__name__, message=words(error))
         self.error = error
         await self._sleep(self._backoff.next())
 

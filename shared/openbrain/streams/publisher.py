@@ -9,7 +9,7 @@ from openbrain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.events import FIELD
 from openbrain.settings import Streams
 from openbrain.streams import scripts
-from openbrain.streams.connection import AWAY, connect, disconnect
+from openbrain.streams.connection import AWAY, connect, disconnect, words
 
 _UNWILLING = {"READONLY", "MISCONF", "OOM", "LOADING", "MASTERDOWN", "NOREPLICAS", "BUSY", "TRYAGAIN", "CLUSTERDOWN"}
 
@@ -35,7 +35,7 @@ class Publisher:
             # A pipeline of commands costs redis-py six times as much.
             refusals = await scripts.PUBLISH(self._client, streams, FIELD, *(event for _, event in entries))
         except ResponseError as error:
-            raise TryLater(f"Redis takes no writes now ({type(error).__name__}): {str(error)[:200]}") from error
+            raise TryLater(f"Redis takes no writes now ({type(error).__name__}): {words(error)}") from error
         except AWAY as error:
             raise TryLater(f"Redis does not answer ({type(error).__name__}): the events are sent later") from error
         results = [_result(refusal) for refusal in refusals]

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from typing import Any
 
+import structlog
 from faststream.asgi import AsgiFastStream
 from faststream.specification import AsyncAPI
 
@@ -15,11 +16,13 @@ from openbrain.settings import Logs, Streams
 from openbrain.streams import health
 from openbrain.streams.broker import RoomBroker
 from openbrain.streams.gauges import Gauges
+from openbrain.streams.group import kind, message
 from openbrain.streams.session import Session
 from openbrain.streams.subscription import Subscription
 
 Resources = Callable[[], AbstractAsyncContextManager[Any]]
 Check = Callable[[], Awaitable[object]]
+_log = structlog.get_logger(__name__)
 
 
 class Room:
@@ -70,7 +73,7 @@ class Room:
         async def lifespan() -> AsyncIterator[None]:
             if logging is not None:
                 logs.configure(logging)
-            async with self._resources():
+            async with self._opened():
                 with long_running():
                     yield
 
@@ -82,6 +85,17 @@ class Room:
             specification=AsyncAPI(title=self.title, version=__version__),
             asyncapi_path="/docs",
         )
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[None]:
+        """The resources; what hinders them is told here, for servers print it with values and all."""
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self._resources())
+            except Exception as error:
+                _log.error("room.start_failed", group=self.group, error=kind(error), message=message(error))
+                raise
+            yield
 
     async def start(self) -> None:
         """Open the resources, wait for Redis, read: for a process that runs several rooms in its own loop."""

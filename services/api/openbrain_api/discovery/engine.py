@@ -100,7 +100,7 @@ class Discovery:
                 return await ask(await self._name())
         except Exception as error:  # noqa: BLE001 - whatever the index does, the truth answers
             reason = str(error) if isinstance(error, TryLater | SetupError) else ""
-            _log.warning("index_did_not_answer", index="text", error=type(error).__name__, reason=reason)
+            _log.warning("api.index_did_not_answer", index="text", error=type(error).__name__, reason=reason)
             return None
 
     async def _name(self) -> str:

@@ -14,7 +14,7 @@ from openbrain.visibility import AllOf
 from openbrain_api.recall.query_vectors import QueryVectors
 from openbrain_api.recall.serving import Serving
 
-_log = structlog.get_logger()
+_log = structlog.get_logger(__name__)
 BOTH = ("vectors", "text")
 
 
@@ -91,5 +91,5 @@ class Indexes:
                 return await asking
         except Exception as error:  # noqa: BLE001 - whatever an index does, the other one answers
             reason = str(error) if isinstance(error, TryLater | SetupError) else ""
-            _log.warning("index_did_not_answer", index=index, error=type(error).__name__, reason=reason)
+            _log.warning("api.index_did_not_answer", index=index, error=type(error).__name__, reason=reason)
             return None
