@@ -93,7 +93,7 @@ class Room:
             try:
                 await stack.enter_async_context(self._resources())
             except Exception as error:
-                _log.error("room.start_failed", group=self.group, error=kind(error), message=message(error))
+                _log.error("start.failed", group=self.group, error=kind(error), message=message(error))
                 raise
             yield
 
