@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import embeddings, memory_passages
+from openbrain.adapters.sql.tables import embeddings, memory_passages, workspace_usage
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import Conflict, NotFound, Outdated
 from openbrain.ids import content_hash, joined_hash, uuid7
@@ -220,3 +220,17 @@ async def test_the_files_are_scrubbed(truth: SqlTruth) -> None:
             "binlog_expire_logs_seconds",
             "innodb_immediate_scrub_data_uncompressed",
         }
+
+
+async def test_what_is_erased_makes_room_in_the_quota_once(truth: SqlTruth, database: Database) -> None:
+    usage = {"workspace_id": "w1", "memories": 2, "bytes": 100, "counted_at": START}
+    living_one, ended = await stored(truth, "12345"), await stored(truth, "another")
+    await truth.forget(ended.id, viewer(), origin(), "")
+    await put_into(database, workspace_usage, usage)
+
+    for _ in range(2):
+        for memory in (living_one, ended):
+            await truth.erase(memory.id, viewer(), origin(), "")
+
+    (left,) = await rows(database, "SELECT memories, bytes FROM workspace_usage")
+    assert left == {"memories": 1, "bytes": 95}
