@@ -3,7 +3,15 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
+
+import httpx
+import pytest
+
+from openbrain.auth import Permission
+from openbrain.memory import DAY
+from tests.api_support import Brain, offer, remembered, unknown_id
 
 Line = dict[str, Any]
 
@@ -71,3 +79,75 @@ def _told(lines: Iterable[bytes]) -> Iterator[Line]:
         elif line["kind"] == "footer":
             del line["digest"]
             yield line
+
+
+EVERYTHING = frozenset(Permission)
+NDJSON = {"content-type": "application/x-ndjson"}
+
+
+@pytest.fixture(params=["sqlite", "mariadb"])
+def brain_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "mariadb":
+        return str(request.getfixturevalue("mariadb_url"))
+    return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
+
+
+async def admin(brain: Brain, workspace: str = "w1", agent: str = "ada") -> str:
+    return await brain.key(workspace, agent, permissions=EVERYTHING)
+
+
+async def export(client: httpx.AsyncClient, **params: Any) -> bytes:
+    response = await client.get("/v1/brain/export", params=params)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/x-ndjson"
+    return response.content
+
+
+async def take_in(client: httpx.AsyncClient, body: bytes, **params: Any) -> dict[str, Any]:
+    response = await client.post("/v1/brain/import", content=body, params=params, headers=NDJSON)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    assert answer["data"] == {name: value for name, value in answer.items() if name != "data"}
+    return answer
+
+
+async def lived(brain: Brain, client: httpx.AsyncClient) -> None:
+    """A workspace in which things happened: chains, edits, ends, private memories, duplicates that were allowed."""
+    first, second, third, fourth, fifth = await remembered(client, "one", "two", "three", "four", "five", tags=["a"])
+    brain.clock.advance(DAY)
+    await client.patch(f"/v1/brain/memories/{second}", json={"content": "two, edited", "metadata": {"n": 1.5}})
+    brain.clock.advance(DAY)
+    newer = (await client.post("/v1/brain/remember", json=offer("one, newer", supersedes=first))).json()["id"]
+    await client.post("/v1/brain/remember", json=offer("one, newest", supersedes=newer))
+    await client.request("DELETE", f"/v1/brain/forget/{third}", json={"reason": "wrong"})
+    await client.patch(f"/v1/brain/memories/{fourth}", json={"confirm": True})
+    for number in range(3):
+        await client.patch(f"/v1/brain/memories/{fifth}", json={"content": f"five, edition {number} ü 😀"})
+    await client.post("/v1/brain/remember", json=offer("twice", allow_duplicate=True, embed=False))
+    await client.post("/v1/brain/remember", json=offer("twice", occurred_at="1999-12-31T23:59:59.123456Z"))
+    await client.post("/v1/brain/remember", json=offer("mine", memory_scope="agent", expires_in=5))
+    await client.post(
+        "/v1/brain/remember",
+        json=offer("said", memory_scope="session", session_id="s1", turn=3, speaker="bob", org="alpha", project="p"),
+    )
+
+
+def forget_everything(connection: Any) -> None:
+    for table in ("memories", "memory_history", "memory_lineage", "outbox"):
+        connection.exec_driver_sql(f"DELETE FROM {table}")
+
+
+HEADER: Line = {
+    "kind": "header",
+    "format": "openbrain-export",
+    "format_version": 1,
+    "export_id": "0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00",
+    "exported_at": "2027-01-01T00:00:00Z",
+    "workspace_id": "elsewhere",
+}
+TIMES = dict.fromkeys(("occurred_at", "confirmed_at", "created_at", "updated_at"), "2020-02-02T00:00:00.000001Z")
+MEMORY: Line = {"kind": "memory", "type": "fact", "memory_scope": "project", **TIMES}
+
+
+def memory_line(content: str, **changes: Any) -> Line:
+    return {**MEMORY, "id": unknown_id(), "content": content, **changes}

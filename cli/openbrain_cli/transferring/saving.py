@@ -14,7 +14,7 @@ import orjson
 
 from openbrain.client import OpenBrain
 from openbrain.errors import SetupError, TryLater
-from openbrain.transfer import footer_line
+from openbrain.transfer_writing import footer_line
 from openbrain_cli.transferring.files import kind_of
 
 ATTEMPTS = 5

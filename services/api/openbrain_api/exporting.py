@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import AsyncGenerator, Sequence
 
-from openbrain import transfer
+from openbrain import transfer_writing
 from openbrain.ports.transfer import Kept, Position, Transfer
 from openbrain.visibility import Condition
 
@@ -33,28 +33,28 @@ class Export:
         yield self._written(header)
         limit = FIRST_PAGE
         while page:
-            block = b"".join(map(transfer.memory_line, page))
+            block = b"".join(map(transfer_writing.memory_line, page))
             self._counts["memories"] += len(page)
             yield self._written(block)
             if self._whole:
                 async for part in self._about([kept.memory.id for kept in page]):
                     yield self._written(part)
             last = page[-1].memory
-            yield self._written(transfer.mark_line(f"{last.created_at}.{last.id}"))
+            yield self._written(transfer_writing.mark_line(f"{last.created_at}.{last.id}"))
             if len(page) < limit:
                 break
             limit = max(1, min(PAGE, PAGE_BYTES * len(page) // len(block)))
             page = await self.page(limit, (last.created_at, last.id))
-        yield transfer.footer_line(**self._counts, digest=self._digest.hexdigest())
+        yield transfer_writing.footer_line(**self._counts, digest=self._digest.hexdigest())
 
     async def _about(self, ids: Sequence[str]) -> AsyncGenerator[bytes, None]:
         links = await self._truth.links(ids)
         self._counts["lineage"] += len(links)
-        yield b"".join(map(transfer.lineage_line, links))
+        yield b"".join(map(transfer_writing.lineage_line, links))
         told, after = await self._truth.told(ids, TOLD)
         while told:
             self._counts["history"] += len(told)
-            yield b"".join(map(transfer.history_line, told))
+            yield b"".join(map(transfer_writing.history_line, told))
             told, after = await self._truth.told(ids, TOLD, after) if after else ((), None)
 
     def _written(self, part: bytes) -> bytes:

@@ -1,9 +1,10 @@
 """export and import."""
 
-from openbrain import telemetry, transfer
+from openbrain import telemetry
 from openbrain.auth import Permission
 from openbrain.ids import uuid7
 from openbrain.ports.truth import Origin
+from openbrain.transfer_writing import header_line
 from openbrain.visibility import everything, visible
 from openbrain_api import reading
 from openbrain_api.exporting import FIRST_PAGE, Export
@@ -26,7 +27,7 @@ async def export(call: Call[Nothing, ExportQuery]) -> Reply:
     file = Export(call.api.truth, condition, whole=whole)
     # Before the answer begins: a database that is down is a 503 and no broken file.
     first = await file.page(FIRST_PAGE, _position(query.cursor))
-    header = transfer.header_line(
+    header = header_line(
         export_id=uuid7(now),
         exported_at=now,
         workspace_id=viewer.workspace_id,
