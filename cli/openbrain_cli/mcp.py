@@ -37,7 +37,7 @@ def mcp(url: Url = "", key_file: KeyFile = None, agent: Agent = "", data: Data =
     logs.configure(said.model_copy(update={"level": max_level(said.level)}))
     chosen = profile(url, key_file, data)
     if chosen.named:
-        chosen.client(agent=agent)  # what is wrong with a name or a key is told before anything is spoken
+        chosen.client_of_tools(agent=agent)  # what is wrong with a name or a key is told before anything is spoken
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(_serve(chosen, agent))
 
@@ -76,7 +76,7 @@ async def _hold(chosen: Profile, agent: str, ready: "asyncio.Future[OpenBrain]",
 @contextlib.asynccontextmanager
 async def _brain(chosen: Profile, agent: str) -> AsyncIterator["OpenBrain"]:
     if chosen.named or await _runs(chosen):
-        async with chosen.client(agent=agent) as client:
+        async with chosen.client_of_tools(agent=agent) as client:
             yield client
         return
     from openbrain.client import OpenBrain

@@ -82,6 +82,21 @@ class Profile:
             allow_http=self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE,
         )
 
+    def client_of_tools(self, *, agent: str = "") -> "OpenBrain":
+        """The same for an agent's tools, by the rules of the original's bridge: the org of the environment stands where
+        none is named, and an answer that would drown a model is refused."""
+        from openbrain.client import OpenBrain
+        from openbrain.credentials import RESPONSE_BYTES
+
+        return OpenBrain(
+            self.url,
+            self.key(),
+            agent=agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID"),
+            allow_http=self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE,
+            response_bytes=int(self._env("OPENBRAIN_RESPONSE_BYTES") or RESPONSE_BYTES),
+            org=self.org or "",
+        )
+
     @property
     def org(self) -> str | None:
         """The org that commands are about where none is named."""

@@ -59,6 +59,24 @@ async def test_over_stdio_to_the_system_that_runs(terminal: Terminal, mode: Any)
         await whole_way(client, f"stdio {mode}")
 
 
+async def test_the_originals_environment_is_understood(terminal: Terminal, tmp_path: Path) -> None:
+    names = {
+        "CORE_BRAIN_URL": url(terminal).removesuffix("/mcp"),
+        "CORE_BRAIN_KEY": key(terminal),
+        "CORE_BRAIN_ORG": "acme",
+        "CORE_BRAIN_AGENT_ID": "ada",
+    }
+    elsewhere = Terminal(tmp_path, tmp_path / "data", names)
+    command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=elsewhere.env({}))
+    async with Client(command, mode="legacy") as client:
+        stored = await client.call_tool("brain_remember", {"content": "The org is the environment's.", "type": "fact"})
+
+    assert stored.structured_content
+    memory = stored.structured_content["memory"]
+    assert (memory["org"], memory["agent_id"]) == ("acme", "ada")
+    assert not (tmp_path / "data").exists()
+
+
 async def test_over_stdio_where_nothing_runs(tmp_path: Path) -> None:
     alone = Terminal(tmp_path, tmp_path / "data")
     command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=alone.env({}))

@@ -62,7 +62,9 @@ class Callers:
         found = self._clients.get(authorization)
         if found is None:
             key = authorization.partition(" ")[2].strip()
-            found = OpenBrain("http://127.0.0.1", key, transport=httpx.ASGITransport(self._api), attempts=1)
+            found = OpenBrain(
+                "http://127.0.0.1", key, transport=httpx.ASGITransport(self._api), attempts=1, breaker_failures=0
+            )
             self._clients[authorization] = found
         self._clients.move_to_end(authorization)
         while len(self._clients) > CLIENTS:
