@@ -6,26 +6,30 @@ FROM ${BASE} AS build
 ARG PIP_CERT
 ARG PIP_INDEX_URL
 WORKDIR /src
-RUN python3 -m venv /opt/openbrain
+# pip and the build tool have an environment of their own: what is shipped never held them.
+RUN python3 -m venv /opt/build && python3 -m venv --without-pip /opt/openbrain
 COPY requirements.lock requirements-build.lock ./
-RUN /opt/openbrain/bin/python -m pip install --no-cache-dir --disable-pip-version-check --require-hashes \
-      -r requirements.lock
+RUN /opt/build/bin/python -m pip install --no-cache-dir --disable-pip-version-check --require-hashes \
+      -r requirements-build.lock \
+ && /opt/build/bin/python -m pip --python /opt/openbrain/bin/python install --no-cache-dir \
+      --disable-pip-version-check --require-hashes -r requirements.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY shared shared
 COPY services services
 COPY cli cli
-RUN python3 -m venv /opt/build \
- && /opt/build/bin/python -m pip install --no-cache-dir --disable-pip-version-check --require-hashes \
-      -r requirements-build.lock \
- && /opt/build/bin/python -m hatchling build -t wheel -d /wheel \
- && /opt/openbrain/bin/python -m pip install --no-cache-dir --disable-pip-version-check --no-deps /wheel/*.whl \
- && /opt/openbrain/bin/python -m pip uninstall --yes pip
+RUN /opt/build/bin/python -m hatchling build -t wheel -d /wheel \
+ && /opt/build/bin/python -m pip --python /opt/openbrain/bin/python install --no-cache-dir \
+      --disable-pip-version-check --no-deps --prefix /opt/release /wheel/*.whl
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="OpenBrain" org.opencontainers.image.licenses="Apache-2.0"
+# /data is only used by `openbrain up`, which keeps everything embedded there. The base's own pip has no use here.
+RUN install -d -o 10001 -g 10001 /data \
+ && rm -rf /usr/local/bin/pip* /usr/local/lib/python3*/site-packages/pip* \
+      /usr/local/lib/python3*/ensurepip /usr/lib/python3*/ensurepip
+# What a release rarely changes, then its own few megabytes.
 COPY --from=build /opt/openbrain /opt/openbrain
-# /data is only used by `openbrain up`, which keeps everything embedded there.
-RUN install -d -o 10001 -g 10001 /data
+COPY --from=build /opt/release /opt/openbrain
 ENV PATH=/opt/openbrain/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
