@@ -37,6 +37,9 @@ class Streams(Group):
     reap_s: Seconds = Field(1, description="How often due retries and abandoned entries are looked for.")
     breaker_s: Seconds = Field(1, description="First pause when a dependency is down; doubles up to breaker_max_s.")
     breaker_max_s: Seconds = Field(30, description="Longest pause while a dependency is down.")
+    aside: int = Field(
+        2000, ge=1, description="Entries that wait in hand for a dependency, at most, while what needs none goes on."
+    )
     reconnect_max_s: Seconds = Field(5, description="Longest pause before Redis is tried again.")
     shutdown_s: Seconds = Field(15, description="How long a handler may take to end at shutdown.")
     bound_workspaces: tuple[str, ...] = Field((), description="Workspaces with a submission stream of their own.")
@@ -80,8 +83,12 @@ class Vectors(Group):
 class Embedding(Group):
     """The embedder."""
 
-    url: str = Field("embedded", description="http(s):// of Ollama, or `embedded` (MiniLM on onnxruntime).")
-    model: str = Field("", description="'' takes the default of the embedder.")
+    url: str = Field("embedded", description="http(s):// of Ollama, or `embedded` (on onnxruntime).")
+    model: str = Field(
+        "",
+        description="Of Ollama, or an embedded one (`openbrain models list`). '' takes the embedder's default: "
+        "embeddinggemma, or the embedded all-minilm.",
+    )
     threads: int = Field(1, ge=1, le=64, description="Of the embedded model.")
     batch: int = Field(32, ge=1, le=512, description="Texts a model is asked for at once.")
     timeout_s: Seconds = Field(60, description="Of one call of the model.")

@@ -1,5 +1,7 @@
 """Settings to adapters: the one place that knows them all. Nothing connects before it is used."""
 
+from pathlib import Path
+
 from openbrain.errors import SetupError
 from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
@@ -84,9 +86,10 @@ def embedder(settings: Settings) -> Embedder:
     """The embedding model."""
     chosen = settings.embedding
     if chosen.url == EMBEDDED:
-        from openbrain.adapters.minilm import MiniLM
+        from openbrain.adapters.embedded_models import embedded_model
 
-        return MiniLM(threads=chosen.threads)
+        model = embedded_model(chosen.model)
+        return model.open(model.folder(models_folder(settings)), chosen.threads)
     if chosen.url.startswith(("http://", "https://")):
         from openbrain.adapters.ollama import Ollama
 
@@ -98,6 +101,11 @@ def embedder(settings: Settings) -> Embedder:
             keep_alive=chosen.keep_alive,
         )
     raise SetupError("OPENBRAIN_EMBEDDING__URL must be http(s)://… of Ollama, or `embedded`")
+
+
+def models_folder(settings: Settings) -> Path:
+    """Where models that were fetched lie, each in a folder of its own."""
+    return settings.data_dir / "models"
 
 
 def rates(settings: Settings, clock: Clock, *, in_process: bool) -> Rates:

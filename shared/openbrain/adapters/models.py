@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 SPLITTER_VERSION = 1
 MINILM = "all-minilm"
+MPNET = "all-mpnet-base-v2"
 OLLAMA_DEFAULT = "embeddinggemma"
 
 _SEARCH_SENTENCE = "Represent this sentence for searching relevant passages: "
@@ -46,6 +47,7 @@ def _e5(dimensions: int, *, wordpiece: bool) -> Model:
 
 MODELS: dict[str, Model] = {
     MINILM: Model(token_limit=256, dimensions=384, wordpiece=True),
+    MPNET: Model(token_limit=384, dimensions=768, wordpiece=True),
     "embeddinggemma": Model(
         token_limit=2048,
         dimensions=768,

@@ -1,6 +1,6 @@
 """MPNet's encoder as an ONNX graph: tensors in the names of its authors' file to token states (rows, tokens, hidden).
 
-Layers with the norm behind, attention with a bias that depends on the distance of two tokens and is shared by all layers.
+Layers with the norm behind; attention with a bias by the distance of two tokens, which all layers share.
 """
 
 from bisect import bisect_right
@@ -96,9 +96,9 @@ def _distance_bias(graph: OnnxFile, tensors: Tensors, shape: Shape, length: str)
 
 def _mask_bias(graph: OnnxFile, mask: str) -> str:
     """(rows, 1, 1, tokens): 0 for a token, as good as minus infinity for padding."""
-    absent = graph.node("Sub", graph.weight("one", np.float32([1])), graph.node("Cast", mask, to=FLOAT))
+    absent = graph.node("Sub", graph.weight("one", np.array([1], np.float32)), graph.node("Cast", mask, to=FLOAT))
     wide = graph.node("Unsqueeze", absent, graph.weight("middle axes", np.array([1, 2])))
-    return graph.node("Mul", wide, graph.weight("masked", np.float32([MASKED])))
+    return graph.node("Mul", wide, graph.weight("masked", np.array([MASKED], np.float32)))
 
 
 def _upto(graph: OnnxFile, table: str, length: str, axes: int) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 IR_VERSION = 9
 OPSET = 20
-"""Both as onnxruntime reads them since 1.17."""
+"""As onnxruntime reads them since 1.17."""
 MICROSOFT = "com.microsoft"
 FLOAT, INT64 = 1, 7
 
@@ -50,14 +50,13 @@ class OnnxFile:
         self._weights.append(_message(5, tensor))
         return name
 
-    def node(self, kind: str, *inputs: str, domain: str = "", outputs: int = 1, **attributes: Attribute) -> str:
-        """One operation; gives the name of its result (of the first one, where there are more: `name`, `name.1`, ...)."""
+    def node(self, kind: str, *inputs: str, domain: str = "", **attributes: Attribute) -> str:
+        """One operation; gives the name of its result."""
         name = f"{kind}_{len(self._nodes)}"
-        results = [name, *(f"{name}.{number}" for number in range(1, outputs))]
         body = b"".join(
             (
                 *(_text(1, each) for each in inputs),
-                *(_text(2, each) for each in results),
+                _text(2, name),
                 _text(3, name),
                 _text(4, kind),
                 *(_message(5, _attribute(key, value)) for key, value in attributes.items()),
@@ -69,11 +68,9 @@ class OnnxFile:
 
     def save(self, file: BinaryIO) -> None:
         """Write all of it."""
-        for part in self.parts():
-            file.write(part)
+        file.writelines(self._parts())
 
-    def parts(self) -> Iterator[bytes]:
-        """The file's bytes, in pieces."""
+    def _parts(self) -> Iterator[bytes]:
         graph = (*self._nodes, _text(2, self._name), *self._weights, *self._ends)
         opsets = (_text(1, domain) + _number(2, version) for domain, version in (("", OPSET), (MICROSOFT, 1)))
         yield _number(1, IR_VERSION) + _text(2, "openbrain")
