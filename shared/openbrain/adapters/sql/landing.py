@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, select
 
-from openbrain.adapters.sql import announce, outbox, quotas
+from openbrain.adapters.sql import announce, outbox
 from openbrain.adapters.sql.ending import TIME
 from openbrain.adapters.sql.identity import dedupe_key
 from openbrain.adapters.sql.inserts import insert_rows
@@ -85,7 +85,6 @@ class Landing:
         ordered = sorted(memories_new.values(), key=lambda memory: (keys.get(memory.id, ""), memory.id))
         insert_rows(self._connection, memories, [row_from_memory(each, keys.get(each.id)) for each in ordered])
         living = [memory for memory in memories_new.values() if memory.alive(self._now)]
-        quotas.admit(self._connection, self._workspace, quotas.total(living), self._now)
         outbox.append(
             self._connection, [announce.stored(memory, Change.CREATED, _BULK, self._now) for memory in living]
         )
