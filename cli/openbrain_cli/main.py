@@ -38,6 +38,7 @@ COMMANDS = {
     "db": ("openbrain_cli.db:app", "Bring the database's schema up to date, or check it."),
     "index": ("openbrain_cli.index:app", "Make the search indexes on servers."),
     "elastic-setup": ("openbrain_cli.index:elastic_setup", "The original's name for `index setup`."),
+    "models": ("openbrain_cli.models:app", "List, install and remove embedding models."),
     "settings": ("openbrain_cli.settings:settings", "Show the settings in use, or the reference of all."),
     "acl": ("openbrain_cli.acl:acl", "Make the stream server's users for rooms, producers and subscribers."),
     "schema": ("openbrain_cli.schema:schema", "Print the JSON Schema of events and the AsyncAPI document."),

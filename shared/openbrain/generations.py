@@ -28,9 +28,12 @@ async def text_generation(truth: Generations, index: TextIndex, first_name: str)
 
 
 async def vector_generation(
-    truth: Generations, index: VectorIndex, identity: ModelIdentity, first_name: str
+    truth: Generations, index: VectorIndex, identity: ModelIdentity, first_name: str, *, alone: bool = False
 ) -> Generation:
-    """The serving vector generation, ready to be written, for the process that knows the model."""
+    """The serving vector generation, ready to be written, for the process that knows the model.
+
+    `alone`: no other process works on this store, so an index of another model may go while there is no memory.
+    """
     wanted = Generation(
         kind=IndexKind.VECTOR,
         name=f"{first_name}-{identity.key}",
@@ -39,15 +42,11 @@ async def vector_generation(
         builder=index.builder,
         status=SERVING,
     )
-    generation = await truth.ensure(wanted)
-    if generation.dimensions != identity.dimensions:
-        raise SetupError(
-            f"the vector index holds {generation.dimensions} dimensions and {identity.name} has {identity.dimensions}: "
-            "set the embedding model that the index was made with"
-        )
+    generation = await truth.ensure(wanted, replace_unused=alone)
     if generation.model != identity.key:
         raise SetupError(
-            f"the vector index was made with {generation.model} and the embedder is {identity.key}: "
+            f"the vector index was made with {generation.model} ({generation.dimensions} dimensions) and the embedder "
+            f"is {identity.key} ({identity.dimensions}): "
             "set the embedding model that the index was made with"
         )
     _same_builder(generation, index.builder)

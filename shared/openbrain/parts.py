@@ -71,7 +71,7 @@ class Parts:
         async def prepare() -> Generation:
             identity = await self.embedder.identity()
             return await generations.vector_generation(
-                self.truth, self.vectors, identity, wiring.vector_name(self.settings)
+                self.truth, self.vectors, identity, wiring.vector_name(self.settings), alone=self.shared
             )
 
         return Prepared(prepare)

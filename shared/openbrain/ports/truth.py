@@ -238,8 +238,12 @@ class Generations(Protocol):
     async def serving(self, kind: IndexKind) -> Generation | None:
         """The one that answers."""
 
-    async def ensure(self, generation: Generation) -> Generation:
-        """Make it the serving one if none is; returns the serving one. Safe for several processes at once."""
+    async def ensure(self, generation: Generation, *, replace_unused: bool = False) -> Generation:
+        """Make it the serving one if none is; returns the serving one. Safe for several processes at once.
+
+        `replace_unused`: also where one of another model serves, as long as the store holds no memory at all. Only for
+        a process that knows that no other works with the one that serves.
+        """
 
 
 class Truth(

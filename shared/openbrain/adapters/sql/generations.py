@@ -1,14 +1,15 @@
 """Which index generation serves. A unique key, not a reader, decides between two that are made at once."""
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import Connection, RowMapping, exists, select, update
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.statements import insert_missing
-from openbrain.adapters.sql.tables import index_generations
+from openbrain.adapters.sql.tables import index_generations, memories
 from openbrain.ports.clock import Clock
 from openbrain.ports.truth import Generation, IndexKind
 
 SERVING = "serving"
+RETIRED = "retired"
 
 _COLUMNS = [index_generations.c[name] for name in ("kind", "name", "model", "dimensions", "builder", "status")]
 
@@ -24,13 +25,19 @@ class SqlGenerations:
         """The one that answers."""
         return await self._database.read(lambda connection: _serving(connection, kind))
 
-    async def ensure(self, generation: Generation) -> Generation:
-        """The serving one; this one where there was none."""
+    async def ensure(self, generation: Generation, *, replace_unused: bool = False) -> Generation:
+        """The serving one; this one where there was none, or where the one of another model was of no use yet."""
         found = await self.serving(generation.kind)
-        if found is not None:
+        if found is not None and (found.model == generation.model or not replace_unused):
             return found
         now = self._clock.now()
-        return await self._database.write(lambda connection: _ensure(connection, generation, now))
+
+        def made(connection: Connection) -> Generation:
+            if replace_unused:
+                _retire_unused(connection, generation)
+            return _ensure(connection, generation, now)
+
+        return await self._database.write(made)
 
 
 def _serving(connection: Connection, kind: IndexKind) -> Generation | None:
@@ -42,6 +49,14 @@ def _serving(connection: Connection, kind: IndexKind) -> Generation | None:
 
 def _from_row(row: RowMapping) -> Generation:
     return Generation(**{**row, "kind": IndexKind(row["kind"])})
+
+
+def _retire_unused(connection: Connection, generation: Generation) -> None:
+    """One statement: what it finds is what stands, not what a snapshot held."""
+    table = index_generations
+    other = table.c.serving == generation.kind.value, table.c.model != generation.model
+    retired = update(table).where(*other, ~exists(select(memories.c.id))).values(status=RETIRED, serving=None)
+    connection.execute(retired)
 
 
 def _ensure(connection: Connection, generation: Generation, now: int) -> Generation:
