@@ -14,6 +14,8 @@ import httpx
 from benchmarks.conversations import Conversation, Question, Turn, beam, locomo
 from benchmarks.report import Report, Row
 from benchmarks.system import running, wait_until_indexed
+from openbrain.settings import load
+from openbrain.wiring import models_folder
 
 NAME = "retrieval"
 SIDES: Mapping[str, dict[str, float]] = {"text": {"text_weight": 1.0}, "vectors": {"text_weight": 0.0}, "fused": {}}
@@ -26,6 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Where the data is; without any the benchmark is left out with a word."""
     parser.add_argument("--locomo", type=Path, help="LoCoMo file")
     parser.add_argument("--beam", type=Path, help="BEAM folder with a sub-folder a chat")
+    parser.add_argument("--retrieval-model", default="", help="embedded model, of `openbrain models list`")
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -37,11 +40,21 @@ def run(options: argparse.Namespace) -> Report:
         sets["BEAM"] = list(beam(options.beam))
     if not sets:
         return Report(NAME, (), ("left out: give --locomo FILE and --beam FOLDER",))
-    with running() as system, system.client() as client:
+    with running(_environment(options.retrieval_model)) as system, system.client() as client:
         found = {name: list(_ask_all(client, conversations)) for name, conversations in sets.items()}
     if len(found) > 1:
         found["pooled"] = [answers for part in found.values() for answers in part]
-    return Report(NAME, tuple(_rows(found)), (f"{len(found.get('pooled', [])) or ''} questions, top 100 candidates",))
+    model = options.retrieval_model or "the embedded default"
+    about = f"{len(found.get('pooled', [])) or ''} questions, top 100 candidates, {model}"
+    return Report(NAME, tuple(_rows(found)), (about,))
+
+
+def _environment(model: str) -> dict[str, str]:
+    """The system has a folder of its own; the model lies where this machine's settings say."""
+    if not model:
+        return {}
+    folder = models_folder(load())
+    return {"OPENBRAIN_EMBEDDING__MODEL": model, "OPENBRAIN_EMBEDDING__MODELS_DIR": str(folder)}
 
 
 Answers = dict[tuple[str, str], bool]

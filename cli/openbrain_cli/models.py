@@ -121,14 +121,17 @@ def _told(model: "EmbeddedModel", data: Path | None) -> dict[str, Any]:
         "licence": model.licence,
         "source": model.source,
         "sha256": model.kind.identity.digest,
-        "state": "ready" if not problem else "damaged" if there else "not installed",
+        "state": "ready" if not problem else "damaged" if there else "missing",
         "problem": problem,
         "used": _used(model, data),
     }
 
 
 def _state(told: dict[str, Any]) -> str:
-    state = told["problem"] if told["state"] == "damaged" else told["state"]
+    """In a word; the whole problem where the file is not the one that was checked."""
+    if told["state"] == "ready":
+        return "in use" if told["used"] else "ready"
+    state = told["problem"] if told["state"] == "damaged" else "missing"
     return f"{state}, in use" if told["used"] else str(state)
 
 

@@ -89,6 +89,7 @@ class Embedding(Group):
         description="Of Ollama, or an embedded one (`openbrain models list`). '' takes the embedder's default: "
         "embeddinggemma, or the embedded all-minilm.",
     )
+    models_dir: Path | None = Field(None, description="Of installed models; else `models` in the data folder.")
     threads: int = Field(1, ge=1, le=64, description="Of the embedded model.")
     batch: int = Field(32, ge=1, le=512, description="Texts a model is asked for at once.")
     timeout_s: Seconds = Field(60, description="Of one call of the model.")

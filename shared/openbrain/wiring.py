@@ -105,7 +105,7 @@ def embedder(settings: Settings) -> Embedder:
 
 def models_folder(settings: Settings) -> Path:
     """Where models that were fetched lie, each in a folder of its own."""
-    return settings.data_dir / "models"
+    return settings.embedding.models_dir or settings.data_dir / "models"
 
 
 def rates(settings: Settings, clock: Clock, *, in_process: bool) -> Rates:
