@@ -12,7 +12,7 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import NeverRetry, QuotaExceeded
 from openbrain.events import CloudEvent, event_type
 from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS, MemoryType
+from openbrain.memory import MICROSECONDS, MemoryType, Reason
 from openbrain.ports.access import UNLIMITED, Usage, Workspace, WorkspaceChange
 from openbrain.ports.transfer import Kept
 from openbrain.ports.truth import Edit, Outcome, Status
@@ -20,6 +20,7 @@ from openbrain.submission import MemorySubmitted
 from openbrain.submitting import Tenants
 from openbrain.visibility import Criteria, visible
 from openbrain_ingest.handlers import accept
+from tests.truth_rows import put
 from tests.truth_support import FakeClock, memory, origin, rows, stored, viewer, write
 
 
@@ -106,6 +107,20 @@ async def test_whatever_ends_frees_and_what_comes_back_counts(
     with pytest.raises(QuotaExceeded):
         await limited.restore(kept.id, viewer(), origin(), "")
     assert await used(limited) == await counted(database) == Usage(3, 3)
+
+
+async def test_what_had_ended_or_is_only_due_is_not_counted_twice(
+    limited: SqlTruth, database: Database, clock: FakeClock
+) -> None:
+    due = await stored(limited, "due", expires_at=clock.now() + 10)
+    archived = memory("archived", reason=Reason.ARCHIVED, archived_at=clock.now())
+    await put(database, archived)
+    clock.advance(10)
+    assert (await limited.restore(due.id, viewer(), origin(), "")).reason is None
+    assert await used(limited) == await counted(database) == Usage(1, 3)
+
+    await limited.forget(archived.id, viewer(), origin(), "")
+    assert await used(limited) == await counted(database) == Usage(1, 3)
 
 
 async def test_many_at_once_never_hold_more(limited: SqlTruth, database: Database) -> None:

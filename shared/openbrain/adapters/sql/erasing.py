@@ -131,7 +131,7 @@ def blank(
     ended = func.coalesce(memories.c.deleted_at, now)
     here = memories.c.id.in_(ids)
     connection.execute(update(memories).where(here).values(**BLANK, deleted_at=ended, updated_at=now))
-    release(connection, [row for row in rows if row.reason is None])
+    release(connection, rows)
     mine = memory_history.c.memory_id.in_(ids)
     connection.execute(update(memory_history).where(mine).values(before=None, after=None, note=""))
     for table in (memory_passages, memory_usage):

@@ -45,7 +45,8 @@ def restore_memory(
     key = dedupe_key(after)
     make_way(connection, journal, after, key)
     names = ("reason", "deleted_at", "archived_at", "expires_at", "version", "revision", "updated_at")
-    admit(connection, after.workspace_id, total([after]), now)
+    if before.reason is not None:  # what is only due has not been let go of yet
+        admit(connection, after.workspace_id, total([after]), now)
     changed = {name: getattr(after, name) for name in names} | {"dedupe_key": key}
     connection.execute(update(memories).where(memories.c.id == after.id).values(changed))
     journal.restored(before, after, origin, note)
