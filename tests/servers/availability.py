@@ -1,22 +1,24 @@
-"""Whether a server can be started on this machine, and whether the run insists on it."""
+"""Whether a server or a tool can be used on this machine, and whether the run insists on it."""
 
 import os
 from dataclasses import dataclass
 
-NAMES = ("redis", "valkey", "mariadb", "elasticsearch", "ollama")
+SERVERS = ("redis", "valkey", "mariadb", "elasticsearch", "ollama")
+TOOLS = ("image", "compose", "kustomize")
+NAMES = (*SERVERS, *TOOLS)
 REQUIRE = "OPENBRAIN_REQUIRE_SERVERS"
 
 
 @dataclass(frozen=True)
 class Available:
-    """The server can be started."""
+    """The server can be started, the tool can be run."""
 
     version: str
 
 
 @dataclass(frozen=True)
 class Missing:
-    """The server can't be started; the reason says what to do."""
+    """It can't; the reason says what to do."""
 
     reason: str
 
@@ -25,7 +27,7 @@ State = Available | Missing
 
 
 def required(setting: str | None = None) -> frozenset[str]:
-    """Name the servers whose absence fails a run instead of leaving its suites out."""
+    """Name the servers and tools whose absence fails a run instead of leaving its suites out."""
     text = os.environ.get(REQUIRE, "") if setting is None else setting
     asked = {word.strip() for word in text.split(",") if word.strip()}
     if "all" in asked:

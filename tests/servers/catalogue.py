@@ -1,9 +1,9 @@
-"""Every server by name."""
+"""Every server and every tool by name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.servers import elasticsearch_server, mariadb_server, ollama_server, redis_server
+from tests.servers import elasticsearch_server, go_tools, image_tools, mariadb_server, ollama_server, redis_server
 from tests.servers.availability import NAMES, Missing, State
 from tests.servers.process import Recipe, ServerError, ServerProcess
 
@@ -24,12 +24,18 @@ KINDS = {
     "ollama": Kind(ollama_server.state, ollama_server.recipe),
 }
 
+TOOL_STATES: dict[str, Callable[[], State]] = {
+    "image": image_tools.state,
+    "compose": go_tools.compose_state,
+    "kustomize": go_tools.kustomize_state,
+}
+
 
 def available(name: str) -> State:
-    """Say whether a server can be started here; if not, why, and what to do."""
-    if name not in KINDS:
+    """Say whether a server or a tool can be used here; if not, why, and what to do."""
+    if name not in NAMES:
         raise ValueError(f"no server is called {name}: use {', '.join(NAMES)}")
-    return KINDS[name].state()
+    return TOOL_STATES[name]() if name in TOOL_STATES else KINDS[name].state()
 
 
 def server(name: str) -> ServerProcess:

@@ -1,4 +1,4 @@
-"""Installs what the test servers need and isn't there yet: `python -m tests.servers.install [--only NAME] [--json]`."""
+"""Installs the servers and tools of the tests: `python -m tests.servers.install [--only NAME] [--json]`."""
 
 import argparse
 import contextlib
@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from tests.servers import install_debian, install_elasticsearch, install_ollama
+from tests.servers import install_debian, install_elasticsearch, install_go, install_image, install_ollama
 from tests.servers.availability import NAMES, Available, Missing, State, required
 from tests.servers.catalogue import available
 from tests.servers.places import HOME
 from tests.servers.steps import CantInstall, Step
 
-_DEBIAN = ("redis", "mariadb")
+_DEBIAN = ("redis", "mariadb", "image")
+_GO = ("compose", "kustomize")
 
 
 def install(names: list[str]) -> dict[str, State]:
-    """Install the missing ones of these servers side by side, and say how each stands."""
+    """Install the missing ones of these side by side, and say how each stands."""
     missing = [name for name in names if isinstance(available(name), Missing)]
     reasons: dict[str, str] = {}
     if missing:
@@ -36,6 +37,9 @@ def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
         yield lambda: _attempt("elasticsearch", install_elasticsearch.install)
     if "ollama" in missing:
         yield lambda: _attempt("ollama", install_ollama.install)
+    for name in _GO:
+        if name in missing:
+            yield partial(_attempt, name, partial(install_go.install, name))
 
 
 def _debian(missing: list[str]) -> dict[str, str]:
@@ -46,11 +50,13 @@ def _debian(missing: list[str]) -> dict[str, str]:
         reasons |= _attempt(name, partial(install_debian.install_package, name))
     if "mariadb" in wanted and "mariadb" not in reasons:
         reasons |= _attempt("mariadb", install_debian.make_template)
+    if "image" in wanted and "image" not in reasons:
+        reasons |= _attempt("image", install_image.make_base)
     return reasons
 
 
 def _attempt(name: str, job: Callable[[Step], None]) -> dict[str, str]:
-    """Why this server couldn't be installed; nothing when it could. The others go on either way."""
+    """Why this one couldn't be installed; nothing when it could. The others go on either way."""
     step = Step(name)
     try:
         job(step)
@@ -78,7 +84,7 @@ def _alone() -> Iterator[None]:
 
 
 def table(states: dict[str, State]) -> str:
-    lines = [f"{'server':14} {'version':10} state"]
+    lines = [f"{'name':14} {'version':10} state"]
     for name, state in states.items():
         version, text = (state.version, "ready") if isinstance(state, Available) else ("-", state.reason)
         lines.append(f"{name:14} {version:10} {text}")

@@ -1,4 +1,4 @@
-"""Redis and MariaDB from the packages of Debian or Ubuntu, and MariaDB's prepared data folder."""
+"""What comes from the packages of Debian or Ubuntu, and MariaDB's prepared data folder."""
 
 import contextlib
 import getpass
@@ -12,8 +12,16 @@ from tests.servers import mariadb_server
 from tests.servers.places import program
 from tests.servers.steps import CantInstall, Step
 
-_PACKAGES = {"redis": "redis-server", "mariadb": "mariadb-server"}
-_PROGRAMS = {"redis": ("redis-server",), "mariadb": ("mariadbd", "mariadb", "mariadb-install-db")}
+_PACKAGES = {
+    "redis": ("redis-server",),
+    "mariadb": ("mariadb-server",),
+    "image": ("buildah", "debootstrap", "debian-archive-keyring"),
+}
+_PROGRAMS = {
+    "redis": ("redis-server",),
+    "mariadb": ("mariadbd", "mariadb", "mariadb-install-db"),
+    "image": ("buildah", "debootstrap"),
+}
 _POLICY = Path("/usr/sbin/policy-rc.d")
 
 _ACCOUNT = f"""
@@ -25,19 +33,22 @@ GRANT ALL ON `{mariadb_server.DATABASE}%`.* TO {mariadb_server.USER}@'127.0.0.1'
 
 
 def install_package(name: str, step: Step) -> None:
-    """Install the package of this server, unless its programs are there."""
+    """Install the packages of this server or tool, unless its programs are there."""
     if all(program(binary) for binary in _PROGRAMS[name]):
         return
-    package = _PACKAGES[name]
+    packages = _PACKAGES[name]
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        raise CantInstall(f"needs root and apt: run `sudo apt-get install {package}` or install it otherwise")
-    step.say(f"installing {package} with apt-get")
+        raise CantInstall(
+            f"needs root and apt: run `sudo apt-get install {' '.join(packages)}` or install it otherwise"
+        )
+    step.say(f"installing {' '.join(packages)} with apt-get")
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with contextlib.suppress(CantInstall):
         # An unreachable extra source is no reason to stop: the install itself decides.
         step.run(["apt-get", "update"], env)
     with _services_left_off():
-        step.run(["apt-get", "install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", package], env)
+        options = ["-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120"]
+        step.run(["apt-get", "install", *options, *packages], env)
 
 
 def make_template(step: Step) -> None:

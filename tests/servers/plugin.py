@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.servers import mariadb_server as mariadb
-from tests.servers.availability import NAMES, Missing, required
+from tests.servers.availability import SERVERS, Missing, required
 from tests.servers.catalogue import available, server
 from tests.servers.keeper import Address, Keeper, ask
 from tests.servers.process import Server, ServerProcess
@@ -43,7 +43,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def need(name: str) -> None:
-    """Leave the test out where the server is missing, or fail it where the run insists on the server."""
+    """Leave the test out where the server or tool is missing, or fail it where the run insists on the server."""
     state = available(name)
     if not isinstance(state, Missing):
         return
@@ -124,7 +124,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.line(f"LEFT OUT for want of {reason}", yellow=True)
         terminalreporter.line(f"  {places}")
     if not left_out:
-        idle = [name for name in NAMES if name not in keeper.used]
+        idle = [name for name in SERVERS if name not in keeper.used]
         terminalreporter.line("nothing was left out" + (f"; nobody asked for {', '.join(idle)}" if idle else ""))
 
 

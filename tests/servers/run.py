@@ -4,14 +4,14 @@ import argparse
 import signal
 import sys
 
-from tests.servers.availability import NAMES
+from tests.servers.availability import SERVERS
 from tests.servers.process import ServerError
 from tests.servers.running import running
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.servers.run", description=__doc__)
-    parser.add_argument("names", nargs="+", choices=NAMES, metavar="NAME", help=f"some of {', '.join(NAMES)}")
+    parser.add_argument("names", nargs="+", choices=SERVERS, metavar="NAME", help=f"some of {', '.join(SERVERS)}")
     names = dict.fromkeys(parser.parse_args().names)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

@@ -59,3 +59,22 @@ def tool(name: str, advice: str) -> str:
     if found is None:
         raise CantInstall(f"{name} isn't installed: {advice}")
     return found
+
+
+def pip() -> list[str]:
+    """An environment made by uv has no pip of its own."""
+    for python in (sys.executable, f"{sys.base_prefix}/bin/python3", shutil.which("python3") or sys.executable):
+        if not subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
+            return [python, "-m", "pip", "--disable-pip-version-check"]
+    raise CantInstall("no Python here has pip: run `python -m ensurepip`")
+
+
+def setting_of_pip(name: str) -> str | None:
+    """Give what pip is set to on this machine, by its files or the environment: `cert`, `index-url`."""
+    done = subprocess.run([*pip(), "config", "list"], capture_output=True, text=True, check=True)
+    # Lines such as global.cert='/x' and :env:.cert='/x'; the environment comes first and wins.
+    for line in done.stdout.splitlines():
+        key, _, value = line.partition("=")
+        if key.rpartition(".")[2] == name:
+            return value.strip().strip("'\"")
+    return None

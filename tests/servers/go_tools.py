@@ -1,0 +1,59 @@
+"""Programs that read the deployment files as an operator's tools do, each built from its Go module."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.servers.availability import Available, Missing, State
+from tests.servers.places import HOME
+
+
+@dataclass(frozen=True)
+class GoTool:
+    """One program of a Go module."""
+
+    name: str
+    package: str
+    version: str
+    program: str
+
+    @property
+    def folder(self) -> Path:
+        return HOME / self.name
+
+    @property
+    def path(self) -> Path:
+        return self.folder / self.program
+
+    @property
+    def stamp(self) -> Path:
+        return self.folder / "stamp"
+
+    def state(self) -> State:
+        if self.stamp.exists() and self.stamp.read_text() == self.version:
+            return Available(self.version)
+        return Missing("it isn't built here yet: run `make servers` (needs Go, takes a minute once)")
+
+
+# Compose's own loader: prints the resolved model, and refuses what Compose refuses.
+COMPOSE = GoTool("compose", "github.com/compose-spec/compose-go/v2/cmd", "2.16.2", "cmd")
+KUSTOMIZE = GoTool("kustomize", "sigs.k8s.io/kustomize/kustomize/v5", "5.5.0", "kustomize")
+GO_TOOLS = {tool.name: tool for tool in (COMPOSE, KUSTOMIZE)}
+
+
+def compose_state() -> State:
+    return COMPOSE.state()
+
+
+def kustomize_state() -> State:
+    """Say whether a renderer is here: kubectl carries one."""
+    if shutil.which("kubectl"):
+        return Available("kubectl")
+    built = KUSTOMIZE.state()
+    return Missing(f"no kubectl on this machine, and {built.reason}") if isinstance(built, Missing) else built
+
+
+def render_command() -> list[str]:
+    """The command that renders the kustomization in the folder which follows it."""
+    kubectl = shutil.which("kubectl")
+    return [kubectl, "kustomize"] if kubectl else [str(KUSTOMIZE.path), "build"]
