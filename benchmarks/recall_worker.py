@@ -25,7 +25,7 @@ from benchmarks.zero_cost import zero_cost_parts
 from openbrain.adapters.qdrant_edge_shard import VECTOR
 from openbrain.adapters.qdrant_edge_terms import compiled as edge_filter
 from openbrain.adapters.sql.truth import FILE
-from openbrain.adapters.tantivy_text.queries import any_word, filtered
+from openbrain.adapters.tantivy_text.queries import any_word, compiled, filtered
 from openbrain.parts import Parts
 from openbrain.settings import Settings
 from openbrain.visibility import AllOf, Criteria, Viewer, visible
@@ -105,7 +105,7 @@ async def raw_text(parts: Parts, condition: AllOf) -> Callable[[str], Awaitable[
     async def ask(question: str) -> object:
         words = any_word(question, generation._english, generation._fields)
         assert words is not None
-        wanted = filtered(words, condition, generation._fields)
+        wanted = filtered(words, compiled(condition, generation._fields))
         found = generation._index.searcher().search(wanted, limit=CANDIDATES, count=False)
         assert found.hits, "these filters leave nothing to find"
         return found

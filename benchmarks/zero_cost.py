@@ -38,6 +38,9 @@ class ZeroCost:
     async def embed_query(self, query: str) -> "array[float]":
         return await self._real.embed_query(query)
 
+    async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
+        return await self._real.embed_queries(queries)
+
     async def check(self) -> Checked:
         return Checked("zero cost", "1", ())
 

@@ -171,6 +171,7 @@ FULL: dict[str, dict[str, Any]] = {
     "/v1/brain/remember": offer(SECRET),
     "/v1/brain/remember:batch": {"memories": [offer(SECRET)]},
     "/v1/brain/recall": {"query": SECRET},
+    "/v1/brain/recall:batch": {"queries": [{"query": SECRET}]},
     "/v1/brain/memories/{id}": {"tags": [SECRET]},
     "/v1/brain/forget/{id}": {"reason": SECRET},
     "/v1/brain/memories/{id}:restore": {"reason": SECRET},
@@ -187,6 +188,14 @@ BATCH: list[Bad] = [
     ("memories", [], "memories"),
     ("memories", {}, "memories"),
     ("memories", [offer()] * (limits.BATCH_ITEMS + 1), "memories"),
+]
+
+QUESTIONS: list[Bad] = [
+    ("queries", None, "queries"),
+    ("queries", [], "queries"),
+    ("queries", {"query": SECRET}, "queries"),
+    ("queries", SECRET, "queries"),
+    ("queries", [{"query": SECRET}] * (limits.BATCH_QUESTIONS + 1), "queries"),
 ]
 
 BULK: list[Bad] = [
@@ -217,6 +226,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     ("PATCH", "/v1/admin/workspaces/{id}", QUOTAS),
     ("POST", "/v1/admin/keys/{id}:rotate", ROTATION),
     ("POST", "/v1/brain/remember:batch", BATCH),
+    ("POST", "/v1/brain/recall:batch", QUESTIONS),
 ]
 
 RAW: list[tuple[str, bytes, int]] = [

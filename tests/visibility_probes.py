@@ -88,6 +88,15 @@ def _recall(memory: Memory, session: str) -> Sequence[Ask]:
     return [Ask(method="POST", path="/v1/brain/recall", json={**ask, **each}) for each in filters]
 
 
+def _recall_batch(memory: Memory, session: str) -> Sequence[Ask]:
+    """Each question among others that find nothing of it, and one that is refused."""
+    path = "/v1/brain/recall:batch"
+    return [
+        Ask(method="POST", path=path, json={"queries": [{"query": "?!"}, ask.json, {"query": 5}, ask.json]})
+        for ask in _recall(memory, session)
+    ]
+
+
 def _list(memory: Memory, session: str) -> Sequence[Ask]:
     filters: list[dict[str, Any]] = [
         {},
@@ -201,6 +210,7 @@ def _end(memory: Memory, session: str) -> Sequence[Ask]:
 
 PROBES: Mapping[Route, Probe] = {
     ("POST", "/v1/brain/recall"): _recall,
+    ("POST", "/v1/brain/recall:batch"): _recall_batch,
     ("GET", "/v1/brain/list"): _list,
     ("POST", "/v1/brain/forget"): _forget_matching,
     ("GET", "/v1/brain/search"): _search,

@@ -1,6 +1,7 @@
 """recall, list and show."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,12 +15,17 @@ if TYPE_CHECKING:
     from openbrain.answers import MemoryAnswer
     from openbrain.client import OpenBrain
 
+NOTHING = "nothing found: ask in other words, or see what is there: openbrain list"
 _PAGE = 100
 
 Top = Annotated[int, typer.Option("--top-k", "-k", min=1, max=100, help="How many at most.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")]
 Keywords = Annotated[list[str] | None, typer.Option("--keyword", help="Counts extra where it occurs; repeatable.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Tell how each score and place came about.")]
+FromFile = Annotated[
+    Path | None,
+    typer.Option(help="A question on each line, or the JSON body of one; - reads standard input.", allow_dash=True),
+]
 History = Annotated[bool, typer.Option("--history", help="Also what happened to it, and its chain.")]
 
 
@@ -27,26 +33,35 @@ History = Annotated[bool, typer.Option("--history", help="Also what happened to 
     'openbrain recall "why did customers see foreign answers?"',
     'openbrain recall "deploy steps" --project shop --type procedure -k 3 --json',
     'openbrain recall "deploy steps" --explain',
+    "openbrain recall --from-file questions.txt --project shop --json > answers.ndjson",
 )
 def recall(
-    query: Annotated[str, typer.Argument(help="A question, or a few words.")],
+    query: Annotated[str, typer.Argument(help="A question, or a few words.")] = "",
     *,
     to: Speaking,
     narrowed: Narrowed,
+    from_file: FromFile = None,
     top_k: Top = 10,
     keyword: Keywords = None,
     explain: Explain = False,
     json: AsJson = False,
 ) -> None:
     """Find what bears on a question, best first."""
-    filters = narrowed.filters(to.profile)
-    found = to.ask(lambda brain: brain.recall(query, top_k=top_k, keywords=keyword or (), explain=explain, **filters))
+    options = {"top_k": top_k, "keywords": keyword or (), "explain": explain, **narrowed.filters(to.profile)}
+    if bool(query) == (from_file is not None):
+        raise typer.BadParameter("either a question or --from-file", param_hint="QUERY")
+    if from_file is not None:
+        from openbrain_cli import asking
+
+        asking.ask_all(from_file, to, options, json=json)
+        return
+    found = to.ask(lambda brain: brain.recall(query, **options))
     if found.degraded:
         say(f"note: {' and '.join(found.degraded)} did not answer; some of what is there may be missing")
     if json:
         as_json(found)
     else:
-        _print(found.memories, "nothing found: ask in other words, or see what is there: openbrain list", scored=True)
+        _print(found.memories, NOTHING, scored=True)
         if found.explained:
             from openbrain_cli import rendering
 

@@ -17,8 +17,17 @@ if TYPE_CHECKING:
 
 def as_json(value: "BaseModel | Any") -> None:
     """Print JSON with the same care; it reads back as what it was."""
+    _print_json(value, indent=2)
+
+
+def as_json_line(value: "BaseModel | Any") -> None:
+    """The same on one line, for output that is read line by line."""
+    _print_json(value)
+
+
+def _print_json(value: "BaseModel | Any", indent: int | None = None) -> None:
     data = value.model_dump(mode="json") if hasattr(value, "model_dump") else value
-    text = json.dumps(data, ensure_ascii=False, indent=2)
+    text = json.dumps(data, ensure_ascii=False, indent=indent)
     print(UNSEEN.sub(lambda found: _json_escape(found[0]), text))
 
 

@@ -25,7 +25,7 @@ class Faulty:
     def __init__(self, *, hangs: bool = False) -> None:
         self._hangs = hangs
 
-    async def search(self, *_: Any) -> Sequence[Hit]:
+    async def search_many(self, *_: Any) -> Sequence[Sequence[Hit]]:
         raise await self._fault()
 
     async def identity(self) -> ModelIdentity:
@@ -120,9 +120,9 @@ async def test_a_query_is_embedded_once(brain: Brain) -> None:
         async def identity(self) -> ModelIdentity:
             return await model.identity()
 
-        async def embed_query(self, query: str) -> "array[float]":
-            asked.append(query)
-            return await model.embed_query(query)
+        async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
+            asked.extend(queries)
+            return await model.embed_queries(queries)
 
     async with http(brain.app(embedder=Counting()), await brain.key()) as client:
         await remembered(client, "cached")

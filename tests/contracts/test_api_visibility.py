@@ -140,7 +140,7 @@ async def test_who_may_see_it_is_shown_it_by_the_same_requests(world: World) -> 
                 body = ask.json
                 if ask.path.endswith("remember"):
                     body = {**ask.json, "project": memory.project}
-                elif ask.path.endswith("batch"):
+                elif ask.path.endswith("remember:batch"):
                     body = {"memories": [{**ask.json["memories"][0], "project": memory.project}]}
                 response = await client.request(ask.method, ask.path, params=ask.params, json=body)
 

@@ -3,12 +3,14 @@
 import asyncio
 import dataclasses
 import math
+import re
 from array import array
 from collections.abc import AsyncIterator
 
 import pytest
 
 from openbrain.adapters.minilm import MiniLM
+from openbrain.adapters.mpnet import MPNet
 from openbrain.adapters.ollama import Ollama
 from openbrain.ports.embedder import Embedder
 
@@ -27,11 +29,13 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(params=["minilm", "ollama"])
+@pytest.fixture(params=["minilm", "mpnet", "ollama"])
 async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
     opened: Embedder
     if request.param == "ollama":
         opened = Ollama(request.getfixturevalue("ollama_server").url, "all-minilm", batch=8)
+    elif request.param == "mpnet":
+        opened = MPNet(request.getfixturevalue("mpnet_models") / "all-mpnet-base-v2")
     else:
         opened = MiniLM()
     yield opened
@@ -94,6 +98,26 @@ async def test_a_question_is_nearest_to_its_answer(embedder: Embedder, question:
 
     assert scores.index(max(scores)) == answer
     assert length(query) == pytest.approx(1, abs=1e-5)
+
+
+async def test_many_questions_get_the_vectors_that_each_gets_alone(embedder: Embedder) -> None:
+    beyond_the_window = "Where is the launch code kept? " * 100
+    questions = [
+        *TEXTS,
+        "Where is it?",
+        "",
+        beyond_the_window,
+        *(f"question {number}" for number in range(40)),
+        TEXTS[0],
+    ]
+
+    together = await embedder.embed_queries(questions)
+
+    assert len(together) == len(questions)
+    assert together[0] == together[-1]
+    for question, vector in zip(questions, together, strict=True):
+        assert cosine(vector, await embedder.embed_query(question)) > 0.9999
+    assert list(await embedder.embed_queries([])) == []
 
 
 async def test_every_passage_of_a_long_text_is_embedded_whole(embedder: Embedder) -> None:
@@ -164,7 +188,7 @@ async def test_identity_is_stable_and_its_key_fits_a_column(embedder: Embedder) 
 async def test_check_names_product_and_version_and_finds_nothing_wrong(embedder: Embedder) -> None:
     checked = await embedder.check()
 
-    assert "minilm" in checked.product.lower()
+    assert re.search("minilm|mpnet", checked.product.lower())
     assert checked.version[0].isdigit()
     assert checked.problems == ()
 

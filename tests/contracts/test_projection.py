@@ -11,7 +11,17 @@ from openbrain.adapters.sql.tables import metadata
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ids import point_id
 from openbrain.memory import Memory, State
-from openbrain.ports.index import Checked, Hit, Standing, TextIndex, Tombstone, VectorEntry, VectorIndex
+from openbrain.ports.index import (
+    Checked,
+    Hit,
+    Scrubbed,
+    Standing,
+    TextIndex,
+    Tombstone,
+    VectorEntry,
+    VectorIndex,
+    VectorSearch,
+)
 from openbrain.ports.truth import Edit, Embedded, Generation, IndexKind
 from openbrain.visibility import AllOf, Criteria, visible
 from openbrain_indexer.entries import text_entry, vector_entries
@@ -245,6 +255,12 @@ class Accepting:
         return {}
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
+        raise AssertionError
+
+    async def search_many(self, name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
+        raise AssertionError
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
         raise AssertionError
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from openbrain.errors import NeverRetry, TryLater
 from openbrain.limits import CONTENT_CHARS, QUERY_CHARS
 from openbrain.memory import Memory
-from openbrain.ports.index import Standing, TextEntry, TextIndex, Tombstone
+from openbrain.ports.index import Standing, TextEntry, TextIndex, TextSearch, Tombstone
 from openbrain.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, matches
 from tests.index_conditions import conditions, rows
 from tests.index_support import EVERYTHING, WORKSPACE, memory, new_id, text_entry, tombstone
@@ -161,6 +161,28 @@ async def test_edges_of_the_condition_language(text_index: Prepared, condition: 
     assert bool(await found(text_index, "ferry", AllOf((condition,)))) is expected
 
 
+async def test_many_searches_answer_as_each_alone(text_index: Prepared) -> None:
+    words = "ferry harbour ticket noon"
+    several = [memory(project=f"p{number % 2}", confidence=number / 20) for number in range(20)]
+    texts = (" ".join(words.split()[number % 4 :]) for number in range(20))
+    await write(text_index, *(text_entry(row, text) for row, text in zip(several, texts, strict=True)))
+    index, name = text_index
+    narrow = AllOf((EVERYTHING, OneOf("project", ("p1",)), AtLeast("confidence", 0.3)))
+    searches = [
+        TextSearch(query, condition, limit)
+        for query in ("ferry", "ticket at noon", "", "?!", "zebra", words, "ferry")
+        for condition in (EVERYTHING, narrow, AllOf((AnyOf(()),)))
+        for limit in (1, 7, 100)
+    ]
+
+    together = await index.search_many(name, searches)
+
+    alone = [await index.search(name, each.query, each.condition, each.limit) for each in searches]
+    assert [list(each) for each in together] == [list(each) for each in alone]
+    assert max(len(each) for each in together) == 20
+    assert list(await index.search_many(name, [])) == []
+
+
 async def test_no_filter_finds_a_tombstone(text_index: Prepared) -> None:
     row = memory()
     await write(text_index, text_entry(row, "ferry"))
@@ -243,6 +265,8 @@ async def test_what_was_never_prepared_is_told(text_index: Prepared) -> None:
 
     with pytest.raises(TryLater, match="reindex"):
         await index.search(missing, "ferry", EVERYTHING, 1)
+    with pytest.raises(TryLater, match="reindex"):
+        await index.search_many(missing, [TextSearch("ferry", EVERYTHING, 1)] * 2)
     with pytest.raises(TryLater, match="reindex"):
         await index.read(missing, [new_id()])
     with pytest.raises(TryLater, match="reindex"):

@@ -10,7 +10,8 @@ import pytest
 from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
 from openbrain.adapters.qdrant_vectors import QdrantVectors
 from openbrain.errors import Invalid, SetupError, TryLater
-from openbrain.ports.index import VectorIndex
+from openbrain.ports.index import VectorIndex, VectorSearch
+from openbrain.visibility import AllOf, AnyOf, OneOf
 from tests.index_support import EVERYTHING, direction, memory, new_id, tombstone, vector_entry
 from tests.vector_engines import (
     DIMENSIONS,
@@ -60,6 +61,32 @@ async def test_says_what_stands(index: VectorIndex) -> None:
 async def test_nothing_to_write_is_fine(index: VectorIndex) -> None:
     await write(index)
     assert await found(index) == []
+
+
+async def test_many_searches_answer_as_each_alone(index: VectorIndex) -> None:
+    """Among them some that must ask for more passages, and some that must not."""
+    long, several = memory(project="p0"), [memory(project=f"p{number % 2}") for number in range(12)]
+    await write(
+        index,
+        *(vector_entry(long, direction(9, number, 1, 0), passage=number) for number in range(30)),
+        *(vector_entry(row, direction(1, number - 5, number, 2)) for number, row in enumerate(several)),
+    )
+    narrow = AllOf((EVERYTHING, OneOf("project", ("p1",))))
+    searches = [
+        VectorSearch(vector, condition, limit)
+        for vector in (EAST, NORTH, SOUTH, direction(1, 2, 3, 4), EAST)
+        for condition in (EVERYTHING, narrow, AllOf((AnyOf(()),)))
+        for limit in (1, 3, 50)
+    ]
+
+    together = await index.search_many(GENERATION, searches)
+
+    for search, hits in zip(searches, together, strict=True):
+        alone = await index.search(GENERATION, search.vector, search.condition, search.limit)
+        assert [hit.memory_id for hit in hits] == [hit.memory_id for hit in alone]
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in alone], abs=1e-6)
+    assert [len(hits) for hits in together[:6]] == [1, 3, 13, 1, 3, 6]
+    assert list(await index.search_many(GENERATION, [])) == []
 
 
 class TestPassages:

@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from openbrain.memory import HALF_LIFE_DAYS, Memory
 from openbrain.ports.truth import Reading
-from openbrain.visibility import AllOf, Criteria, Viewer
+from openbrain.visibility import Criteria, Viewer
 from openbrain_api.recall.order import Found, ordered
 from openbrain_api.recall.question import Question
-from openbrain_api.recall.standing import SPARE, standing
+from openbrain_api.recall.standing import SPARE, Candidates, hold
 from tests.index_support import memory
 
 NOW = 1_750_000_000_000_000
 WIDTH = 0.02
+STATES = ("alive", "dead", "gone")
 
 
 class Rows:
@@ -36,12 +37,9 @@ def question(top_k: int) -> Question:
 
 
 def stand(rows: Rows, scores: Mapping[str, float], top_k: int) -> tuple[list[Memory], bool]:
-    found, dropped = asyncio.run(
-        standing(
-            scores, question(top_k), condition=AllOf(()), now=NOW, width=WIDTH, truth=cast("Reading", cast("Any", rows))
-        )
-    )
-    return best(found, top_k), dropped
+    candidates = Candidates(scores, question(top_k), sees=lambda _: True, now=NOW, width=WIDTH)
+    asyncio.run(hold([candidates], cast("Reading", cast("Any", rows))))
+    return best(candidates.found, top_k), candidates.dropped
 
 
 def best(found: Sequence[Found], top_k: int) -> list[Memory]:
@@ -50,9 +48,7 @@ def best(found: Sequence[Found], top_k: int) -> list[Memory]:
 
 
 candidates = st.lists(
-    st.tuples(
-        st.sampled_from((0.0, 0.1, 0.5, 0.51, 0.529, 0.9, 0.985, 1.0)), st.sampled_from(("alive", "dead", "gone"))
-    ),
+    st.tuples(st.sampled_from((0.0, 0.1, 0.5, 0.51, 0.529, 0.9, 0.985, 1.0)), st.sampled_from(STATES)),
     max_size=40,
 )
 
@@ -88,3 +84,32 @@ def test_a_tie_at_the_end_is_read_whole_at_once() -> None:
     stand(truth, {row.id: 1.0 if place < 50 else 0.1 for place, row in enumerate(rows)}, 10)
 
     assert truth.reads == [50 + SPARE]
+
+
+@given(several=st.lists(st.tuples(candidates, st.integers(1, 12)), max_size=5))
+def test_several_questions_stand_as_they_do_alone(several: list[tuple[list[tuple[float, str]], int]]) -> None:
+    pool = {state: [memory(deleted_at=1 if state == "dead" else None) for _ in range(40)] for state in STATES}
+    kept = Rows([row for state in STATES[:2] for row in pool[state]])
+    scores = [{pool[state][place].id: score for place, (score, state) in enumerate(some)} for some, _ in several]
+    together = [
+        Candidates(each, question(top_k), sees=lambda _: True, now=NOW, width=WIDTH)
+        for each, (_, top_k) in zip(scores, several, strict=True)
+    ]
+
+    asyncio.run(hold(together, cast("Reading", cast("Any", kept))))
+
+    alone = [stand(kept, each, top_k) for each, (_, top_k) in zip(scores, several, strict=True)]
+    assert [
+        (best(each.found, top_k), each.dropped) for each, (_, top_k) in zip(together, several, strict=True)
+    ] == alone
+
+
+def test_a_row_that_several_want_is_read_once() -> None:
+    rows = [memory() for _ in range(40)]
+    truth = Rows(rows)
+    scores = {row.id: 1 - place / 40 for place, row in enumerate(rows)}
+    several = [Candidates(scores, question(10), sees=lambda _: True, now=NOW, width=WIDTH) for _ in range(5)]
+
+    asyncio.run(hold(several, cast("Reading", cast("Any", truth))))
+
+    assert truth.reads == [10 + SPARE]

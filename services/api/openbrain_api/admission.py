@@ -22,17 +22,18 @@ class Admission:
         self._burst = settings.rate_burst
 
     async def admit(self, actor: Actor, cost: int, headers: Fields) -> None:
-        """Add the X-RateLimit headers; `RateLimited` where the bucket holds too little."""
+        """Set the X-RateLimit headers; `RateLimited` where the bucket holds too little."""
         per_minute = self._default if actor.rate_limit is None else actor.rate_limit
         if not per_minute:
             return
         rate = Rate(per_minute, min(per_minute, self._burst))
         taken = await self._rates.take(actor.key_id, rate, cost)
         reset = math.ceil(self._clock.now() / MICROSECONDS + taken.full_in_s)
-        headers += (
+        headers[:] = [
+            *(each for each in headers if not each[0].startswith(b"x-ratelimit-")),
             (b"x-ratelimit-limit", b"%d" % per_minute),
             (b"x-ratelimit-remaining", b"%d" % taken.remaining),
             (b"x-ratelimit-reset", b"%d" % reset),
-        )
+        ]
         if not taken.granted:
             raise RateLimited(per_minute, taken.retry_after_s)

@@ -77,6 +77,8 @@ class Endpoint:
         body: Any = NOTHING
         if route.body is not Nothing:
             body = reading.parse_body(route.body, await reading.read_body(headers, receive, route.body_bytes))
+            if route.weigh is not None and (more := route.weigh(body) - route.cost) > 0:
+                await self._api.admission.admit(actor, more, beside)
         query: Any = NOTHING
         if route.query is not Nothing:
             query = reading.parse_query(route.query, scope["query_string"], route.many)

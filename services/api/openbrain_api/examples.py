@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from openbrain_api import admin_requests, ending_requests, requests
+from openbrain_api import admin_requests, ending_requests, recall_requests, requests
 
 Examples = Mapping[str, Mapping[str, object]]
 """Name -> body."""
@@ -68,6 +68,14 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "filter": {"org": "acme", "type": ["convention", "decision"], "min_confidence": 0.5},
             "boost_keywords": ["tuesday"],
         },
+    },
+    recall_requests.RecallBatchBody: {
+        "two questions, one of them narrowed": {
+            "queries": [
+                {"query": "why no second broker?", "top_k": 3},
+                {"query": "when are deploys?", "project": "shop", "type": "convention"},
+            ]
+        }
     },
     requests.PatchBody: {
         "new words": {"content": "Deploys are on Wednesdays.", "tags": ["ops"]},

@@ -64,6 +64,8 @@ class Route:
     """It is of one memory: `If-Match` counts (of a GET `If-None-Match`), and the answer has an `ETag`."""
     cost: int = 1
     """Of the key's requests a minute."""
+    weigh: Callable[[Any], int] | None = None
+    """What a body costs in all, where that depends on it: what is above `cost` is taken once it is read."""
     body_bytes: int = limits.ONE_BODY_BYTES
     """The largest body, unpacked."""
     streamed: bool = False

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from elastic_transport import ConnectionError as Unreachable
 from elastic_transport import TlsError, TransportError
-from elasticsearch import ApiError, AsyncElasticsearch, NotFoundError, UnsupportedProductError
+from elasticsearch import ApiError, AsyncElasticsearch, UnsupportedProductError
 
 from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
@@ -83,7 +83,11 @@ def passing(status: int, kind: str) -> bool:
 
 def refusal(error: ApiError) -> OpenBrainError:
     """What an answer of the server means for us."""
-    status, kind = error.meta.status, str(error.error)
+    return refused(error.meta.status, str(error.error))
+
+
+def refused(status: int, kind: str) -> OpenBrainError:
+    """The same by its parts, as they stand in the answer to several requests at once."""
     if passing(status, kind):
         return TryLater(f"Elasticsearch is busy or not ready ({status} {kind})")
     if status in {401, 403}:
@@ -92,7 +96,7 @@ def refusal(error: ApiError) -> OpenBrainError:
         return SetupError(
             "this Elasticsearch is too old for the installed client: pip install 'elasticsearch>=8.19,<9'"
         )
-    if isinstance(error, NotFoundError):
+    if status == 404:
         return missing()
     return NeverRetry(f"Elasticsearch refuses the request ({status} {kind})")
 

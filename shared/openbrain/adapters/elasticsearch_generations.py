@@ -15,6 +15,7 @@ from openbrain.adapters.elasticsearch_common import (
     missing,
     passing,
     refusal,
+    refused,
     tombstone_document,
     translated,
 )
@@ -24,6 +25,11 @@ from openbrain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, Tr
 from openbrain.ports.index import Checked, Scrubbed, Standing, Tombstone
 
 OLDEST = (8, 19)
+_IDS_ALONE = {
+    "stored_fields": "_none_",
+    "docvalue_fields": [{"field": "memory_id"}],
+    "track_total_hits": False,
+}
 BULK_BYTES = 1_000_000
 """Of one request: what aiohttp sends without holding up the event loop, and every proxy lets through."""
 
@@ -151,18 +157,19 @@ class Generations(Generic[Entry]):
             raise missing()
         return {each["_id"]: _item_failure(each) for each in results if each["status"] not in {200, 201, 409}}
 
-    async def search(self, name: str, **request: Any) -> list[dict[str, Any]]:
-        """The hits of a search, each with the memory's id at `fields.memory_id`; no document is read for it."""
+    async def search(self, name: str, asked: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
+        """The hits of each search, with the memory's id at `fields.memory_id`; no document is read for it."""
+        if not asked:
+            return []
+        lines: list[Mapping[str, Any]] = []
+        for each in asked:
+            lines += ({"allow_partial_search_results": False}, {**_IDS_ALONE, **each})
         with translated():
-            answer = await self._client.search(
-                index=self.index(name),
-                stored_fields="_none_",
-                docvalue_fields=[{"field": "memory_id"}],
-                track_total_hits=False,
-                allow_partial_search_results=False,
-                **request,
-            )
-        return list(answer["hits"]["hits"])
+            answer = await self._client.msearch(index=self.index(name), searches=lines)
+        for each in answer["responses"]:
+            if "error" in each:
+                raise refused(each["status"], each["error"]["type"])
+        return [each["hits"]["hits"] for each in answer["responses"]]
 
     async def read(self, name: str, ids: Sequence[str]) -> dict[str, Standing]:
         """What stands under the ids, without waiting for a refresh."""

@@ -21,6 +21,7 @@ from openbrain.ports.index import (
     Standing,
     TextEntry,
     TextQuery,
+    TextSearch,
     Tombstone,
 )
 from openbrain.visibility import AllOf
@@ -60,10 +61,16 @@ class ElasticsearchText:
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         """Entries that hold any of the words. A tombstone has no text, so that none is ever found."""
-        words = query.encode(errors="replace").decode()
-        asked = {"bool": {"must": {"match": {"text": {"query": words}}}, "filter": compiled(condition)}}
-        hits = await self._generations.search(name, query=asked, size=limit)
-        return [Hit(hit["fields"]["memory_id"][0], hit["_score"]) for hit in hits if hit["_score"] > 0]
+        return (await self.search_many(name, (TextSearch(query, condition, limit),)))[0]
+
+    async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
+        """One request for all."""
+        filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
+        asked = [_words(each, filters[each.condition]) for each in searches]
+        return [
+            [Hit(hit["fields"]["memory_id"][0], hit["_score"]) for hit in hits if hit["_score"] > 0]
+            for hits in await self._generations.search(name, asked)
+        ]
 
     async def find(
         self,
@@ -104,6 +111,12 @@ class ElasticsearchText:
     async def close(self) -> None:
         """Close the connections."""
         await self._generations.close()
+
+
+def _words(asked: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:
+    words = asked.query.encode(errors="replace").decode()
+    query = {"bool": {"must": {"match": {"text": {"query": words}}}, "filter": within}}
+    return {"query": query, "size": asked.limit}
 
 
 def _document(entry: TextEntry) -> dict[str, Any]:

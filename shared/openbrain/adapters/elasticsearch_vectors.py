@@ -6,8 +6,8 @@ from typing import Any
 
 from openbrain.adapters.elasticsearch_common import common_document, compiled, connect, translated
 from openbrain.adapters.elasticsearch_generations import Generations
-from openbrain.adapters.vector_entries import MOST, best_passages, same_dimensions, writable
-from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Tombstone, VectorEntry
+from openbrain.adapters.vector_entries import MOST, Passages, best_passages, same_dimensions, writable
+from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Tombstone, VectorEntry, VectorSearch
 from openbrain.visibility import AllOf
 
 BUILDER = "elasticsearch-knn-1"
@@ -46,22 +46,26 @@ class ElasticsearchVectors:
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
         """Nearest passages within the condition, the best of each memory. A tombstone has no vector to be near to."""
-        same_dimensions(len(vector), await self._standing_dimensions(name), self._generations.index(name))
-        query, within = vector.tolist(), compiled(condition)
+        return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
 
-        async def ask(passages: int) -> Sequence[tuple[str, float]]:
-            knn = {
-                "field": "vector",
-                "query_vector": query,
-                "k": passages,
-                "num_candidates": min(MOST, max(LEAST, CANDIDATES * passages)),
-                "filter": within,
-            }
-            hits = await self._generations.search(name, knn=knn, size=passages)
+    async def search_many(self, name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
+        """One request for all."""
+        for each in searches:
+            same_dimensions(len(each.vector), await self._standing_dimensions(name), self._generations.index(name))
+        filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
+
+        async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
+            asked = [
+                _knn(searches[place].vector, filters[searches[place].condition], passages)
+                for place, passages in wanted.items()
+            ]
             # The server says (1 + cosine) / 2.
-            return [(hit["fields"]["memory_id"][0], 2 * hit["_score"] - 1) for hit in hits]
+            return [
+                [(hit["fields"]["memory_id"][0], 2 * hit["_score"] - 1) for hit in hits]
+                for hits in await self._generations.search(name, asked)
+            ]
 
-        return await best_passages(ask, limit)
+        return await best_passages(ask, [each.limit for each in searches])
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""
@@ -86,6 +90,17 @@ class ElasticsearchVectors:
                 mappings = (await self._client.indices.get_mapping(index=index))[index]["mappings"]
             self._dimensions[name] = int(mappings["properties"]["vector"]["dims"])
         return self._dimensions[name]
+
+
+def _knn(vector: "array[float]", within: Mapping[str, Any], passages: int) -> dict[str, Any]:
+    knn = {
+        "field": "vector",
+        "query_vector": vector.tolist(),
+        "k": passages,
+        "num_candidates": min(MOST, max(LEAST, CANDIDATES * passages)),
+        "filter": within,
+    }
+    return {"knn": knn, "size": passages}
 
 
 def _vector(dimensions: int) -> dict[str, Any]:

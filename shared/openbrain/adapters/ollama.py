@@ -62,7 +62,10 @@ class Ollama:
         return [vectors[sent[text]] for text in inputs]
 
     async def embed_query(self, query: str) -> "array[float]":
-        return (await self.embed([self._model.query_prompt + query]))[0]
+        return (await self.embed_queries([query]))[0]
+
+    async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
+        return await self.embed([self._model.query_prompt + query for query in queries])
 
     async def check(self) -> Checked:
         version = await self._http.version()

@@ -8,6 +8,7 @@ import math
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ from qdrant_edge import (
     PayloadSelector,
     Point,
     Query,
+    QueryBatchRequest,
     QueryRequest,
     RangeFloat,
+    ScoredPoint,
     UpdateOperation,
 )
 
@@ -48,6 +51,22 @@ _VERSION_AT = 14
 """Where an UUID tells its version."""
 _AHEAD = 60 * MICROSECONDS
 """How far the next expiry is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A question to a shard."""
+
+    vector: Sequence[float]
+    condition: Filter
+    passages: int
+    memories: int
+    """How many of different memories are enough."""
+
+    def request(self) -> QueryRequest:
+        """For the engine: ids and scores alone."""
+        query = Query.Nearest(_numbers(self.vector), using=VECTOR)
+        return QueryRequest(limit=self.passages, query=query, filter=self.condition, with_payload=False)
 
 
 class Shard:
@@ -106,16 +125,26 @@ class Shard:
                 self._shard.flush()
                 self._unflushed = 0
 
-    def nearest(self, vector: Sequence[float], condition: Filter, limit: int) -> list[tuple[str, float]]:
-        """(memory id, cosine) of the nearest passages, best first."""
-        asked = QueryRequest(
-            limit=limit, query=Query.Nearest(_numbers(vector), using=VECTOR), filter=condition, with_payload=False
-        )
+    def nearest(self, asked: Sequence["Nearest"]) -> list[list[tuple[str, float]]]:
+        """(memory id, cosine) of the nearest passages, best first, for each."""
+        requests = [each.request() for each in asked]
         with _engine():
-            found = [(str(each.id), each.score) for each in self._shard.query(asked)]
-            # Reading a payload costs more than finding a point, and passage 0 has its memory's id anyway.
-            owners = self._owners([point for point, _ in found if point[_VERSION_AT] == _PASSAGE])
-        return [(owners.get(point) or point, score) for point, score in found] if owners else found
+            if len(requests) == 1:
+                found = [self._shard.query(requests[0])]
+            else:
+                found = self._shard.query_batch(QueryBatchRequest(requests))
+            return [self._owned(points, each.memories) for each, points in zip(asked, found, strict=True)]
+
+    def _owned(self, points: list[ScoredPoint], memories: int) -> list[tuple[str, float]]:
+        """The first `memories`, and the others only where passages of one memory are among those: an id costs more
+        to read than its point to find."""
+        first = [(str(each.id), each.score) for each in points[:memories]]
+        # Reading a payload costs more yet, and passage 0 has its memory's id anyway.
+        if not any(point[_VERSION_AT] == _PASSAGE for point, _ in first):
+            return first
+        found = [*first, *((str(each.id), each.score) for each in points[memories:])]
+        owners = self._owners([point for point, _ in found if point[_VERSION_AT] == _PASSAGE])
+        return [(owners.get(point) or point, score) for point, score in found]
 
     def _owners(self, points: list[str]) -> dict[str, str]:
         if not points:

@@ -12,9 +12,9 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 
 from openbrain.adapters.qdrant_errors import translated
 from openbrain.adapters.qdrant_filters import VECTOR, compiled, not_higher, point
-from openbrain.adapters.vector_entries import best_passages, same_dimensions, writable
+from openbrain.adapters.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.errors import NeverRetry, SetupError, TryLater
-from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Tombstone, VectorEntry
+from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Tombstone, VectorEntry, VectorSearch
 from openbrain.visibility import KEYWORD_FIELDS, AllOf
 
 BUILDER = "qdrant-1"
@@ -131,23 +131,31 @@ class QdrantVectors:
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
         """Nearest passages within the condition, the best of each memory."""
-        collection = self.collection(name)
-        same_dimensions(len(vector), await self._standing_dimensions(name), collection)
-        query, wanted = vector.tolist(), compiled(condition)
+        return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
 
-        async def ask(passages: int) -> Sequence[tuple[str, float]]:
-            with translated():
-                answer = await self._client.query_points(
-                    collection,
-                    query=query,
+    async def search_many(self, name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
+        """One request for all."""
+        collection = self.collection(name)
+        for each in searches:
+            same_dimensions(len(each.vector), await self._standing_dimensions(name), collection)
+        filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
+
+        async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
+            requests = [
+                models.QueryRequest(
+                    query=searches[place].vector.tolist(),
                     using=VECTOR,
-                    query_filter=wanted,
+                    filter=filters[searches[place].condition],
                     limit=passages,
                     with_payload=models.PayloadSelectorInclude(include=["memory_id"]),
                 )
-            return [((each.payload or {})["memory_id"], each.score) for each in answer.points]
+                for place, passages in wanted.items()
+            ]
+            with translated():
+                answers = await self._client.query_batch_points(collection, requests=requests)
+            return [[((each.payload or {})["memory_id"], each.score) for each in found.points] for found in answers]
 
-        return await best_passages(ask, limit)
+        return await best_passages(ask, [each.limit for each in searches])
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""

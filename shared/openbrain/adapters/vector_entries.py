@@ -1,7 +1,8 @@
 """What every vector index does with entries before it writes them, and with passages after it found them."""
 
 import math
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -49,18 +50,29 @@ def same_dimensions(asked: int, standing: int, name: str) -> None:
         )
 
 
-async def best_passages(ask: Callable[[int], Awaitable[Sequence[tuple[str, float]]]], limit: int) -> Sequence[Hit]:
-    """The `limit` best memories, each with its best passage. `ask` gives that many passages, best first, as
-    (memory id, score); it is asked for more while their memories are too few."""
-    wanted = min(MOST, limit + limit // 4)
-    while True:
-        found = await ask(wanted)
-        best: dict[str, float] = {}
-        for memory_id, score in found:
-            best.setdefault(memory_id, score)
-        if len(best) >= limit or len(found) < wanted or wanted == MOST:
-            return [Hit(memory_id, score) for memory_id, score in list(best.items())[:limit]]
-        wanted = min(MOST, 4 * wanted)
+Passages = Sequence[tuple[str, float]]
+"""(memory id, score), best first."""
+Ask = Callable[[Mapping[int, int]], Awaitable[Sequence[Passages]]]
+"""Place of a search -> how many passages it wants; answered in the same order."""
+
+
+async def best_passages(ask: Ask, limits: Sequence[int]) -> list[list[Hit]]:
+    """For each of several searches its `limits` best memories, each with its best passage. `ask` is asked for more
+    where the memories of the passages are too few."""
+    hits: list[list[Hit]] = [[] for _ in limits]
+    wanted = {place: min(MOST, limit + limit // 4) for place, limit in enumerate(limits)}
+    while wanted:
+        again: dict[int, int] = {}
+        for (place, passages), found in zip(wanted.items(), await ask(wanted), strict=True):
+            best: dict[str, float] = {}
+            for memory_id, score in found:
+                best.setdefault(memory_id, score)
+            if len(best) >= limits[place] or len(found) < passages or passages == MOST:
+                hits[place] = [Hit(*each) for each in islice(best.items(), limits[place])]
+            else:
+                again[place] = min(MOST, 4 * passages)
+        wanted = again
+    return hits
 
 
 def plain_bound(field: str, bound: float) -> float:

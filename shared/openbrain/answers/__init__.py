@@ -24,6 +24,8 @@ from openbrain.answers.memories import (
     MemoryAnswer,
     MemoryDetail,
     Recalled,
+    RecalledBatch,
+    RefusedQuestion,
     Remembered,
     RememberedBatch,
 )
@@ -58,7 +60,9 @@ __all__ = [
     "Problem",
     "Ready",
     "Recalled",
+    "RecalledBatch",
     "RefusedLine",
+    "RefusedQuestion",
     "Remembered",
     "RememberedBatch",
     "ScopeCount",

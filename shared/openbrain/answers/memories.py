@@ -106,6 +106,21 @@ class Recalled(Answer):
     explained: dict[str, Explanation] | None = Field(default=None, description="By id, where `explain` was asked for.")
 
 
+class RefusedQuestion(Answer):
+    """Why one question of several has no answer."""
+
+    error: str
+    message: str
+    field: str | None = None
+
+
+class RecalledBatch(Answer):
+    """One result per question, in order. `took_ms` of each is that of all together."""
+
+    results: tuple[Recalled | RefusedQuestion, ...]
+    count: int = Field(description="How many of them were answered.")
+
+
 class Listed(Answer):
     """Newest first."""
 

@@ -41,6 +41,9 @@ class Embedder(Protocol):
     async def embed_query(self, query: str) -> "array[float]":
         """The unit vector of a question, with the model's query prompt before it."""
 
+    async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
+        """The same of several, in order, for less than one by one. `NeverRetry` where one of them can't be embedded."""
+
     async def check(self) -> Checked:
         """Whether it answers, and what it is."""
 

@@ -77,6 +77,24 @@ class Hit:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class TextSearch:
+    """One search of several at once, as the arguments of `TextIndex.search`."""
+
+    query: str
+    condition: AllOf
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSearch:
+    """One search of several at once, as the arguments of `VectorIndex.search`."""
+
+    vector: "array[float]"
+    condition: AllOf
+    limit: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextQuery:
     """What a search looks for. With phrases each must occur, and words only add to the score; without, any word.
@@ -176,6 +194,9 @@ class TextIndex(Protocol):
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         """Best first, at most `limit` memories, scores > 0. Any text is a query; one without words finds nothing."""
 
+    async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
+        """The answers of `search`, in order, for less than one by one. Where one fails all do."""
+
     async def find(
         self,
         name: str,
@@ -224,6 +245,9 @@ class VectorIndex(Protocol):
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
         """Best first, at most `limit` memories, each once with its best passage; score is the cosine, -1..1."""
+
+    async def search_many(self, name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
+        """The answers of `search`, in order, for less than one by one. Where one fails all do."""
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """As in `TextIndex.read`."""

@@ -1,14 +1,14 @@
 """Both indexes asked at once, each for as long as it may take."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
 
 from openbrain.errors import SetupError, TryLater
 from openbrain.ports.embedder import Embedder
-from openbrain.ports.index import Hit, TextIndex, VectorIndex
+from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
 from openbrain.ports.truth import IndexKind
 from openbrain.visibility import AllOf
 from openbrain_api.recall.query_vectors import QueryVectors
@@ -16,6 +16,24 @@ from openbrain_api.recall.serving import Serving
 
 _log = structlog.get_logger(__name__)
 BOTH = ("vectors", "text")
+A_TURN = 10
+"""Questions that together may take as long as one."""
+
+Answers = Sequence[Sequence[Hit] | None]
+"""One a question; None where the index had none to give."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the indexes are asked for one question: at most `limit` memories from each of `names`."""
+
+    query: str
+    condition: AllOf
+    limit: int
+    names: tuple[str, ...] = BOTH
+
+
+_Asking = Callable[[Sequence[Ask]], Awaitable[Answers]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,40 +74,47 @@ class Indexes:
         self._query_vectors = QueryVectors(embedder, cache)
         self._timeout = timeout_s
 
-    async def ask(self, query: str, condition: AllOf, limit: int, names: tuple[str, ...] = BOTH) -> Heard:
-        """At most `limit` memories from each of `names`, in the time that one may take."""
+    async def ask(self, asks: Sequence[Ask]) -> Sequence[Heard]:
+        """What is heard for each, in the time that they may take."""
         # The words first: their search goes to a thread at once, while that of embedded vectors holds the loop.
-        asking = {"text": self._ask_text, "vectors": self._ask_vectors}
-        asked = [name for name in asking if name in names]
-        hits = await asyncio.gather(*(self._in_time(name, asking[name](query, condition, limit)) for name in asked))
-        heard = dict(zip(asked, hits, strict=True))
-        return Heard(heard.get("text"), heard.get("vectors"), names)
+        text, vectors = await asyncio.gather(
+            self._in_time("text", asks, self._ask_text), self._in_time("vectors", asks, self._ask_vectors)
+        )
+        return [Heard(*each) for each in zip(text, vectors, (ask.names for ask in asks), strict=True)]
 
     def forget_queries(self) -> None:
         """Keep no recent query."""
         self._query_vectors.forget_all()
 
-    async def _ask_text(self, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
+    async def _ask_text(self, asks: Sequence[Ask]) -> Answers:
         generation = await self._serving.get(IndexKind.TEXT)
         if generation is None:
             raise TryLater("no text index serves yet: start indexer-text")
-        return await self._text.search(generation.name, query, condition, limit)
+        searches = [TextSearch(ask.query, ask.condition, ask.limit) for ask in asks]
+        return await self._text.search_many(generation.name, searches)
 
-    async def _ask_vectors(self, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
+    async def _ask_vectors(self, asks: Sequence[Ask]) -> Answers:
         generation = await self._serving.get(IndexKind.VECTOR)
         if generation is None:
             raise TryLater("no vector index serves yet: start indexer-vector")
         identity = await self._embedder.identity()
         if identity.key != generation.model:
             raise SetupError(f"vectors were made by {generation.model}, queries would be by {identity.key}: reindex")
-        vector = await self._query_vectors.vector(query, identity.key)
-        return await self._vectors.search(generation.name, vector, condition, limit)
+        known = await self._query_vectors.vectors([ask.query for ask in asks], identity.key)
+        searches = [VectorSearch(known[ask.query], ask.condition, ask.limit) for ask in asks if ask.query in known]
+        found = iter(await self._vectors.search_many(generation.name, searches))
+        return [next(found) if ask.query in known else None for ask in asks]
 
-    async def _in_time(self, index: str, asking: Awaitable[Sequence[Hit]]) -> Sequence[Hit] | None:
-        try:
-            async with asyncio.timeout(self._timeout):
-                return await asking
-        except Exception as error:  # noqa: BLE001 - whatever an index does, the other one answers
-            reason = str(error) if isinstance(error, TryLater | SetupError) else ""
-            _log.warning("api.index_did_not_answer", index=index, error=type(error).__name__, reason=reason)
-            return None
+    async def _in_time(self, index: str, asks: Sequence[Ask], asking: _Asking) -> Answers:
+        """Its answers to those that want it; where it fails, or takes too long, it has none."""
+        wanting = [ask for ask in asks if index in ask.names]
+        found: Answers = [None] * len(wanting)
+        if wanting:
+            try:
+                async with asyncio.timeout(self._timeout * -(-len(wanting) // A_TURN)):
+                    found = await asking(wanting)
+            except Exception as error:  # noqa: BLE001 - whatever an index does, the other one answers
+                reason = str(error) if isinstance(error, TryLater | SetupError) else ""
+                _log.warning("api.index_did_not_answer", index=index, error=type(error).__name__, reason=reason)
+        answers = iter(found)
+        return [next(answers) if index in ask.names else None for ask in asks]

@@ -2,8 +2,12 @@
 
 from array import array
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 
+from openbrain.errors import NeverRetry
 from openbrain.ports.embedder import Embedder
+
+Vectors = Mapping[str, "array[float]"]
 
 
 class QueryVectors:
@@ -14,18 +18,41 @@ class QueryVectors:
         self._size = size
         self._known: OrderedDict[tuple[str, str], array[float]] = OrderedDict()
 
-    async def vector(self, query: str, model: str) -> "array[float]":
-        """The unit vector of a query by the model with that identity key."""
-        known = self._known.get((model, query))
-        if known is not None:
-            self._known.move_to_end((model, query))
-            return known
-        vector = await self._embedder.embed_query(query)
-        if self._size:
-            self._known[model, query] = vector
-            if len(self._known) > self._size:
-                self._known.popitem(last=False)
-        return vector
+    async def vectors(self, queries: Sequence[str], model: str) -> Vectors:
+        """The unit vector of each query by the model with that identity key; those that can't be embedded are absent,
+        and where that is so of all, it raises why."""
+        found: dict[str, array[float]] = {}
+        for query in queries:
+            known = self._known.get((model, query))
+            if known is not None:
+                self._known.move_to_end((model, query))
+                found[query] = known
+        missing = [query for query in dict.fromkeys(queries) if query not in found]
+        if missing:
+            fresh = await self._embedded(missing, alone=not found)
+            found |= fresh
+            self._keep(fresh, model)
+        return found
+
+    async def _embedded(self, queries: Sequence[str], *, alone: bool) -> Vectors:
+        """In one call; where the model refuses one of them, in halves, so that it hurts no other."""
+        try:
+            return dict(zip(queries, await self._embedder.embed_queries(queries), strict=True))
+        except NeverRetry:
+            if len(queries) == 1:
+                if alone:
+                    raise
+                return {}
+        half = len(queries) // 2
+        parts = [await self._embedded(part, alone=False) for part in (queries[:half], queries[half:])]
+        return {**parts[0], **parts[1]}
+
+    def _keep(self, fresh: Vectors, model: str) -> None:
+        if not self._size:
+            return
+        self._known.update(((model, query), vector) for query, vector in fresh.items())
+        while len(self._known) > self._size:
+            self._known.popitem(last=False)
 
     def forget_all(self) -> None:
         """Something was erased: a question may have quoted it."""

@@ -1,10 +1,9 @@
 """Candidates held against the truth: what it no longer holds, or no longer shows, is dropped."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from openbrain.memory import Memory
 from openbrain.ports.truth import Reading
-from openbrain.visibility import AllOf, matcher
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.fuse import Scores
 from openbrain_api.recall.order import Found, bucket
@@ -14,44 +13,69 @@ SPARE = 3
 """Rows read above what is wanted, for the dead."""
 
 
-async def standing(
-    scores: Scores, question: Question, *, condition: AllOf, now: int, width: float, truth: Reading
-) -> tuple[list[Found], bool]:
-    """The candidates that stand, as many as can matter for the answer, and whether any was dropped.
+class Candidates:
+    """What one question found, best first, and how much of it stands.
 
-    Reads the rows best first, until there are enough and the bucket of the last one is whole: rows beyond it can't
-    come before it. That is one read where hardly any is dead. Where scores depend on the rows all are read.
+    Rows are wanted best first, until there are enough and the bucket of the last one is whole: rows beyond it can't
+    come before it. That is one part where hardly any is dead. Where scores depend on the rows all are wanted.
     """
-    ranked = [memory_id for _, memory_id in sorted((-score, memory_id) for memory_id, score in scores.items())]
-    step = len(ranked) if question.reads_content else SPARE + _reach(ranked, scores, question.top_k, width)
-    sees = matcher(condition)
-    found: list[Found] = []
-    start, dropped = 0, False
-    while start < len(ranked) and not _enough(found, question.top_k, scores[ranked[start]], width):
-        part = ranked[start : start + step]
-        rows = await truth.rows(part)
-        alive = [row for memory_id in part if (row := rows.get(memory_id)) and row.alive(now) and sees(row)]
-        dropped = dropped or len(alive) < len(part)
-        found += [Found(memory, _score(scores[memory.id], memory, question)) for memory in alive]
-        start, step = start + step, SPARE + question.top_k
-    return found, dropped
+
+    def __init__(
+        self, scores: Scores, question: Question, *, sees: Callable[[Memory], bool], now: int, width: float
+    ) -> None:
+        self.found: list[Found] = []
+        self.dropped = False
+        """Whether any did not stand."""
+        self._scores, self._question, self._sees, self._now, self._width = scores, question, sees, now, width
+        self._ranked = [
+            memory_id for _, memory_id in sorted((-score, memory_id) for memory_id, score in scores.items())
+        ]
+        self._start, self._end = 0, self._first_part()
+
+    def wanted(self) -> Sequence[str]:
+        """The ids whose rows decide next; none: it is decided."""
+        if self._start >= len(self._ranked) or self._enough():
+            return ()
+        return self._ranked[self._start : self._end]
+
+    def hold(self, rows: Mapping[str, Memory]) -> None:
+        """Against the rows of those wanted."""
+        part = self._ranked[self._start : self._end]
+        alive = [row for memory_id in part if (row := rows.get(memory_id)) and row.alive(self._now) and self._sees(row)]
+        self.dropped = self.dropped or len(alive) < len(part)
+        self.found += [Found(memory, self._score(memory)) for memory in alive]
+        self._start, self._end = self._end, self._end + SPARE + self._question.top_k
+
+    def _first_part(self) -> int:
+        """How many candidates matter where none is dead: those wanted, and the rest of the last one's bucket."""
+        ranked, wanted = self._ranked, self._question.top_k
+        if len(ranked) <= wanted or self._question.reads_content:
+            return len(ranked)
+        last = self._bucket(ranked[wanted - 1])
+        beyond = (at for at in range(wanted, len(ranked)) if self._bucket(ranked[at]) > last)
+        return SPARE + next(beyond, len(ranked))
+
+    def _bucket(self, memory_id: str) -> int:
+        return bucket(self._scores[self._ranked[0]], self._scores[memory_id], self._width)
+
+    def _score(self, memory: Memory) -> float:
+        score = self._scores[memory.id]
+        return boosted(score, memory, self._question) if self._question.reads_content else score
+
+    def _enough(self) -> bool:
+        found, wanted, width = self.found, self._question.top_k, self._width
+        if len(found) < wanted:
+            return False
+        top, following = found[0].score, self._scores[self._ranked[self._start]]
+        return bucket(top, following, width) > bucket(top, found[wanted - 1].score, width)
 
 
-def _reach(ranked: Sequence[str], scores: Scores, wanted: int, width: float) -> int:
-    """How many candidates matter where none is dead: those wanted, and the rest of the last one's bucket."""
-    if len(ranked) <= wanted:
-        return len(ranked)
-    top = scores[ranked[0]]
-    last = bucket(top, scores[ranked[wanted - 1]], width)
-    return next((at for at in range(wanted, len(ranked)) if bucket(top, scores[ranked[at]], width) > last), len(ranked))
-
-
-def _score(score: float, memory: Memory, question: Question) -> float:
-    return boosted(score, memory, question) if question.reads_content else score
-
-
-def _enough(found: list[Found], wanted: int, next_score: float, width: float) -> bool:
-    if len(found) < wanted:
-        return False
-    top = found[0].score
-    return bucket(top, next_score, width) > bucket(top, found[wanted - 1].score, width)
+async def hold(several: Sequence[Candidates], truth: Reading) -> None:
+    """Hold all of them against the truth, in as few reads as the one that needs most."""
+    while True:
+        wanted = [(each, ids) for each in several if (ids := each.wanted())]
+        if not wanted:
+            return
+        rows = await truth.rows(list(dict.fromkeys(memory_id for _, ids in wanted for memory_id in ids)))
+        for each, _ in wanted:
+            each.hold(rows)

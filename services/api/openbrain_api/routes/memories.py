@@ -2,8 +2,8 @@
 
 from openbrain import answers, limits
 from openbrain.auth import Permission
-from openbrain_api import narrowing, requests
-from openbrain_api.handlers import finding, writing
+from openbrain_api import narrowing, recall_requests, requests
+from openbrain_api.handlers import finding, recalling, writing
 from openbrain_api.route import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -36,11 +36,21 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="POST",
         path="/v1/brain/recall",
-        handler=finding.recall,
+        handler=recalling.recall,
         summary="Find what bears on a question",
         permission=Permission.BRAIN_READ,
         body=requests.RecallBody,
         response=answers.Recalled,
+    ),
+    Route(
+        method="POST",
+        path="/v1/brain/recall:batch",
+        handler=recalling.recall_batch,
+        summary="Find what bears on up to 50 questions, each on its own",
+        permission=Permission.BRAIN_READ,
+        body=recall_requests.RecallBatchBody,
+        response=answers.RecalledBatch,
+        weigh=lambda body: body.cost,
     ),
     Route(
         method="GET",

@@ -31,7 +31,7 @@ class Reader:
         asked = question(query, self.analyzer, self.fields)
         if asked is None or limit < 1:
             return Found(hits=(), total=0, facets=dict.fromkeys(facets, ()))
-        within = filtered(asked, condition, self.fields)
+        within = filtered(asked, compiled(condition, self.fields))
         hits, total = self._page(within, limit, after)
         counted = {name: self._counted((name,), within, values) for name in facets}
         return Found(hits=hits, total=total, facets=counted)

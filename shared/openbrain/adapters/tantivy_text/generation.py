@@ -12,10 +12,10 @@ from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 from openbrain.adapters.fencing import highest_per_id
 from openbrain.adapters.tantivy_text.documents import document, english, memory_id, schema
 from openbrain.adapters.tantivy_text.finding import Reader
-from openbrain.adapters.tantivy_text.queries import any_word, filtered
+from openbrain.adapters.tantivy_text.queries import any_word, compiled, filtered
 from openbrain.adapters.tantivy_text.scrubbing import Unclean, unclean
 from openbrain.errors import Invalid, SetupError, TryLater
-from openbrain.ports.index import Hit, Standing, TextEntry, Tombstone
+from openbrain.ports.index import Hit, Standing, TextEntry, TextSearch, Tombstone
 from openbrain.visibility import AllOf
 
 _HEAP = 15_000_000
@@ -123,14 +123,24 @@ class Generation:
         hits = searcher.search(Query.term_query(self._fields, "id", entry_id, "basic"), limit=1, count=False).hits
         return hits[0][1] if hits else None
 
-    def search(self, query: str, condition: AllOf, limit: int) -> list[Hit]:
-        """Best first. A tombstone has no text, so that none is ever found."""
-        question = any_word(query, self._english, self._fields)
-        if question is None or limit < 1:
-            return []
+    def search(self, searches: Sequence[TextSearch]) -> list[list[Hit]]:
+        """Best first, for each. A tombstone has no text, so that none is ever found."""
         searcher = self._index.searcher()
-        hits = searcher.search(filtered(question, condition, self._fields), limit=limit, count=False).hits
-        return [Hit(memory_id(searcher.doc(address)), score) for score, address in hits if score > 0]
+        within = {each: compiled(each, self._fields) for each in {search.condition for search in searches}}
+        owners: dict[tuple[int, int], str] = {}
+        return [
+            [Hit(_owner(searcher, address, owners), score) for score, address in self._best(searcher, each, within)]
+            for each in searches
+        ]
+
+    def _best(
+        self, searcher: Searcher, asked: TextSearch, within: Mapping[AllOf, Query]
+    ) -> list[tuple[float, DocAddress]]:
+        question = any_word(asked.query, self._english, self._fields)
+        if question is None or asked.limit < 1:
+            return []
+        found = searcher.search(filtered(question, within[asked.condition]), limit=asked.limit, count=False)
+        return [(score, address) for score, address in found.hits if score > 0]
 
     def reader(self) -> Reader:
         """For searches page by page and for counts."""
@@ -170,6 +180,14 @@ class Generation:
         if writer is not None:
             with contextlib.suppress(ValueError):  # a merge that fails loses nothing
                 writer.wait_merging_threads()
+
+
+def _owner(searcher: Searcher, address: DocAddress, known: dict[tuple[int, int], str]) -> str:
+    """Whose entry it is; searches of one workspace find the same ones, and a stored document is unpacked once."""
+    place = (address.segment_ord, address.doc)
+    if place not in known:
+        known[place] = memory_id(searcher.doc(address))
+    return known[place]
 
 
 def _numbers(searcher: Searcher, field: str, places: list[DocAddress]) -> list[int]:

@@ -23,6 +23,7 @@ from openbrain.ports.index import (
     Standing,
     TextEntry,
     TextQuery,
+    TextSearch,
     Tombstone,
 )
 from openbrain.visibility import AllOf
@@ -70,7 +71,11 @@ class TantivyText:
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         """Entries that hold any of the words."""
-        return await asyncio.to_thread(self._prepared(name).generation.search, query, condition, limit)
+        return (await self.search_many(name, (TextSearch(query, condition, limit),)))[0]
+
+    async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
+        """All in one thread, over one state."""
+        return await asyncio.to_thread(self._prepared(name).generation.search, searches)
 
     async def find(
         self,

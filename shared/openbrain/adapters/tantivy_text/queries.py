@@ -16,10 +16,9 @@ def any_word(query: str, analyzer: TextAnalyzer, fields: Schema) -> Query | None
     return _any([Query.term_query(fields, "text", word, "freq") for word in words]) if words else None
 
 
-def filtered(question: Query, condition: AllOf, fields: Schema) -> Query:
-    """The question within the condition, which adds nothing to a score."""
-    within = Query.const_score_query(compiled(condition, fields), 0.0)
-    return Query.boolean_query([(Occur.Must, question), (Occur.Must, within)])
+def filtered(question: Query, within: Query) -> Query:
+    """The question within a compiled condition, which adds nothing to a score."""
+    return Query.boolean_query([(Occur.Must, question), (Occur.Must, Query.const_score_query(within, 0.0))])
 
 
 def compiled(condition: Condition, fields: Schema) -> Query:
