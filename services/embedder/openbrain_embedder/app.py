@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from openbrain.errors import TryLater
 from openbrain.events import MemoryStored
 from openbrain.parts import Parts
 from openbrain.ports.truth import IndexKind
@@ -12,7 +13,7 @@ from openbrain.streams.results import per_delivery
 from openbrain.streams.room import Room
 from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import REINDEX, STORED
-from openbrain_embedder.handlers import embed_stored
+from openbrain_embedder.handlers import embed_known, embed_stored
 
 
 def room(parts: Parts) -> Room:
@@ -30,10 +31,25 @@ def room(parts: Parts) -> Room:
         await parts.wake.notify()
         return per_delivery(batch, failures)
 
+    async def handle_known(batch: Sequence[Delivery[MemoryStored]]) -> Results:
+        serving = await parts.truth.serving(IndexKind.VECTOR)
+        if serving is None:
+            raise TryLater("no vector index yet: it is made as soon as the model answers")
+        failures = await embed_known(
+            [delivery.event for delivery in batch],
+            truth=parts.truth,
+            embedder=parts.embedder,
+            clock=parts.clock,
+            model=serving.model,
+        )
+        if len(failures) < len(batch):
+            await parts.wake.notify()
+        return per_delivery(batch, failures)
+
     on_dead = note_failure(parts, IndexKind.VECTOR)
     subscriptions = [
-        Subscription(spec=STORED, handler=handle, on_dead=on_dead),
-        Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True),
+        Subscription(spec=STORED, handler=handle, without=handle_known, on_dead=on_dead),
+        Subscription(spec=REINDEX, handler=handle, without=handle_known, on_dead=on_dead, low_priority=True),
     ]
     checks = {"truth": parts.truth.check, "embedder": parts.embedder.check}
     return room_of(parts, "embedder", subscriptions, checks=checks, prepare=parts.vector_generation)

@@ -75,12 +75,31 @@ async def embed_stored(
     if not documents:
         return {}
     model = await _model_key(embedder)
+    waiting, known = await _save_known(documents, truth, model)
+    return await _embed_missing(waiting, set(known), _Saving(truth, model, clock), embedder=embedder, batch=batch)
+
+
+async def embed_known(
+    events: Sequence[CloudEvent[Stored]], *, truth: Truth, embedder: Embedder, clock: Clock, model: str
+) -> Failures:
+    """The same while the model is away, as far as its vectors are known: `TryLater` for the memories that need it.
+
+    `model`: the key of its identity, for it can't be asked.
+    """
+    documents = await _documents(events, truth, embedder, clock)
+    waiting, _ = await _save_known(documents, truth, model)
+    return {each.memory.id: TryLater("the model is away, and not all of its vectors are known") for each in waiting}
+
+
+async def _save_known(
+    documents: Sequence[Document], truth: Truth, model: str
+) -> tuple[Sequence[Document], frozenset[str]]:
+    """Save and announce what needs no model; the others, and which inputs are known."""
     known = await truth.known([each for document in documents for each in document.hashes], model)
     ready = [document for document in documents if known.issuperset(document.hashes)]
     if ready:
         await truth.save({}, [document.embedded() for document in ready], model)
-    waiting = [document for document in documents if not known.issuperset(document.hashes)]
-    return await _embed_missing(waiting, set(known), _Saving(truth, model, clock), embedder=embedder, batch=batch)
+    return [document for document in documents if not known.issuperset(document.hashes)], known
 
 
 async def _documents(

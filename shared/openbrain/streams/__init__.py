@@ -3,7 +3,7 @@
 What rooms use (import from the modules named; this package imports nothing by itself):
 
 - `table`         every stream of the system: `StreamSpec`, `STREAMS`, `dead_letters(stream, group)`.
-- `subscription`  `Subscription(spec=, handler=, on_dead=None, workspace=None, low_priority=False)`.
+- `subscription`  `Subscription(spec=, handler=, on_dead=None, without=None, workspace=None, low_priority=False)`.
 - `delivery`      `Delivery` (id, stream, workspace, event, failures, abandonments, raw), `Handler`, `Results`, `OnDead`
 - `room`          `Room(group, subscriptions, settings.streams, title=, resources=, checks=, lock=, handler_limit_s=)`:
                   `.app(settings.logs)` is the application for `faststream run`; `await .start()` and `.stop()` run it
@@ -15,7 +15,8 @@ What rooms use (import from the modules named; this package imports nothing by i
 - `connection`    `connect(settings.streams)`: a redis-py client, every wait bounded; `await disconnect(client)`.
 
 A handler gets a batch of deliveries and answers None (all done) or one result for each. `TryLater` costs nothing: the
-batch stays in hand, the room pauses and tries it again. `NeverRetry` is a dead letter at once. Any other error is a
-failed attempt: the entry waits `backoff_s` and comes again, at most four attempts, then it is a dead letter. Handlers
-of one room never run at the same time. An entry may come twice: effects must be idempotent.
+batch stays in hand, the room pauses and tries it again; with `without`, a second handler meanwhile goes on with what
+needs no dependency, and a bounded number of others wait in hand. `NeverRetry` is a dead letter at once. Any other
+error is a failed attempt: the entry waits `backoff_s` and comes again, at most four attempts, then it is a dead letter.
+Handlers of one room never run at the same time. An entry may come twice: effects must be idempotent.
 """

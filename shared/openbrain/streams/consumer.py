@@ -11,11 +11,13 @@ import structlog
 from openbrain import telemetry
 from openbrain.errors import Invalid, NeverRetry, TryLater
 from openbrain.events import CloudEvent, decode
+from openbrain.streams.aside import Aside
 from openbrain.streams.connection import AWAY, is_gone
-from openbrain.streams.delivery import Delivery, Entry, OnDead, Results
-from openbrain.streams.group import ConsumerGroup, kind, message
+from openbrain.streams.delivery import Delivery, Entry, OnDead
+from openbrain.streams.group import ALONE_AFTER, ConsumerGroup, kind, message
 from openbrain.streams.pace import Pace
 from openbrain.streams.pauses import Trouble
+from openbrain.streams.results import one_each
 from openbrain.streams.runtime import Closing, Runtime
 from openbrain.streams.subscription import Subscription
 
@@ -39,6 +41,7 @@ class Consumer:
         self.pace = Pace(runtime.settings.batch, runtime.settings.batch_s)
         self.held: dict[str, None] = {}
         """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
+        self.aside = Aside(runtime.breaker, runtime.settings.aside if subscription.without else 0)
         self._settling: set[str] = set()
         """Those whose end is on its way to Redis: a renewal that comes after it finds them gone, and that is right."""
         self._yields = yields
@@ -60,9 +63,17 @@ class Consumer:
         self._outcomes[outcome].inc(number)
 
     async def process(self, entries: Sequence[Entry], loop: str) -> None:
-        """Bring these entries to their end: acknowledged, parked or buried. Raises `Closing` and cancellation only."""
+        """Acknowledge, park, bury or set aside each of these entries. Raises `Closing` and cancellation only."""
         with self._holding(entries):
             await self._work(await self._parse(entries, loop), loop)
+
+    async def try_aside(self, loop: str) -> None:
+        """The same for what was set aside, in order, until it is done or the dependency is away again."""
+        was_in_vain = self.aside.in_vain
+        while self.aside.due:
+            await self._work(self.aside.first(self.pace.size), loop)
+        if was_in_vain and (some := self.aside.first(self.pace.size)):
+            await self._work(some, loop)  # so that nothing more is read before something goes on
 
     @contextmanager
     def _holding(self, entries: Sequence[Entry]) -> Iterator[None]:
@@ -72,7 +83,8 @@ class Consumer:
             yield
         finally:
             for entry in entries:
-                self.held.pop(entry.id, None)
+                if entry.id not in self.aside.waiting:
+                    self.held.pop(entry.id, None)
 
     async def _parse(self, entries: Sequence[Entry], loop: str) -> list[Delivery[Any]]:
         stream, workspace = self.group.stream, self.subscription.workspace
@@ -94,22 +106,31 @@ class Consumer:
         return good
 
     async def _work(self, batch: Sequence[Delivery[Any]], loop: str) -> None:
+        # What may have ended its consumers is never put beside others.
+        aside = self.aside.possible and all(delivery.abandonments < ALONE_AFTER for delivery in batch)
         while batch:
-            async with self._turn(loop):
+            async with self._turn(loop, aside=aside) as without:
                 batch = [delivery for delivery in batch if delivery.id in self.held]
-                results = await self._handle(batch, loop) if batch else ()
+                if not batch:
+                    return
+                results = await self._handle(batch, loop, without=without)
             if results is None:
                 for delivery in batch:
                     await self._work([delivery], loop)
                 return
-            batch = await self._settle(batch, results, loop)
+            batch = await self._settle(batch, results, loop, without=without)
+            if aside:
+                self.aside.put(batch)
+                return
 
     @asynccontextmanager
-    async def _turn(self, loop: str) -> AsyncIterator[None]:
+    async def _turn(self, loop: str, *, aside: bool) -> AsyncIterator[bool]:
+        """The room's lock; gives whether a dependency is away, which is so only where entries can be set aside."""
         runtime = self.runtime
         while True:
             runtime.beat(loop, 2 * runtime.settings.breaker_max_s + 60)
-            await runtime.until_dependencies_answer()
+            if not (aside and self.aside.goes_on):
+                await runtime.until_dependencies_answer()
             if self._yields():
                 await runtime.sleep(0.05)
                 continue
@@ -117,23 +138,29 @@ class Consumer:
             async with runtime.lock:
                 if runtime.closing.is_set():
                     raise Closing
-                if runtime.breaker.wait_s() > 0 or self._yields():
+                away = runtime.breaker.wait_s() > 0
+                if (away and not (aside and self.aside.goes_on)) or self._yields():
                     continue
                 runtime.beat(loop, runtime.handler_limit_s)
-                yield
+                yield away
                 runtime.beat(loop)
                 return
 
-    async def _handle(self, batch: Sequence[Delivery[Any]], loop: str) -> Sequence[Exception | None] | None:
+    async def _handle(
+        self, batch: Sequence[Delivery[Any]], loop: str, *, without: bool
+    ) -> Sequence[Exception | None] | None:
         """One result for each; None when it is not known which of them failed."""
+        handler = (self.subscription.without if without else None) or self.subscription.handler
+        self.aside.in_vain = False
         started = perf_counter()
         if len(batch) == 1 and (exhausted := self._exhausted(batch[0])):
             return [exhausted]
         try:
             with telemetry.batch_span(f"{self.group.stream} process", (each.event.traceparent for each in batch)):
-                results = await self.subscription.handler(batch)
-                _check(results, len(batch))
+                results = await handler(batch)
+                return one_each(results, len(batch))
         except TryLater as error:
+            self.aside.in_vain = without
             return [error] * len(batch)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
             if len(batch) == 1:
@@ -144,10 +171,10 @@ class Consumer:
             return None
         finally:
             seconds = perf_counter() - started
-            self.pace.handled(len(batch), seconds)
+            if not without:
+                self.pace.handled(len(batch), seconds)
             self._seconds.observe(seconds)
             self._sizes.observe(len(batch))
-        return results if results is not None else [None] * len(batch)
 
     def _exhausted(self, delivery: Delivery[Any]) -> Exception | None:
         # What was abandoned as often as that is always handled alone.
@@ -159,7 +186,7 @@ class Consumer:
         )
 
     async def _settle(
-        self, batch: Sequence[Delivery[Any]], results: Sequence[Exception | None], loop: str
+        self, batch: Sequence[Delivery[Any]], results: Sequence[Exception | None], loop: str, *, without: bool
     ) -> list[Delivery[Any]]:
         """Acknowledge, park and bury; what waits for a dependency is given back."""
         done, waiting, failed = [], [], []
@@ -172,10 +199,8 @@ class Consumer:
                 waiting.append(delivery)
             else:
                 failed.append((delivery, result))
-        if later is not None:
-            self._breaker_failed(later)
-        else:
-            self._breaker_succeeded()
+        if not without:
+            self._tried(later)
         ending = [*done, *(delivery.id for delivery, _ in failed)]
         self._settling.update(ending)
         try:
@@ -185,6 +210,7 @@ class Consumer:
             if failed:
                 await self._give_up(failed, loop)
         finally:
+            self.aside.drop(ending)
             for entry in ending:
                 self.held.pop(entry, None)
                 self._settling.discard(entry)
@@ -232,7 +258,7 @@ class Consumer:
             try:
                 await on_dead(delivery, error)
             except TryLater as later:
-                self._breaker_failed(later)
+                self._tried(later)
                 self.runtime.beat(loop, 2 * self.runtime.settings.breaker_max_s + 60)
                 await self.runtime.until_dependencies_answer()
             except Exception as failure:  # noqa: BLE001 - the dead letter holds the reason in any case
@@ -263,19 +289,11 @@ class Consumer:
         for entry in await self.group.renew(list(self.held)):
             if entry in self.held and entry not in self._settling:
                 del self.held[entry]
+                self.aside.drop([entry])
                 self.count("lost")
                 _log.warning("streams.lease_lost", stream=self.group.stream, entry=entry)
 
-    def _breaker_failed(self, error: TryLater) -> None:
-        self.runtime.breaker.failed(error)
-        self._breaker_open.set(1)
-
-    def _breaker_succeeded(self) -> None:
-        if self.runtime.breaker.is_open:
-            self.runtime.breaker.succeeded()
-            self._breaker_open.set(0)
-
-
-def _check(results: Results, expected: int) -> None:
-    if results is not None and len(results) != expected:
-        raise TypeError(f"the handler answered {len(results)} results for {expected} deliveries")
+    def _tried(self, error: TryLater | None) -> None:
+        breaker = self.runtime.breaker
+        breaker.succeeded() if error is None else breaker.failed(error)
+        self._breaker_open.set(breaker.is_open)

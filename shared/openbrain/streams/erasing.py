@@ -62,11 +62,9 @@ class StreamEraser:
                 looked_at += seen
                 if not ids:
                     continue
-                for start in range(0, len(ids), PAGE):
-                    await self._client.xdel(stream, *ids[start : start + PAGE])
-                deleted[stream] = len(ids)
-                if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST) < 0:
+                if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST, *ids) < 0:
                     too_long.append(stream)
+                deleted[stream] = len(ids)
         except AWAY as error:
             raise TryLater(f"Redis does not answer ({type(error).__name__}): streams are swept later") from error
         return Swept(looked_at, deleted, tuple(too_long))

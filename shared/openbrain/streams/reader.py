@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from math import ceil
 from typing import Any, cast
 
 import structlog
@@ -14,6 +15,7 @@ from openbrain.streams.pauses import Trouble
 from openbrain.streams.runtime import Closing, Runtime
 
 _log = structlog.get_logger(__name__)
+_TURN_S = 0.05
 _QUIET_S = 0.02
 """A read that waits this long found nothing: with an entry there it answers at once."""
 
@@ -36,8 +38,10 @@ class Reader:
 
     @property
     def quiet(self) -> bool:
-        """Whether the stream has nothing for us: nothing in hand, and a read waits in vain."""
-        return not self.consumer.held and self._since is not None and time.monotonic() - self._since > _QUIET_S
+        """Whether the stream has nothing for us: what is in hand waits for a dependency, and a read waits in vain."""
+        consumer = self.consumer
+        idle = len(consumer.held) == len(consumer.aside.waiting) and not consumer.aside.due
+        return idle and self._since is not None and time.monotonic() - self._since > _QUIET_S
 
     async def join(self) -> None:
         """Make the group if it can be made now; reading will do it otherwise."""
@@ -49,23 +53,37 @@ class Reader:
     async def read(self, count: int, block_ms: int) -> Reply:
         """New entries of the stream, at most `count`, or none after `block_ms`, trouble, or a wait for a dependency."""
         try:
-            await self._gate()
-            return await self._read(min(count, self.consumer.pace.size), block_ms)
+            room = await self._gate()
+            return await self._read(min(count, room), self._until_aside_is_due(block_ms))
         except Closing:
             # FastStream is about to cancel this loop; until then it must not spin.
             await self.runtime.until_closed()
             return []
 
-    async def _gate(self) -> None:
-        runtime = self.runtime
+    async def _gate(self) -> int:
+        """Wait until something may be read; how many entries."""
+        runtime, consumer = self.runtime, self.consumer
         while True:
             runtime.beat(self.loop, 2 * runtime.settings.breaker_max_s + 60)
             if runtime.closing.is_set():
                 raise Closing
-            await runtime.until_dependencies_answer()
-            if not self._yields():
-                return
-            await runtime.sleep(0.05)
+            if not consumer.aside.goes_on:
+                await runtime.until_dependencies_answer()
+            if self._yields():
+                await runtime.sleep(_TURN_S)
+                continue
+            await consumer.try_aside(self.loop)
+            if room := consumer.aside.room(consumer.pace.size):
+                return room
+            self._since = time.monotonic()  # nothing can be read here: others may be
+            await runtime.sleep(max(_TURN_S, runtime.breaker.wait_s()))
+            self._since = None
+
+    def _until_aside_is_due(self, block_ms: int) -> int:
+        """How long a read may block: what was set aside is tried as soon as it may be. Never 0, which is for ever."""
+        if not self.consumer.aside.waiting:
+            return block_ms
+        return max(1, min(block_ms, ceil(self.runtime.breaker.wait_s() * 1000)))
 
     async def _read(self, count: int, block_ms: int) -> Reply:
         group = self.group

@@ -94,8 +94,13 @@ class Reaper:
             await self.group.tidy()
 
     async def _take(self, *, alone: bool) -> bool:
-        await self.runtime.until_dependencies_answer()
-        taken = await self.group.take(self.consumer.pace.size, alone=alone)
+        aside = self.consumer.aside
+        if not aside.possible:
+            await self.runtime.until_dependencies_answer()
+        elif alone and self.runtime.breaker.wait_s() > 0:
+            return False
+        room = aside.room(self.consumer.pace.size)
+        taken = await self.group.take(room, alone=alone) if room else []
         abandoned = sum(each.was_abandoned for each in taken)
         if abandoned:
             self.consumer.count("abandoned", abandoned)

@@ -1,9 +1,9 @@
-"""From what failed, by memory, to what the stream layer is answered, by delivery."""
+"""What a handler answers for each delivery: made of what failed, by memory; read by the stream layer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from openbrain.streams.delivery import Delivery
+from openbrain.streams.delivery import Delivery, Results
 
 
 def per_delivery(
@@ -13,3 +13,12 @@ def per_delivery(
     if not failures:
         return None
     return [failures.get(delivery.event.data.memory_id) for delivery in deliveries]
+
+
+def one_each(results: Results, expected: int) -> Sequence[Exception | None]:
+    """None for all that is done. Raises `TypeError` for an answer that fits no batch of so many deliveries."""
+    if results is None:
+        return [None] * expected
+    if len(results) != expected:
+        raise TypeError(f"the handler answered {len(results)} results for {expected} deliveries")
+    return results

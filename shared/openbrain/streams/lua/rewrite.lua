@@ -1,8 +1,10 @@
--- KEYS: stream, another name. ARGV: the most entries that are copied. Writes the stream anew, with its ids, groups,
--- consumers and pending entries: what was deleted lies on in the blocks of the old one, and in every file made of it.
+-- KEYS: stream, another name. ARGV: the most entries that are copied, then ids to delete. Writes the stream anew, with
+-- its ids, groups, consumers and pending entries: what was deleted lies on in the blocks of the old one, and in every
+-- file made of it. Both in one step: a sweep that is killed in between would find nothing to delete the next time.
 -- Answers the entries copied, or -1 where there are too many.
 local stream, copy = KEYS[1], KEYS[2]
 if redis.call('EXISTS', stream) == 0 then return 0 end
+for i = 2, #ARGV do redis.call('XDEL', stream, ARGV[i]) end
 if redis.call('XLEN', stream) > tonumber(ARGV[1]) then return -1 end
 local function table_of(list)
   local made = {}
