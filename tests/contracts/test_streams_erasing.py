@@ -8,8 +8,10 @@ from typing import Any
 import orjson
 import pytest
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as Away
 
 from openbrain import traces
+from openbrain.errors import TryLater
 from openbrain.events import FIELD, CloudEvent, decode, encode
 from openbrain.ids import content_hash, joined_hash
 from openbrain.remembering import own_key
@@ -174,6 +176,31 @@ async def test_a_reader_that_waits_goes_on_waiting(settings: Streams, redis: Red
 
     assert len(found[0][1]) == 1
     assert await said(redis, main) == ["after"]
+
+
+async def test_a_sweep_that_broke_off_is_done_by_the_next(
+    settings: Streams, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before its last call: what it has deleted by then must not lie on in blocks that nobody looks for."""
+    main = settings.prefix + SUBMITTED.name
+    for number in range(120):
+        await redis.xadd(main, {FIELD: submission(number, f"neighbour {number}")})
+    await redis.xadd(main, {FIELD: submission(1000, SECRET)})
+    run: Any = redis.execute_command
+
+    async def killed(*command: Any, **options: Any) -> Any:
+        if str(command[0]).startswith("EVAL"):
+            raise Away("away")
+        return await run(*command, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(redis, "execute_command", killed)
+        with pytest.raises(TryLater):
+            await StreamEraser(redis, settings).sweep(of(SECRET))
+    await StreamEraser(redis, settings).sweep(of(SECRET))
+
+    assert SECRET.encode() not in await blocks(redis, settings.prefix)
+    assert len(await said(redis, main)) == 120
 
 
 async def test_a_workspace_leaves_whole(settings: Streams, redis: Redis) -> None:
