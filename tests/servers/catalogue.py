@@ -3,7 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.servers import elasticsearch_server, go_tools, image_tools, mariadb_server, ollama_server, redis_server
+from tests.servers import (
+    elasticsearch_server,
+    go_tools,
+    image_tools,
+    mariadb_server,
+    mpnet_model,
+    ollama_server,
+    redis_server,
+)
 from tests.servers.availability import NAMES, Missing, State
 from tests.servers.process import Recipe, ServerError, ServerProcess
 
@@ -28,6 +36,7 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "image": image_tools.state,
     "compose": go_tools.compose_state,
     "kustomize": go_tools.kustomize_state,
+    "mpnet": mpnet_model.state,
 }
 
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from tests.servers import install_debian, install_elasticsearch, install_go, install_image, install_ollama
+from openbrain.errors import OpenBrainError
+from tests.servers import install_debian, install_elasticsearch, install_go, install_image, install_ollama, mpnet_model
 from tests.servers.availability import NAMES, Available, Missing, State, required
 from tests.servers.catalogue import available
 from tests.servers.places import HOME
@@ -37,6 +38,8 @@ def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
         yield lambda: _attempt("elasticsearch", install_elasticsearch.install)
     if "ollama" in missing:
         yield lambda: _attempt("ollama", install_ollama.install)
+    if "mpnet" in missing:
+        yield lambda: _attempt("mpnet", mpnet_model.install)
     for name in _GO:
         if name in missing:
             yield partial(_attempt, name, partial(install_go.install, name))
@@ -60,7 +63,7 @@ def _attempt(name: str, job: Callable[[Step], None]) -> dict[str, str]:
     step = Step(name)
     try:
         job(step)
-    except (CantInstall, OSError) as error:
+    except (CantInstall, OpenBrainError, OSError) as error:
         step.say(f"left out: {error}")
         return {name: str(error)}
     return {}

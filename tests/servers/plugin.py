@@ -4,11 +4,13 @@ import contextlib
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.servers import mariadb_server as mariadb
+from tests.servers import mpnet_model
 from tests.servers.availability import SERVERS, Missing, required
 from tests.servers.catalogue import available, server
 from tests.servers.keeper import Address, Keeper, ask
@@ -89,6 +91,13 @@ def elasticsearch_server(pytestconfig: pytest.Config) -> Server:
 def ollama_server(pytestconfig: pytest.Config) -> Server:
     """The run's Ollama with the model all-minilm."""
     return shared(pytestconfig, "ollama")
+
+
+@pytest.fixture(scope="session")
+def mpnet_models() -> Path:
+    """The folder of models in which all-mpnet-base-v2 is installed."""
+    need("mpnet")
+    return mpnet_model.MODELS
 
 
 @pytest.fixture
