@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> Report:
         )
         assert worker.stdin is not None
         try:
-            ready = _line(worker)
+            ready = worker_line(worker)
             rows = tuple(row for name in BODIES for row in _rows(name, ready, worker, options))
         finally:
             worker.stdin.close()
@@ -53,7 +53,8 @@ def run(options: argparse.Namespace) -> Report:
     return Report(NAME, rows, (f"{options.recall_count} memories, top_k 10, 100 candidates of each index",))
 
 
-def _line(worker: "subprocess.Popen[str]") -> dict[str, Any]:
+def worker_line(worker: "subprocess.Popen[str]") -> dict[str, Any]:
+    """What the worker prints next."""
     assert worker.stdout is not None
     line = worker.stdout.readline()
     if not line:
@@ -62,11 +63,12 @@ def _line(worker: "subprocess.Popen[str]") -> dict[str, Any]:
     return found
 
 
-def _ask(worker: "subprocess.Popen[str]", command: str) -> dict[str, Any]:
+def ask_worker(worker: "subprocess.Popen[str]", command: str) -> dict[str, Any]:
+    """Its answer to a command."""
     assert worker.stdin is not None
     worker.stdin.write(f"{command}\n")
     worker.stdin.flush()
-    return _line(worker)
+    return worker_line(worker)
 
 
 def _rows(
@@ -76,7 +78,7 @@ def _rows(
         count = options.recall_requests
         raws, runs = [], []
         for repeat in range(options.recall_repeats):
-            raws.append(_ask(worker, f"raw {name}"))
+            raws.append(ask_worker(worker, f"raw {name}"))
             runs.append(_load(name, ready, 1, count, cached=bool(kind), seed=100 + repeat))
         floors = [sum(raw[part] for part in parts) for raw in raws]
         p50 = tuple(load.p50 for load in runs)
@@ -84,10 +86,10 @@ def _rows(
         medians = ", ".join(f"{part} {statistics.median(raw[part] for raw in raws):.1f}" for part in parts)
         against = f"raw {statistics.median(floors):.1f} ms ({medians})"
         yield Row(f"{name}{kind}: p50", "ms", p50, against, ratios, GOAL, at_most=True)
-        cpu = _ask(worker, "cpu")["cpu"]
+        cpu = ask_worker(worker, "cpu")["cpu"]
         _load(name, ready, 16, 2 * count, cached=bool(kind), seed=200)
         served = 2 * count + (CACHED if kind else 0)
-        rate = served / (_ask(worker, "cpu")["cpu"] - cpu)
+        rate = served / (ask_worker(worker, "cpu")["cpu"] - cpu)
         yield Row(f"{name}{kind}: 16 clients, a core", "1/s", (rate,), goal=AIMS.get(f"{name}{kind}"))
 
 

@@ -10,7 +10,17 @@ from pathlib import Path
 
 from benchmarks.report import Report, save, show
 
-MODULES = ("streams", "remember", "pipeline", "embedding", "recall", "discovery", "transfer", "retrieval")
+MODULES = (
+    "streams",
+    "remember",
+    "pipeline",
+    "embedding",
+    "recall",
+    "recall_batch",
+    "discovery",
+    "transfer",
+    "retrieval",
+)
 
 
 def main() -> int:
