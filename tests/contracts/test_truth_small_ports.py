@@ -12,7 +12,7 @@ from openbrain.adapters.sql.tables import index_generations, outbox
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ports.truth import Generation, IndexKind
 from tests.truth_rows import put_into
-from tests.truth_support import FakeClock
+from tests.truth_support import FakeClock, write
 
 
 @pytest.fixture
@@ -156,6 +156,23 @@ async def test_the_first_generation_of_a_kind_serves(truth: SqlTruth, elsewhere:
     assert await truth.ensure(replace(VECTOR, status="building")) == VECTOR
 
     assert await elsewhere.serving(IndexKind.TEXT) == TEXT
+    assert await elsewhere.serving(IndexKind.VECTOR) == VECTOR
+
+
+async def test_a_generation_of_another_model_goes_only_while_there_is_no_memory(
+    truth: SqlTruth, elsewhere: SqlTruth
+) -> None:
+    larger = replace(VECTOR, name="openbrain-v-2", model="mpnet", dimensions=768)
+    assert await truth.ensure(VECTOR) == VECTOR
+
+    assert await truth.ensure(larger) == VECTOR, "only who says so replaces it"
+    assert await truth.ensure(larger, replace_unused=True) == larger
+    assert await elsewhere.serving(IndexKind.VECTOR) == larger
+    assert await truth.ensure(VECTOR, replace_unused=True) == VECTOR, "and back, under the old name"
+
+    (stored,) = await truth.remember([write("The first memory.")])
+    assert stored.memory is not None
+    assert await truth.ensure(larger, replace_unused=True) == VECTOR
     assert await elsewhere.serving(IndexKind.VECTOR) == VECTOR
 
 

@@ -1,0 +1,89 @@
+"""Models by the installed command: listed, installed, removed; changed by setting while nothing is stored."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli_support import Terminal, up
+
+MPNET = "all-mpnet-base-v2"
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    (tmp_path / "home").mkdir()
+    return Terminal(home=tmp_path / "home", data=tmp_path / "data")
+
+
+def test_models_are_listed_with_what_is_known_of_them(terminal: Terminal) -> None:
+    small, large = terminal.run("models", "list", "--json").json["models"]
+
+    assert (small["name"], small["dimensions"], small["state"], small["used"]) == ("all-minilm", 384, "ready", True)
+    assert (large["name"], large["dimensions"], large["state"], large["used"]) == (MPNET, 768, "missing", False)
+    assert f"openbrain models install {MPNET}" in large["problem"]
+    assert {small["licence"], large["licence"]} == {"Apache-2.0"}
+    assert not terminal.data.exists(), "a look makes nothing"
+
+    for_people = terminal.run("models", "list", environment={"OPENBRAIN_EMBEDDING__MODEL": "quality"}).out
+    assert "missing, in use" in " ".join(for_people.split())
+
+
+def test_a_dry_run_says_what_an_installation_takes(terminal: Terminal) -> None:
+    done = terminal.run("models", "install", "mpnet", "--dry-run")
+    plan = terminal.run("models", "install", "mpnet", "--dry-run", "--json").json["plan"]
+
+    assert (done.code, done.err) == (0, "")
+    assert "405 MB" in done.out
+    assert plan["download"] == 404_534_822
+    assert not terminal.data.exists()
+
+
+def test_a_damaged_file_is_told_and_removed(terminal: Terminal) -> None:
+    folder = terminal.data / "models" / MPNET
+    folder.mkdir(parents=True)
+    (folder / "model.onnx").write_bytes(b"half of it")
+
+    assert terminal.run("models", "list", "--json").json["models"][1]["state"] == "damaged"
+    refused = terminal.run("models", "remove", MPNET, environment={"OPENBRAIN_EMBEDDING__MODEL": "quality"})
+    assert (refused.code, "is in use" in refused.err) == (1, True)
+    assert terminal.run("models", "remove", MPNET, "--dry-run", "--json").json["bytes"] == 10
+    assert folder.exists()
+
+    removed = terminal.run("models", "remove", "quality")
+    assert removed.code == 0
+    assert not folder.exists()
+    assert "nothing of" in terminal.run("models", "remove", "quality").out
+
+
+@pytest.mark.parametrize("command", ["install", "remove"])
+def test_what_can_not_be_done_is_said(terminal: Terminal, command: str) -> None:
+    unknown, shipped = terminal.run("models", command, "gpt"), terminal.run("models", command, "minilm")
+
+    assert (unknown.code, "all-minilm" in unknown.err, MPNET in unknown.err) == (6, True, True)
+    assert (shipped.code, "comes with OpenBrain" in shipped.err) == (1, True)
+
+
+@pytest.mark.parametrize(("model", "told"), [("gpt", "no embedded model 'gpt'"), ("quality", "models install")])
+def test_a_start_without_the_model_says_what_to_do(terminal: Terminal, model: str, told: str) -> None:
+    done = terminal.run("up", "--port", "0", environment={"OPENBRAIN_EMBEDDING__MODEL": model})
+
+    assert done.code == 6
+    assert told in done.err
+
+
+def test_the_model_changes_by_setting_until_something_is_stored(terminal: Terminal, mpnet_models: Path) -> None:
+    settings = {"OPENBRAIN_EMBEDDING__MODEL": "quality", "OPENBRAIN_EMBEDDING__MODELS_DIR": str(mpnet_models)}
+    quality = Terminal(home=terminal.home, data=terminal.data, environment=settings)
+    with up(terminal):
+        assert terminal.run("list", "--json").json["memories"] == []
+    with up(quality):
+        assert quality.run("remember", "The launch code is kept in the blue safe.", "--wait", "60").code == 0
+        found = quality.run("recall", "Where do we hide the secret number?", "--json").json
+        assert found["memories"][0]["content"].startswith("The launch code")
+
+    refused = terminal.run("up", "--port", "0")
+    assert refused.code == 6
+    assert "all-mpnet-base-v2" in refused.err
+    assert "all-minilm-l6-v2" in refused.err
+    with up(quality):
+        assert quality.run("recall", "Where do we hide the secret number?", "--json").json["memories"]
