@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openbrain.errors import Invalid, SetupError
-from openbrain_cli import exit_codes
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson, Narrowed, Speaking
 from openbrain_cli.output import as_json, console, one_line, say
@@ -69,8 +68,8 @@ async def _save(brain: "OpenBrain", target: Path, filters: dict[str, Any], *, pa
         return await save(brain, target, filters, packed=packed, progress=told)
 
 
-def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, json: bool) -> None:
-    """Take in one file, and say what became of it."""
+def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, json: bool) -> int:
+    """Take in one file, and say what became of it; returns how many of its lines were refused."""
     from openbrain_cli.transferring.files import check
 
     checked = check(path)
@@ -90,8 +89,7 @@ def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, 
         print(totals.summary())
         if dry_run:
             print("nothing was changed: leave out --dry-run to do it")
-    if totals.refused:
-        raise typer.Exit(exit_codes.REFUSED)
+    return totals.refused
 
 
 async def _send(brain: "OpenBrain", path: Path, export_id: str, size: int, *, dry_run: bool, quiet: bool) -> "Totals":

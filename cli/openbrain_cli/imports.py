@@ -75,8 +75,9 @@ def import_files(
     if paths and not discover and (own := _own_exports(paths)):
         if len(own) < len(paths) or org or project or columns:
             raise Invalid("", "import our own exports by themselves, without --org, --project and --map")
-        for path in own:
-            import_export(path, to, dry_run=dry_run, incomplete=incomplete, json=json)
+        refused = [import_export(path, to, dry_run=dry_run, incomplete=incomplete, json=json) for path in own]
+        if any(refused):
+            raise typer.Exit(exit_codes.REFUSED)
         return
     wanted = Wanted(homes=to.profile.homes(), client=client, columns=_columns(columns or []))
     places = sources(paths or [], wanted)

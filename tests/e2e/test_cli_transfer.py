@@ -92,6 +92,11 @@ def test_a_bad_line_is_told_with_its_number(terminal: Terminal) -> None:
     assert "refused: line 2: " in done.err
     assert "3 already there, 1 refused" in done.out
 
+    assert terminal.run("export", "good.ndjson").code == 0
+    both = terminal.run("import", "bad.ndjson", "good.ndjson", "--incomplete")
+
+    assert (both.code, both.out.splitlines()) == (1, ["3 already there, 1 refused", "3 already there"]), both.err
+
 
 def test_our_own_exports_are_imported_by_themselves(terminal: Terminal) -> None:
     terminal.run("export", "own.ndjson")

@@ -69,7 +69,7 @@ def opened(path: Path) -> BinaryIO:
 def kind_of(line: bytes) -> str:
     """What a line is; '' for what is none."""
     if line.startswith(_KIND):
-        return line[len(_KIND) : line.index(b'"', len(_KIND))].decode("ascii", "replace")
+        return line[len(_KIND) :].partition(b'"')[0].decode("ascii", "replace")
     try:
         parsed = orjson.loads(line)
     except orjson.JSONDecodeError:

@@ -42,9 +42,11 @@ class PartFile:
         cursor, end, digest, counts = None, 0, self._digest.copy(), dict(self.counts)
         place = 0
         for line in self._file:
+            if not line.endswith(b"\n"):
+                break
             place += len(line)
             self._count(line)
-            if kind_of(line) == "mark" and line.endswith(b"\n"):
+            if kind_of(line) == "mark":
                 cursor, end = str(orjson.loads(line)["cursor"]), place
                 digest, counts = self._digest.copy(), dict(self.counts)
         self._digest, self.counts = digest, counts

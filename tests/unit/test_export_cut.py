@@ -1,0 +1,58 @@
+"""A file of an export that was cut anywhere: told as such, and gone on with."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from openbrain.errors import TryLater
+from openbrain.ids import uuid7
+from openbrain.transfer_writing import as_line, footer_line, header_line, mark_line
+from openbrain_cli.transferring.files import check
+from openbrain_cli.transferring.saving import PartFile
+
+HEADER = header_line(export_id=uuid7(1), exported_at=1, workspace_id="w", whole=True, filters={})
+LINES = [HEADER, as_line({"kind": "memory", "id": "a"}), mark_line("after-a"), as_line({"kind": "memory", "id": "b"})]
+BODY = b"".join(LINES)
+FOOTER = footer_line(memories=2, history=0, lineage=0, digest=hashlib.sha256(BODY).hexdigest())
+WHOLE = BODY + FOOTER
+
+
+async def arriving(part: bytes) -> AsyncIterator[bytes]:
+    yield part
+
+
+def test_a_cut_footer_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "cut.ndjson"
+    told = {}
+    for cut in range(len(BODY), len(WHOLE) + 1):
+        file.write_bytes(WHOLE[:cut])
+        told[cut] = check(file).problem
+
+    # Only its newline may be missing.
+    assert [cut for cut, problem in told.items() if not problem] == [len(WHOLE) - 1, len(WHOLE)]
+
+
+async def test_a_beginning_cut_anywhere_goes_on_after_its_last_mark(tmp_path: Path) -> None:
+    marked = len(b"".join(LINES[:3]))
+    for cut in range(len(BODY)):
+        path = tmp_path / "all.ndjson.part"
+        path.write_bytes(BODY[:cut])
+        with closing(PartFile(path)) as file:
+            cursor = file.resume()
+            assert cursor == ("after-a" if cut >= marked else None)
+            rest = HEADER + LINES[3] if cursor else BODY
+            last = footer_line(memories=2, history=0, lineage=0, digest=hashlib.sha256(rest).hexdigest())
+            await file.take(arriving(rest + last), lambda _: None)
+            file.finish(tmp_path / "all.ndjson", packed=False)
+        assert (tmp_path / "all.ndjson").read_bytes() == WHOLE
+
+
+async def test_what_breaks_off_is_kept(tmp_path: Path) -> None:
+    with closing(PartFile(tmp_path / "part")) as file:
+        assert file.resume() is None
+        with pytest.raises(TryLater, match="broke off"):
+            await file.take(arriving(BODY), lambda _: None)
+        assert file.counts["memories"] == 2
