@@ -1,5 +1,6 @@
 """Contract of `ports.erasing`: what erasing leaves of rows, on every database."""
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from openbrain.errors import Conflict, NotFound, Outdated
 from openbrain.ids import content_hash, joined_hash, uuid7
 from openbrain.memory import Memory, Reason, Scope
 from openbrain.ports.erasing import PURGE, Bulk
+from openbrain.ports.transfer import Landed, Told
 from openbrain.ports.truth import Edit, IndexKind, Mark, Status
 from openbrain.visibility import Criteria, visible
 from tests.truth_rows import put_into
@@ -54,6 +56,28 @@ async def test_the_row_stays_as_a_proof_and_says_nothing(truth: SqlTruth, databa
         ("forgotten", None, None, ""),
         ("erased", None, {"reason": "erased"}, "asked to"),
     ]
+
+
+async def test_an_import_brings_no_history_of_what_was_erased_meanwhile(truth: SqlTruth, database: Database) -> None:
+    memory = await stored(truth, SECRET)
+    await truth.erase(memory.id, viewer(), origin(), "")
+    before = await truth.history(memory.id)
+    line = Told(
+        memory_id=memory.id,
+        version=9,
+        revision=9,
+        action="updated",
+        actor="ada",
+        at=START,
+        before=json.dumps({"content": SECRET}),
+        after=None,
+        note="about the vault",
+    )
+
+    assert await truth.load("w1", [line]) == [Landed.PRESENT]
+
+    assert await truth.history(memory.id) == before
+    assert "vault" not in await everything(database)
 
 
 async def test_what_must_still_be_purged_is_queued_with_it(truth: SqlTruth, database: Database) -> None:
@@ -196,7 +220,8 @@ async def test_all_that_match_end_a_few_at_a_time(truth: SqlTruth, database: Dat
 
     ended = [await truth.end_living(bulk, 1, origin(), "tidy", erase=erase) for _ in range(3)]
 
-    assert ended == [1, 1, 0]
+    assert [each.rows for each in ended] == [1, 1, 0]
+    assert [each.reached for each in ended] == [made["a2"].created_at, made["a1"].created_at, None]
     reasons = {name: (await row(database, each.id)).reason for name, each in made.items()}
     gone = Reason.ERASED if erase else Reason.FORGOTTEN
     assert reasons == {"a1": gone, "a2": gone, "b1": None, "bob's own": None, "theirs": None}

@@ -4,10 +4,14 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import Conflict
 from openbrain.ids import uuid7
 from openbrain.memory import MICROSECONDS
-from openbrain.ports.operations import Operation, OperationStatus, Progress
+from openbrain.ports.erasing import PURGE
+from openbrain.ports.operations import TRACES, Operation, OperationStatus, Progress
 from tests.truth_support import FakeClock
 
 KINDS = {"count", "purge"}
@@ -124,10 +128,24 @@ async def test_a_failure_says_why(truth: SqlTruth, clock: FakeClock) -> None:
     assert (failed.status, len(failed.error), failed.finished_at) == ("failed", 1000, clock.now())
 
 
+async def test_a_purge_goes_on_whoever_cancels_it(truth: SqlTruth, clock: FakeClock) -> None:
+    purge = await queued(truth, clock, kind=PURGE, request={TRACES: {"contents": ["h"]}})
+    for _ in ("queued", "running"):
+        with pytest.raises(Conflict, match="can't be cancelled"):
+            await truth.cancel_operation("w1", purge.id)
+        await truth.hold_operation("me", 30, {PURGE})
+    held = await truth.operation("w1", purge.id)
+    assert held is not None
+    assert (held.cancel_requested, held.request) == (False, purge.request)
+
+    done = await truth.advance_operation(purge.id, "me", Progress(done=1, finished=True))
+    assert await truth.cancel_operation("w1", purge.id) == done
+
+
 async def test_a_queued_one_is_cancelled_at_once_and_a_running_one_is_asked_to(
     truth: SqlTruth, clock: FakeClock
 ) -> None:
-    waiting, running = await queued(truth, clock, kind="purge"), await queued(truth, clock)
+    waiting, running = await queued(truth, clock, kind="other"), await queued(truth, clock)
     await truth.hold_operation("me", 30, {"count"})
 
     ended, asked = [await truth.cancel_operation("w1", each.id) for each in (waiting, running)]

@@ -83,7 +83,8 @@ class Operations(Protocol):
         """Newest first; `before` (created_at and id of one) lists those that follow it. No kinds, no statuses: all."""
 
     async def cancel_operation(self, workspace_id: str, operation_id: str) -> Operation | None:
-        """A queued one ends at once, a running one after its step; one that has ended stays as it is."""
+        """A queued one ends at once, a running one after its step; one that has ended stays as it is. `Conflict` for a
+        purge: nobody could take it up again."""
 
     async def hold_operation(self, holder: str, seconds: float, kinds: Collection[str]) -> Operation | None:
         """Take the one of these kinds that has waited longest of those that nobody holds, for that long."""

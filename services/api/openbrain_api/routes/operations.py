@@ -25,7 +25,7 @@ ROUTES: tuple[Route, ...] = (
         permission=Permission.ADMIN,
         query=admin_requests.WorkspaceQuery,
         response=answers.OperationAnswer,
-        problems=(404,),
+        problems=(404, 409),
     ),
     Route(
         method="GET",

@@ -16,7 +16,7 @@ from openbrain.adapters.sql.rows import row_from_memory
 from openbrain.adapters.sql.statements import chunks, slots
 from openbrain.adapters.sql.tables import memories, memory_history, memory_lineage
 from openbrain.ids import is_uuid, transfer_id
-from openbrain.memory import Change, Memory
+from openbrain.memory import Change, Memory, Reason
 from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
 
 _NAMING = ("superseded_by", "supersedes_id")
@@ -106,14 +106,14 @@ class Landing:
     def _insert_history(self, lines: Sequence[Told], new: Mapping[str, Kept]) -> list[Landed]:
         owners = [self._own(line.memory_id) for line in lines]
         old = {owner for owner in owners if owner not in new and self._here(owner, new)}
-        known = self._known_lines(sorted(old))
+        known, erased = self._known_lines(sorted(old))
         rows: list[tuple[Any, ...]] = []
         landed: list[Landed] = []
         for line, owner in zip(lines, owners, strict=True):
             told = (owner, line.version, line.revision, line.action, line.at)
             if not self._here(owner, new):
                 landed.append(Landed.HOMELESS)
-            elif told in known:
+            elif told in known or owner in erased:
                 landed.append(Landed.PRESENT)
             else:
                 known.add(told)
@@ -122,14 +122,17 @@ class Landing:
         insert_rows(self._connection, memory_history, rows)
         return landed
 
-    def _known_lines(self, ids: Sequence[str]) -> set[tuple[Any, ...]]:
+    def _known_lines(self, ids: Sequence[str]) -> tuple[set[tuple[Any, ...]], set[str]]:
+        """The lines that stand, and which of the memories were erased: what a file tells of them stays away."""
         known: set[tuple[Any, ...]] = set()
+        erased: set[str] = set()
         for some in chunks(ids):
             # Locked: two who send the same file add each line once.
-            self._connection.execute(select(memories.c.id).where(memories.c.id.in_(some)).with_for_update())
+            owners = select(memories.c.id, memories.c.reason).where(memories.c.id.in_(some)).with_for_update()
+            erased.update(row.id for row in self._connection.execute(owners) if row.reason == Reason.ERASED)
             query = select(*_LINE).where(memory_history.c.memory_id.in_(some))
             known.update(tuple(row) for row in self._connection.execute(query))
-        return known
+        return known, erased
 
     def _history_row(self, owner: str, line: Told) -> tuple[Any, ...]:
         head = (owner, self._workspace, line.version, line.revision, line.action, line.actor, line.at)

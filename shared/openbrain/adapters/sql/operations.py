@@ -10,8 +10,10 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.rows import json_text
 from openbrain.adapters.sql.statements import insert_missing
 from openbrain.adapters.sql.tables import operations as table
+from openbrain.errors import Conflict
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
+from openbrain.ports.erasing import PURGE
 from openbrain.ports.operations import TRACES, Operation, OperationStatus, Progress
 
 ERROR_CHARS = 1000
@@ -157,6 +159,8 @@ def _cancel(connection: Connection, workspace_id: str, operation_id: str, now: i
     row = connection.execute(select(table).where(this).with_for_update()).mappings().one_or_none()
     if row is None:
         return None
+    if row["kind"] == PURGE and not OperationStatus(row["status"]).ended:
+        raise Conflict("a purge can't be cancelled: what was erased would lie on in indexes, streams and files")
     if row["status"] == OperationStatus.QUEUED:
         values = _ended(row, OperationStatus.CANCELLED, now) | {"cancel_requested": True}
         connection.execute(update(table).where(this).values(values))
