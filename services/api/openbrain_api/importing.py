@@ -61,6 +61,8 @@ class Import:
             if len(chunk) >= GROUP or size >= CHUNK_BYTES:
                 yield chunk
                 chunk, size = [], 0
+            elif self._lines % GROUP == 0:
+                await asyncio.sleep(0)  # nothing waits for lines that store nothing: others have requests too
         if chunk:
             yield chunk
 

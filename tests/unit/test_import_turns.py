@@ -1,0 +1,54 @@
+"""An import of lines that store nothing: it is read without stopping everybody else."""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from openbrain.ids import uuid7
+from openbrain.transfer import parse_header
+from openbrain.transfer_writing import header_line
+from openbrain_api.bulk import GROUP
+from openbrain_api.importing import Import
+from openbrain_api.landing import Numbered, Refused
+
+LINES = 50 * GROUP
+
+
+class Nowhere:
+    """A lander that nothing reaches."""
+
+    async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
+        raise AssertionError(chunk)
+
+    async def done(self) -> None:
+        raise AssertionError
+
+    def counts(self) -> Mapping[str, object]:
+        return {}
+
+
+async def useless() -> AsyncIterator[bytes]:
+    for number in range(LINES):
+        yield b"" if number % 2 else b"{}"
+
+
+async def test_others_get_their_turn_while_lines_are_passed_over() -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    header = parse_header(header_line(export_id=uuid7(1), exported_at=1, workspace_id="w", whole=True, filters={}))
+    coming = Import(header, Nowhere())
+    task = asyncio.create_task(others())
+    await coming.read(useless(), hashlib.sha256())
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+    assert coming.told()["refused"] == LINES // 2
+    assert turns >= LINES // GROUP - 1
