@@ -7,6 +7,7 @@ from openbrain.auth import Permission
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.access import Workspace, WorkspaceChange
 from openbrain_api.routes import ROUTES
+from openbrain_mcp.http import with_mcp
 from tests.api_support import Brain, brain, http, offer, refused, remembered, unknown_id
 from tests.contracts.test_api_remember import brain_database_url
 from tests.truth_support import START
@@ -80,6 +81,15 @@ async def test_every_route_with_a_key_counts(brain: Brain, route: object) -> Non
     async with http(brain.app(), key) as client:
         await client.get("/v1/whoami")
         refused(await client.request(method, path), 429)
+
+
+async def test_the_tools_are_refused_in_the_same_words(brain: Brain) -> None:
+    async with http(with_mcp(brain.app()), await brain.key(rate_limit=1)) as client:
+        await client.get("/v1/whoami")
+        refusal = await client.post("/mcp", json={})
+
+    assert (refusal.status_code, refusal.json()["error"]) == (429, "rate_limited")
+    assert int(refusal.headers["retry-after"]) > 1
 
 
 async def test_a_full_workspace_says_so_with_the_numbers(brain: Brain) -> None:

@@ -10,7 +10,8 @@ import pytest
 from openbrain import credentials
 from openbrain.client import OpenBrain
 from openbrain.client.breaker import Breaker
-from openbrain.errors import NotFound, Outdated, QuotaExceeded, SetupError, TryLater, Unauthorised
+from openbrain.client.refusals import refusal
+from openbrain.errors import NotFound, Outdated, QuotaExceeded, RateLimited, SetupError, TryLater, Unauthorised
 from tests.api_support import Brain, brain, brain_database_url, unknown_id
 from tests.served import served
 
@@ -174,6 +175,16 @@ async def test_a_refusal_is_no_failure() -> None:
                     await client.memories()
 
     assert server.asked == 11
+
+
+def test_who_asks_too_often_is_told_how_long_to_wait() -> None:
+    told = {"error": "rate_limited", "message": "slower", "rate_limit": {"limit": 60, "remaining": 0, "retry_after": 7}}
+    limited = refusal(429, orjson.dumps(told))
+    proxy = refusal(429, b"<html>")
+
+    assert isinstance(limited, RateLimited)
+    assert (limited.per_minute, limited.retry_after_s) == (60, 7)
+    assert type(proxy) is TryLater
 
 
 async def test_a_breaker_that_is_told_not_to_never_opens() -> None:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbrain import limits
 from openbrain.client import OpenBrain
-from openbrain.errors import OpenBrainError, TryLater, Unauthorised
+from openbrain.errors import OpenBrainError, RateLimited, TryLater, Unauthorised
 from openbrain_mcp.server import mcp_server
 
 PATH = "/mcp"
@@ -95,6 +95,12 @@ class Guard:
 
 
 def _refused(error: OpenBrainError) -> JSONResponse:
-    status = {Unauthorised: 401, TryLater: 503}.get(type(error), 403)
-    headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(status, {})
+    status, headers = 403, {}
+    match error:
+        case Unauthorised():
+            status, headers = 401, {"www-authenticate": "Bearer"}
+        case RateLimited():
+            status, headers = 429, {"retry-after": f"{error.retry_after_s:.0f}"}
+        case TryLater():
+            status, headers = 503, {"retry-after": "1"}
     return JSONResponse({"error": error.code, "message": str(error)}, status, headers)

@@ -47,12 +47,8 @@ class Tools:
         offer |= arguments.given(supersedes=supersedes, expires_in=expires_in, agent_id=agent_id, source=source)
         offer |= arguments.given(memory_scope=memory_scope, session_id=session_id)
         stored = await (await self._client(ctx)).remember(offer)
-        memory = stored.model_dump(mode="json", exclude={"duplicate"})
         told = f"{'It was there already' if stored.duplicate else 'Stored'}: {stored.id}"
-        return result(
-            told,
-            answers.Stored(memory=memory, memoryId=stored.id, timestamp=stored.created_at, duplicate=stored.duplicate),
-        )
+        return result(told, answers.stored(stored))
 
     async def brain_recall(
         self,

@@ -14,6 +14,7 @@ from openbrain.errors import (
     OpenBrainError,
     Outdated,
     QuotaExceeded,
+    RateLimited,
     TryLater,
     Unauthorised,
 )
@@ -38,6 +39,8 @@ def refusal(status: int, raw: bytes) -> OpenBrainError:
             return QuotaExceeded(
                 str(problem.get("field") or ""), int(problem.get("limit") or 0), int(problem.get("used") or 0)
             )
+        case 429 if isinstance(told := problem.get("rate_limit"), dict):
+            return RateLimited(int(told.get("limit") or 0), float(told.get("retry_after") or 1))
         case 408 | 429:
             return TryLater(message)
         case _ if status >= 500:
