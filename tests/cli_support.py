@@ -13,8 +13,9 @@ from typing import Any
 
 import orjson
 
+from tests.waiting import PATIENCE_S
+
 PROGRAM = Path(sys.executable).parent / "openbrain"
-PATIENCE_S = 90.0
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from openbrain.streams.publisher import Publisher
 from openbrain.streams.room import Room
 from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import STORED, dead_letters
+from tests.waiting import PATIENCE_S
 
 Answer = Callable[[Sequence[Delivery[Any]]], Awaitable[Results]]
 
@@ -57,7 +58,9 @@ def numbers(batch: Sequence[Delivery[Any]]) -> list[int]:
     return [int(delivery.event.id) for delivery in batch]
 
 
-async def eventually(holds: Callable[[], Any], *, within: float = 10.0, why: str = "", every: float = 0.01) -> None:
+async def eventually(
+    holds: Callable[[], Any], *, within: float = PATIENCE_S, why: str = "", every: float = 0.01
+) -> None:
     """Wait until `holds()` (or what it awaits) is true, at most so long."""
     until = time.monotonic() + within
     while True:

@@ -1,10 +1,15 @@
 """Waiting for a condition, never for a time."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 
+PATIENCE_S = 120 * float(os.environ.get("OPENBRAIN_TEST_PATIENCE", "1"))
+"""How long a test waits for what must come: long on a loaded machine too, for it costs nothing where it comes at once.
+OPENBRAIN_TEST_PATIENCE multiplies it."""
 
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 30, pause: float = 0.01) -> None:
+
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE_S, pause: float = 0.01) -> None:
     """Ask again until it holds; a TimeoutError names the condition."""
     try:
         async with asyncio.timeout(seconds):

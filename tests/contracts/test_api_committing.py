@@ -12,6 +12,7 @@ from openbrain.errors import TryLater
 from openbrain.ports.truth import Outcome, Write
 from openbrain_api.committing import Committer
 from tests.truth_support import FakeClock, clock, database, rows, write
+from tests.waiting import PATIENCE_S
 
 __all__ = ["clock", "database"]
 
@@ -80,7 +81,7 @@ async def test_groups_have_a_limit_and_lanes_run_beside_each_other(truth: Gated)
 async def test_one_after_the_other_each_has_its_commit(truth: Gated) -> None:
     """A lane that has just ended must not be taken for one that still looks."""
     committer = Committer(truth, LocalWake(), group=10, lanes=1)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         for number in range(20):
             await committer.remember(write(f"number {number}"))
 

@@ -17,6 +17,7 @@ from openbrain_housekeeper.forgetting import Forgetting
 from openbrain_housekeeper.operating import Step, Worker
 from openbrain_housekeeper.purging import Indexes, Purging
 from tests.api_support import Brain, brain, brain_database_url, http, refused, remembered, unknown_id
+from tests.waiting import PATIENCE_S
 
 __all__ = ["brain", "brain_database_url"]
 
@@ -265,7 +266,7 @@ async def test_a_watch_answers_as_soon_as_something_changed(brain: Brain) -> Non
         watching = asyncio.create_task(ada.get(path, params={"wait": 30, "seen": at_once["mark"]}))
         await asyncio.sleep(0)
         await ada.post(f"{path}:cancel")
-        changed = (await asyncio.wait_for(watching, 10)).json()
+        changed = (await asyncio.wait_for(watching, PATIENCE_S)).json()
         after = (await ada.get(path, params={"wait": 30, "seen": changed["mark"]})).json()
 
     assert at_once["status"] == "queued"

@@ -13,6 +13,7 @@ from openbrain.adapters.minilm import MiniLM
 from openbrain.adapters.mpnet import MPNet
 from openbrain.adapters.ollama import Ollama
 from openbrain.ports.embedder import Embedder
+from tests.waiting import PATIENCE_S
 
 HEADER = "2023-05-08 Caroline:"
 TEXTS = [
@@ -155,7 +156,7 @@ async def test_a_text_of_almost_nothing_has_a_vector(embedder: Embedder, text: s
 async def test_a_word_of_4000_letters_is_embedded_and_quickly(embedder: Embedder) -> None:
     first, second = "ab" * 2000, "xy" * 2000
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         one, other = await embedder.embed([first, second])
         passages = await embedder.embed(embedder.passages(first, HEADER))
 

@@ -99,7 +99,7 @@ async def test_what_was_used_up_comes_back(settings: Streams) -> None:
         async def granted() -> bool:
             return (await rates.take("k", rate, 1)).granted
 
-        await until(granted, seconds=5)
+        await until(granted)
 
 
 async def test_most_requests_cost_no_round_trip(settings: Streams) -> None:
@@ -145,7 +145,7 @@ async def test_a_server_that_dies_leaves_each_process_to_itself(
                 await one.take("k", SLOW, 1)
                 return bool(telemetry.API_RATES_SHARED._value.get())
 
-            await until(shared, seconds=20)
+            await until(shared)
 
         assert alone in (40, 41), "what is known of a bucket is not forgotten"
         assert fresh in (100, 101), "another process counts for itself"

@@ -76,7 +76,7 @@ async def test_what_a_killed_process_held_is_taken_over_after_the_lease(url: str
         async def begun() -> bool:
             return bool(await looks.client.llen(f"{settings.prefix}begun") == 5)
 
-        await eventually(begun, within=30)
+        await eventually(begun)
         os.kill(killed.pid, signal.SIGKILL)
         killed.wait()
         async with started(room(settings, seen)):

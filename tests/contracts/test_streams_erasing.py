@@ -23,7 +23,7 @@ from openbrain.submission import MemorySubmitted
 from openbrain.submitting import from_event
 from tests.servers.plugin import Starter
 from tests.streams_support import scaled
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 SECRET = "the vault opens at Xyzzyqwertz"
 LATER = 2**60
@@ -171,7 +171,7 @@ async def test_a_reader_that_waits_goes_on_waiting(settings: Streams, redis: Red
     await until(blocked)
     await StreamEraser(redis, settings).sweep(of(SECRET))
     await redis.xadd(main, {FIELD: submission(2, "after")})
-    found: Any = await asyncio.wait_for(waiting, 10)
+    found: Any = await asyncio.wait_for(waiting, PATIENCE_S)
     await reader.aclose()
 
     assert len(found[0][1]) == 1
@@ -244,7 +244,7 @@ async def test_the_append_only_file_forgets_too(private_server: Starter, name: s
         async def gone() -> bool:
             return not _files(server.folder)
 
-        await until(gone, 10)
+        await until(gone)
         assert told == "append-only file written anew"
         assert len(await said(client, main)) == 50
     finally:

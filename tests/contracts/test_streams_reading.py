@@ -13,6 +13,7 @@ from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import STORED, SUBMITTED
 from tests.servers.plugin import Starter
 from tests.streams_support import Seen, eventually, looking, memory_id, publish, room, scaled, started, stored
+from tests.waiting import PATIENCE_S
 
 SERVERS = ("valkey", "redis")
 
@@ -230,11 +231,11 @@ async def test_a_room_waits_for_redis_and_can_be_stopped_while_it_waits(private_
     assert not starting.done()
     assert "redis" in await patient.unready()
     await hasty.broker.stop()
-    await asyncio.wait_for(given_up, 5)
+    await asyncio.wait_for(given_up, PATIENCE_S)
     await hasty.stop()
     server.start()
     try:
-        await asyncio.wait_for(starting, 10)
+        await asyncio.wait_for(starting, PATIENCE_S)
         await eventually(lambda: seen.all == [1])
         assert await patient.unready() == {}
     finally:

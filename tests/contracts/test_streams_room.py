@@ -69,7 +69,7 @@ async def test_faststream_runs_a_room_and_ends_it_cleanly(url: str, tmp_path: Pa
                     return False
 
             await publish(settings, stored(1))
-            await eventually(is_ready, within=30)
+            await eventually(is_ready)
             await eventually(looks.idle)
             assert (await http.get("/live")).json() == {"live": True, "stuck": {}}
             metrics = (await http.get("/metrics")).text

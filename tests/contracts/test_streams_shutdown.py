@@ -9,6 +9,10 @@ import pytest
 from openbrain.errors import TryLater
 from openbrain.streams.delivery import Delivery
 from tests.streams_support import Seen, eventually, looking, publish, room, scaled, started, stored
+from tests.waiting import PATIENCE_S
+
+NEVER_S = 10 * PATIENCE_S
+"""What ends only after this did not end at once."""
 
 
 @pytest.fixture(params=("valkey", "redis"))
@@ -60,7 +64,7 @@ async def test_a_batch_that_waits_for_a_dependency_is_given_back(url: str) -> No
     async def down(_: Sequence[Delivery[Any]]) -> None:
         raise TryLater("down")
 
-    settings = scaled(url, lease_s=60, breaker_s=30, breaker_max_s=30, backoff_s=(60,))
+    settings = scaled(url, lease_s=NEVER_S, breaker_s=NEVER_S, breaker_max_s=NEVER_S, backoff_s=(NEVER_S,))
     seen, other = Seen(down), Seen()
     await publish(settings, stored(1), stored(2))
     async with looking(settings) as looks:
@@ -68,10 +72,10 @@ async def test_a_batch_that_waits_for_a_dependency_is_given_back(url: str) -> No
         async with started(room(settings, seen)):
             await eventually(lambda: seen.batches)
             began = loop.time()
-        assert loop.time() - began < 2
+        assert loop.time() - began < PATIENCE_S, "not when the pause ends"
         assert len(await looks.parked()) == 2
         async with started(room(settings, other)):
-            await eventually(looks.idle, within=3)
+            await eventually(looks.idle)
             assert await looks.state() == {}
 
     assert other.all == [1, 2]
@@ -83,14 +87,14 @@ async def test_an_attempt_that_failed_before_keeps_its_count_when_it_is_given_ba
             raise LookupError
         raise TryLater("down")
 
-    settings = scaled(url, lease_s=60, breaker_s=30, breaker_max_s=30, backoff_s=(0.05, 60))
+    settings = scaled(url, lease_s=NEVER_S, breaker_s=NEVER_S, breaker_max_s=NEVER_S, backoff_s=(0.05, NEVER_S))
     seen, other = Seen(fail_then_wait), Seen()
     await publish(settings, stored(1))
     async with looking(settings) as looks:
         async with started(room(settings, seen)):
             await eventually(lambda: len(seen.batches) == 2)
         async with started(room(settings, other)):
-            await eventually(looks.idle, within=3)
+            await eventually(looks.idle)
 
     assert [delivery.failures for delivery in other.deliveries] == [1]
 
@@ -104,14 +108,14 @@ async def test_a_handler_that_does_not_end_is_cancelled_and_its_batch_given_back
         finally:
             cancelled.set()
 
-    settings, seen, other = scaled(url, lease_s=60, shutdown_s=0.3), Seen(endless), Seen()
+    settings, seen, other = scaled(url, lease_s=NEVER_S, shutdown_s=0.3), Seen(endless), Seen()
     await publish(settings, stored(1))
     async with looking(settings) as looks:
         async with started(room(settings, seen)):
             await eventually(lambda: seen.batches)
         assert cancelled.is_set()
         async with started(room(settings, other)):
-            await eventually(looks.idle, within=3)
+            await eventually(looks.idle)
 
     assert other.all == [1]
 
@@ -150,7 +154,7 @@ async def test_what_arrives_while_rooms_come_and_go_waits_for_no_lease(url: str)
                 await asyncio.sleep(0.03)
         await producing
         async with started(room(settings, seen)):
-            await eventually(looks.idle, within=5)
+            await eventually(looks.idle)
         assert await looks.state() == {}
 
     assert sorted(seen.all) == list(range(300))

@@ -17,6 +17,7 @@ from openbrain.streams.wake import RedisWake
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess
 from tests.streams_support import scaled, stored
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture(params=("valkey", "redis"))
@@ -105,10 +106,10 @@ async def test_a_wait_ends_at_the_hint_or_after_its_time(wakes: tuple[Wake, Wake
     began = time.monotonic()
     assert not await waiting.wait(0.1)
     assert time.monotonic() - began >= 0.09
-    task = asyncio.create_task(waiting.wait(10))
+    task = asyncio.create_task(waiting.wait(PATIENCE_S))
     await asyncio.sleep(0.05)
     await notifying.notify()
-    assert await asyncio.wait_for(task, 5)
+    assert await asyncio.wait_for(task, 2 * PATIENCE_S)
 
 
 async def test_a_hint_between_two_waits_is_not_lost_and_many_are_one(wakes: tuple[Wake, Wake]) -> None:

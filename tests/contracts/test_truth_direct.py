@@ -13,6 +13,7 @@ from openbrain.adapters.sql.statements import slots
 from openbrain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
 from tests.truth_support import database, database_url
+from tests.waiting import PATIENCE_S
 
 __all__ = ["database", "database_url"]
 
@@ -87,7 +88,7 @@ async def test_mariadb_a_cancelled_statement_leaves_no_half_read_connection(mari
     await opened.write(lambda connection: run(connection, "SELECT 1").fetchall())
     waiting = asyncio.create_task(opened.write(lambda connection: run(connection, "SELECT SLEEP(30)").fetchall()))
     running = text("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not await opened.read(lambda connection: connection.scalar(running)):
             await asyncio.sleep(0)
     waiting.cancel()

@@ -3,12 +3,9 @@
 from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.cli_support import Terminal
 from tests.servers.process import Server
-
-pytestmark = pytest.mark.xdist_group("processes")
 
 
 def test_the_indexes_are_made_once_with_their_mappings(

@@ -14,6 +14,7 @@ from openbrain_cli.main import COMMANDS
 from tests.cli_support import PROGRAM, Terminal, up
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +148,7 @@ def test_ctrl_c_is_quiet(idle: Terminal) -> None:
     while not _waits_for_input(process.pid) and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=PATIENCE_S)
 
     assert (process.returncode, out, err) == (130, b"", b"")
 

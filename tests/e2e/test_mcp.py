@@ -16,6 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.cli_support import PROGRAM, Terminal, up
+from tests.waiting import PATIENCE_S
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "mcp.md"
 MODES = ["auto", "legacy"]
@@ -45,7 +46,7 @@ async def whole_way(client: Client, about: str) -> None:
         return result.structured_content
 
     stored = await call("brain_remember", content=f"The {about} key must hold the tenant.", type="bug")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while not (await call("brain_recall", query=f"what must the {about} key hold?"))["count"]:
             await asyncio.sleep(0.05)
     assert stored["memoryId"] in {each["id"] for each in (await call("brain_list"))["memories"]}
@@ -122,7 +123,7 @@ def test_the_session_of_the_page_works_as_typed(terminal: Terminal) -> None:
         block for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL) if "tools/call" in block
     ]
     here = session.replace("http://127.0.0.1:8788/mcp", url(terminal)).replace("~/.openbrain", str(terminal.data))
-    done = subprocess.run(["/bin/sh", "-ec", here], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(["/bin/sh", "-ec", here], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
     answers = [orjson.loads(line) for line in done.stdout.splitlines()]
 
     assert [answer["id"] for answer in answers] == [1, 2, 3, 4]

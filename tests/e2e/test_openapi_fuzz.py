@@ -14,7 +14,7 @@ import pytest
 
 from tests.cli_support import Terminal, up
 
-pytestmark = [pytest.mark.xdist_group("fuzz"), pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 PROGRAM = Path(sys.executable).with_name("schemathesis")
 HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
 EXAMPLES = os.environ.get("OPENBRAIN_FUZZ_EXAMPLES", "12")

@@ -27,7 +27,7 @@ async def operation(brain: Brain, operation_id: str) -> dict[str, Any]:
         found = (await brain.http.get(f"/v1/admin/operations/{operation_id}", params={"wait": 5})).json()
         return OperationStatus(found["status"]).ended
 
-    await until(ended, 60)
+    await until(ended)
     found: dict[str, Any] = (await brain.http.get(f"/v1/admin/operations/{operation_id}")).json()
     assert found["status"] == "done", found
     return found
@@ -105,7 +105,7 @@ async def test_nothing_is_found_of_what_was_erased(told: Brain, capsys: pytest.C
         return await everywhere(told, MARK) == []  # a server removes a file a moment after it is done with it
 
     try:
-        await until(nowhere, 10, 0.2)
+        await until(nowhere, pause=0.2)
     except TimeoutError:
         pytest.fail(f"still found in {await everywhere(told, MARK)}: {done}")
     printed = capsys.readouterr()
@@ -191,7 +191,7 @@ async def test_a_workspace_leaves_nothing_but_the_operation_that_ended_it(brain:
         return await everywhere(brain, MARK) == []
 
     try:
-        await until(nowhere, 10, 0.2)
+        await until(nowhere, pause=0.2)
     except TimeoutError:
         pytest.fail(f"still found in {await everywhere(brain, MARK)}: {done}")
     assert await in_tables(brain.parts.truth, '"bound"') in ([], ["operations"])
@@ -216,6 +216,6 @@ async def test_all_that_match_are_erased_at_once(told: Brain) -> None:
         return await everywhere(told, MARK) == []  # the filter that quoted it is gone too
 
     try:
-        await until(nowhere, 20, 0.2)
+        await until(nowhere, pause=0.2)
     except TimeoutError:
         pytest.fail(f"still found in {await everywhere(told, MARK)}: {purges}")

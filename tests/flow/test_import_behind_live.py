@@ -40,9 +40,9 @@ async def test_live_memories_are_indexed_before_the_tail_of_an_import(brain: Bra
     async def all_of_them() -> bool:
         return not await _unindexed(brain)
 
-    await until(all_live, 100)
+    await until(all_live)
     left = await _unindexed(brain)
-    await until(all_of_them, 100, 0.2)
+    await until(all_of_them, pause=0.2)
 
     assert left > IMPORTED // 5, f"only {left} of {IMPORTED} were still on their way"
     assert len(await brain.entries(REINDEX.name)) == IMPORTED

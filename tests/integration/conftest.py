@@ -22,6 +22,7 @@ from openbrain.streams.table import SUBMITTED
 from openbrain.submission import MemorySubmitted
 from tests.integration.rooms import Rooms, rooms
 from tests.servers.process import Server
+from tests.waiting import PATIENCE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Servers:
         await self.redis.xadd(self.prefix + SUBMITTED.name, {FIELD: body})
 
     def http(self, url: str) -> httpx.AsyncClient:
-        return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {self.key}"}, timeout=30)
+        return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {self.key}"}, timeout=PATIENCE_S)
 
 
 def environment(name: str, *, redis: Server, mariadb_url: str, elasticsearch: Server, ollama: Server) -> dict[str, str]:

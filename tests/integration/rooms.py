@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 
 from tests.servers.places import free_port
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 OPENBRAIN = Path(sys.executable).parent / "openbrain"
 
@@ -39,7 +39,7 @@ class Process:
     def stop(self) -> int:
         """As Kubernetes does."""
         self.popen.send_signal(signal.SIGTERM)
-        return self.popen.wait(timeout=60)
+        return self.popen.wait(timeout=PATIENCE_S)
 
     async def ready(self) -> None:
         """Wait for /ready."""
@@ -52,7 +52,7 @@ class Process:
             except httpx.HTTPError:
                 return False
 
-        await until(answers, 120, 0.1)
+        await until(answers, pause=0.1)
 
 
 @dataclass
@@ -94,7 +94,7 @@ def rooms(environment: Mapping[str, str], folder: Path) -> Iterator[Rooms]:
                 each.popen.terminate()
         for each in made.started:
             try:
-                each.popen.wait(timeout=30)
+                each.popen.wait(timeout=PATIENCE_S)
             except subprocess.TimeoutExpired:
                 each.popen.kill()
                 each.popen.wait()

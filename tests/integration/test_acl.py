@@ -21,7 +21,7 @@ from tests.servers.process import Server, ServerProcess
 from tests.servers.redis_server import redis_recipe, valkey_recipe
 from tests.waiting import until
 
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 RECIPES = {"redis": redis_recipe, "valkey": valkey_recipe}
 PREFIX = "guarded."
 OBSERVER = "user observer on >watching ~* &* +@all"
@@ -167,15 +167,15 @@ async def test_every_room_does_its_work_as_its_own_user(
                 answer = await http.post("/v1/brain/recall", json={"query": "what do ships carry?"})
                 return bool(answer.json()["count"] == 2)
 
-            await until(found, 120, 0.1)
-            await until(lambda: _dead(observer), 60, 0.1)
+            await until(found, pause=0.1)
+            await until(lambda: _dead(observer), pause=0.1)
             (await http.delete(f"/v1/brain/memories/{stored['id']}", params={"erase": "1"})).raise_for_status()
 
             async def purged() -> bool:
                 listed = (await http.get("/v1/admin/operations")).json()["operations"]
                 return [each["status"] for each in listed] == ["done"]
 
-            await until(purged, 120, 0.1)
+            await until(purged, pause=0.1)
         assert [process.stop() for process in started.started] == [0] * len(ROOMS)
     assert [(each["username"], each["context"], each["object"]) for each in await observer.acl_log()] == []
 

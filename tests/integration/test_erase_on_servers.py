@@ -18,7 +18,7 @@ from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerProcess
 from tests.waiting import until
 
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 MARK = "Xyzzyqwertzuiop"
 VIEWER = Viewer(workspace_id="default", agent_id="")
 
@@ -96,7 +96,7 @@ async def _erase_and_search(
         async def in_the_middle() -> bool:
             return "tombstones" in (await operation(http, operation_id))["result"]
 
-        await until(in_the_middle, 60, 0.1)
+        await until(in_the_middle, pause=0.1)
         leader(keepers).kill()
 
         async def done() -> bool:
@@ -117,7 +117,7 @@ async def _erase_and_search(
             ] == []
 
         try:
-            await until(nowhere, 30, 0.5)
+            await until(nowhere, pause=0.5)
         except TimeoutError:
             files = [in_files(each.data, MARK) for each in owned]
             pytest.fail(

@@ -14,6 +14,7 @@ from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
 from tests.integration.rooms import rooms
 from tests.servers.process import ServerProcess
+from tests.waiting import PATIENCE_S
 
 NOWHERE = "http://127.0.0.1:9"
 LIMIT = 30
@@ -33,7 +34,9 @@ async def new_key(mariadb_url: str, folder: Path) -> str:
 
 async def statuses(urls: list[str], key: str, count: int) -> list[int]:
     """Of requests to each in turn."""
-    async with httpx.AsyncClient(headers={"authorization": f"Bearer {key}"}, timeout=30, trust_env=False) as client:
+    async with httpx.AsyncClient(
+        headers={"authorization": f"Bearer {key}"}, timeout=PATIENCE_S, trust_env=False
+    ) as client:
         answers = [await client.get(f"{urls[number % len(urls)]}/v1/brain/list") for number in range(count)]
     return [answer.status_code for answer in answers]
 

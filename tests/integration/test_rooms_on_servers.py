@@ -6,9 +6,9 @@ import pytest
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers
 from tests.integration.rooms import Rooms
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 MEMORIES = 300
 VIEWER = Viewer(workspace_id="default", agent_id="")
 
@@ -86,7 +86,7 @@ async def test_a_leading_housekeeper_that_dies_is_replaced_within_seconds(server
     leader.kill()
     await servers.submit(1, "Who publishes this?", embed=False)
 
-    await until(lambda: all_indexed(servers, 1), 60, 0.1)
+    await until(lambda: all_indexed(servers, 1), pause=0.1)
     assert "housekeeper.leads" in other.log.read_text(encoding="utf-8")
 
 
@@ -94,7 +94,7 @@ def test_a_room_started_alone_refuses_embedded_indexes(started: Rooms, servers: 
     values = {**servers.environment, "OPENBRAIN_TEXT__URL": "embedded"}
     refused = Rooms(values, started.folder).start("indexer-text")
 
-    assert refused.popen.wait(timeout=60) != 0
+    assert refused.popen.wait(timeout=PATIENCE_S) != 0
     said = refused.log.read_text(encoding="utf-8")
     assert "OPENBRAIN_TEXT__URL" in said
     assert "Traceback" not in said

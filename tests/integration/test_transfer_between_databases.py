@@ -90,7 +90,7 @@ async def live(process: Process) -> Process:
         except httpx.HTTPError:
             return False
 
-    await until(answers, 120, 0.1)
+    await until(answers, pause=0.1)
     return process
 
 

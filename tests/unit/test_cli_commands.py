@@ -3,7 +3,6 @@
 import inspect
 import subprocess
 import sys
-import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -67,18 +66,13 @@ def test_errors_have_their_codes(error: errors.OpenBrainError, code: int) -> Non
     assert exit_codes.of(error) == code
 
 
-def test_help_imports_nothing_heavy_and_is_there_at_once() -> None:
+def test_help_imports_nothing_heavy() -> None:
     heavy = ("pydantic", "httpx", "rich", "redis", "sqlalchemy", "openbrain.settings", "openbrain.client", "orjson")
     program = (
         "import sys\nsys.argv = ['openbrain', '--help']\nfrom openbrain_cli.main import main\n"
         f"try: main()\nexcept SystemExit as end: print([n for n in {heavy!r} if n in sys.modules], file=sys.stderr)"
     )
-    took = []
-    for _ in range(3):
-        started = time.process_time(), time.perf_counter()
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        took.append(time.perf_counter() - started[1])
-        assert done.stderr.strip() == "[]"
-        assert "recall" in done.stdout
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
-    assert min(took) < 2.0  # 0.25 s on an idle machine; what matters is the list above
+    assert done.stderr.strip() == "[]"
+    assert "recall" in done.stdout

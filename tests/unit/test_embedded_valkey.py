@@ -12,6 +12,7 @@ from redis.asyncio import Redis
 from openbrain.adapters.data_folder import DataFolder
 from openbrain.adapters.embedded_valkey import EmbeddedValkey
 from openbrain.errors import SetupError
+from tests.waiting import PATIENCE_S
 
 
 async def test_what_was_added_is_there_after_a_restart(tmp_path: Path) -> None:
@@ -87,6 +88,6 @@ async def test_it_ends_with_its_parent(tmp_path: Path) -> None:
     pid = int((await parent.stdout.readline()).split()[1])
     parent.send_signal(signal.SIGKILL)
     await parent.wait()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while Path(f"/proc/{pid}").exists():
             await asyncio.sleep(0.02)

@@ -11,8 +11,7 @@ from openbrain.adapters.tantivy_text.generation import Batch, Failures
 from openbrain.adapters.tantivy_text.group_commit import FLOW, MOST_ENTRIES, GroupCommit
 from openbrain.errors import TryLater
 from tests.index_support import new_id, tombstone
-
-PATIENCE = 10.0
+from tests.waiting import PATIENCE_S
 
 
 @dataclass
@@ -27,7 +26,7 @@ class Disk:
     def write(self, batches: Sequence[Batch]) -> list[Failures]:
         self.groups.append(batches)
         self.began.release()
-        assert self.may_end.acquire(timeout=PATIENCE)
+        assert self.may_end.acquire(timeout=PATIENCE_S)
         if self.error is not None:
             raise self.error
         return [{batch[0].id: ValueError(batch[0].id)} for batch in batches]
@@ -57,7 +56,7 @@ def batch(entries: int = 1) -> Batch:
 def holding(commits: GroupCommit, disk: Disk, several: Sequence[Batch]) -> list["Future[Failures]"]:
     """One commit that runs, and these batches behind it."""
     commits.submit(batch())
-    assert disk.began.acquire(timeout=PATIENCE)
+    assert disk.began.acquire(timeout=PATIENCE_S)
     return [commits.submit(each) for each in several]
 
 
@@ -67,7 +66,7 @@ def test_what_arrives_during_a_commit_is_the_next(commits: GroupCommit, disk: Di
 
     disk.let_go(2)
 
-    assert [list(each.result(PATIENCE)) for each in waiting] == [[each[0].id] for each in several]
+    assert [list(each.result(PATIENCE_S)) for each in waiting] == [[each[0].id] for each in several]
     assert disk.groups[1:] == [several]
 
 
@@ -77,22 +76,22 @@ def test_a_commit_takes_no_more_than_its_share(commits: GroupCommit, disk: Disk)
     disk.let_go(3)
 
     for each in waiting:
-        each.result(PATIENCE)
+        each.result(PATIENCE_S)
     assert [len(group) for group in disk.groups] == [1, 2, 1]
 
 
 def test_in_a_flow_commits_keep_their_pause(disk: Disk) -> None:
-    commits = GroupCommit("test", disk.write, pause_s=PATIENCE)
+    commits = GroupCommit("test", disk.write, pause_s=PATIENCE_S)
     disk.let_go(3)
-    commits.submit(batch(FLOW)).result(PATIENCE)
-    assert disk.began.acquire(timeout=PATIENCE)
+    commits.submit(batch(FLOW)).result(PATIENCE_S)
+    assert disk.began.acquire(timeout=PATIENCE_S)
 
     waiting = [commits.submit(batch())]
     assert not disk.began.acquire(timeout=0.05), "committed without a pause"
     waiting.append(commits.submit(batch(MOST_ENTRIES)))
 
     for each in waiting:
-        each.result(PATIENCE)
+        each.result(PATIENCE_S)
     assert [len(group) for group in disk.groups] == [1, 2], "a full commit waits for nothing"
     commits.close()
 
@@ -100,19 +99,19 @@ def test_in_a_flow_commits_keep_their_pause(disk: Disk) -> None:
 def test_a_pause_ends(disk: Disk) -> None:
     commits = GroupCommit("test", disk.write, pause_s=0.05)
     disk.let_go(2)
-    commits.submit(batch(FLOW)).result(PATIENCE)
+    commits.submit(batch(FLOW)).result(PATIENCE_S)
 
-    assert commits.submit(batch()).result(PATIENCE)
+    assert commits.submit(batch()).result(PATIENCE_S)
 
     commits.close()
 
 
 def test_few_entries_are_followed_without_a_pause(disk: Disk) -> None:
-    commits = GroupCommit("test", disk.write, pause_s=2 * PATIENCE)
+    commits = GroupCommit("test", disk.write, pause_s=2 * PATIENCE_S)
     disk.let_go(2)
-    commits.submit(batch(FLOW - 1)).result(PATIENCE)
+    commits.submit(batch(FLOW - 1)).result(PATIENCE_S)
 
-    assert commits.submit(batch()).result(PATIENCE)
+    assert commits.submit(batch()).result(PATIENCE_S)
 
     commits.close()
 
@@ -124,7 +123,7 @@ def test_who_gave_up_waiting_is_left_out(commits: GroupCommit, disk: Disk) -> No
 
     disk.let_go(2)
 
-    waiting[1].result(PATIENCE)
+    waiting[1].result(PATIENCE_S)
     assert disk.groups[1:] == [[several[1]]]
 
 
@@ -138,16 +137,16 @@ def test_a_failed_commit_is_told_to_each_and_the_thread_goes_on(
 ) -> None:
     waiting = holding(commits, disk, [batch(), batch()])
     disk.let_go()
-    assert disk.began.acquire(timeout=PATIENCE)
+    assert disk.began.acquire(timeout=PATIENCE_S)
     disk.error = error
     disk.let_go()
 
     for each in waiting:
         with pytest.raises(TryLater):
-            each.result(PATIENCE)
+            each.result(PATIENCE_S)
     disk.error = None
     disk.let_go()
-    assert commits.submit(batch()).result(PATIENCE)
+    assert commits.submit(batch()).result(PATIENCE_S)
 
 
 def test_closing_writes_what_waits_and_takes_no_more(disk: Disk) -> None:

@@ -71,7 +71,7 @@ class Counted:
         async def more() -> bool:
             return self.rounds > before + 1
 
-        await until(more, 5)
+        await until(more)
 
 
 async def test_duties_go_on_after_the_process_stood_still_longer_than_its_lease() -> None:
@@ -127,7 +127,7 @@ async def test_with_the_database_away_it_leads_no_longer_than_its_lease() -> Non
     async def leads_no_more() -> bool:
         return not room.leading
 
-    await until(leads_no_more, 5)
+    await until(leads_no_more)
     lease.down = False
     await duty.goes_on()
     await room.stop()
@@ -189,7 +189,7 @@ async def test_a_duty_in_its_long_pause_is_not_stuck_and_one_that_hangs_is() -> 
     async def ran() -> bool:
         return seldom.rounds == 1
 
-    await until(ran, 5)
+    await until(ran)
     assert room.stuck() == []
     time.ahead = 59
     assert room.stuck() == []

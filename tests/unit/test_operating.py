@@ -196,7 +196,7 @@ async def test_a_long_step_keeps_its_hold(truth: SqlTruth) -> None:
         async def renewed(before: int = before) -> bool:
             return await _held_until(truth) > before
 
-        await until(renewed, 5)
+        await until(renewed)
         assert await truth.hold_operation("two", 30, {"count"}) is None
         kept += 1
     go.set()
@@ -205,4 +205,4 @@ async def test_a_long_step_keeps_its_hold(truth: SqlTruth) -> None:
     async def done() -> bool:
         return (await standing(truth, operation_id)).status is OperationStatus.DONE
 
-    await until(done, 5)
+    await until(done)

@@ -14,6 +14,7 @@ from openbrain.adapters.qdrant_edge_vectors import SLICE, QdrantEdgeVectors
 from openbrain.errors import SetupError
 from openbrain.visibility import AllOf, AtLeast, Equals
 from tests.index_support import EVERYTHING, WORKSPACE, direction, memory, tombstone, vector_entry
+from tests.waiting import PATIENCE_S
 
 EAST = direction(1, 0, 0, 0)
 
@@ -23,6 +24,7 @@ from pathlib import Path
 from openbrain.adapters import qdrant_edge_shard
 from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
 from tests.index_support import direction, memory, tombstone, vector_entry
+from tests.waiting import PATIENCE_S
 
 async def main() -> None:
     qdrant_edge_shard.FLUSH_POINTS = 200
@@ -66,7 +68,7 @@ async def test_a_second_process_is_told_why_not(tmp_path: Path) -> None:
     index = QdrantEdgeVectors(tmp_path)
     await index.prepare("first", 4)
     second = subprocess.run(
-        [sys.executable, "-c", WRITER, str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", WRITER, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert "SetupError: the embedded vector index is open in another process" in second.stderr
     assert "OPENBRAIN_VECTORS__URL" in second.stderr

@@ -11,7 +11,7 @@ from openbrain.errors import TryLater
 from openbrain.ports.recalls import RecallRecord
 from openbrain_api import recording
 from openbrain_api.recording import Recorder
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 
 class Kept:
@@ -85,7 +85,7 @@ async def test_closing_writes_what_waits_at_once() -> None:
     kept = Kept()
     recorder = Recorder(kept, LocalWake(), pause_s=3600)
     recorder.add(record(1))
-    await asyncio.wait_for(recorder.close(), 30)
+    await asyncio.wait_for(recorder.close(), PATIENCE_S)
     assert kept.ids == ["1"]
 
 
@@ -96,7 +96,7 @@ async def test_closing_without_a_truth_ends_and_counts_what_is_given_up() -> Non
     before = unrecorded()
     for number in range(250):
         recorder.add(record(number))
-    await asyncio.wait_for(recorder.close(), 30)
+    await asyncio.wait_for(recorder.close(), PATIENCE_S)
     assert unrecorded() - before == 250
 
 

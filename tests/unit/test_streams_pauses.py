@@ -12,6 +12,7 @@ from openbrain.settings import Streams
 from openbrain.streams.breaker import Breaker
 from openbrain.streams.pauses import Backoff, Trouble
 from openbrain.streams.runtime import Closing, Runtime, consumer_name
+from tests.waiting import PATIENCE_S
 
 
 @given(st.floats(0.001, 10), st.floats(0.001, 100), st.integers(1, 40), st.floats(0, 1))
@@ -85,11 +86,11 @@ def test_a_loop_that_is_not_heard_of_is_stuck() -> None:
 async def test_a_sleep_ends_when_the_room_closes() -> None:
     runtime = _runtime([0.0])
     await runtime.sleep(0.001)
-    sleeping = asyncio.create_task(runtime.sleep(60))
+    sleeping = asyncio.create_task(runtime.sleep(10 * PATIENCE_S))
     await asyncio.sleep(0)
     runtime.closing.set()
     with pytest.raises(Closing):
-        await asyncio.wait_for(sleeping, 1)
+        await asyncio.wait_for(sleeping, PATIENCE_S)
 
 
 def test_a_consumers_name_is_new_each_time() -> None:
