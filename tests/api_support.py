@@ -99,7 +99,7 @@ class Brain:
         text = await generations.text_generation(self.truth, self.text, "t-1")
         vector = await generations.vector_generation(self.truth, self.vectors, identity, "v")
         while entries := await self.truth.take(500):
-            found = [(entry.stream, _decoded(entry.stream, entry.body)) for entry in entries]
+            found = [(each.stream, _decoded(each.stream, each.body)) for each in entries if each.stream in MODELS]
             stored = [event for stream, event in found if stream in ("memory.stored", "memory.reindex")]
             if stored:
                 await embed_stored(stored, truth=self.truth, embedder=self.embedder, clock=self.clock, batch=32)

@@ -1,0 +1,197 @@
+"""Whatever is put on a stream, nothing comes of it but memories and dead letters, and every room goes on.
+
+`OPENBRAIN_STREAM_FUZZ=5000 OPENBRAIN_STREAM_FUZZ_SEED=7 pytest tests/flow/test_stream_fuzz.py` is the long form.
+"""
+
+import asyncio
+import os
+import threading
+import uuid
+from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, TypeVar
+
+import httpx
+import orjson
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from redis.asyncio import Redis
+
+from openbrain.ports.access import Workspace
+from openbrain.settings import Settings, Streams
+from openbrain.streams.group import states
+from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
+from openbrain_cli.system import Running, running
+from tests.overhearing import listening
+from tests.stream_fuzz import DATA, Fields, as_bytes, entries, event, submission
+from tests.waiting import until
+
+T = TypeVar("T")
+EXAMPLES = int(os.environ.get("OPENBRAIN_STREAM_FUZZ", "0"))
+SEED = os.environ.get("OPENBRAIN_STREAM_FUZZ_SEED")
+ABOUT_MEMORIES = (STORED, EMBEDDED, SUPERSEDED, REINDEX)
+READ = {
+    **dict.fromkeys((SUBMITTED.name, f"{SUBMITTED.name}.bound"), ("ingest",)),
+    **{spec.name: spec.groups for spec in ABOUT_MEMORIES},
+}
+"""Every stream that a room reads, and its groups."""
+pytestmark = [
+    pytest.mark.xdist_group("stream-fuzz"),
+    pytest.mark.timeout(max(300, EXAMPLES * 20)),
+    # The rooms, in their thread, spread their pauses at random while an example is drawn.
+    pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies"),
+]
+
+
+@dataclass
+class Fuzzed:
+    """A running system in a thread of its own, and what was put on its streams."""
+
+    system: Running
+    http: httpx.AsyncClient
+    redis: Any
+    loop: asyncio.AbstractEventLoop
+    memory_id: str
+    put: dict[str, dict[str, Fields]] = field(default_factory=dict)
+    """By stream: entry id to its fields."""
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(120)
+
+    async def add(self, stream: str, fields: Fields) -> str:
+        entry = (await self.redis.execute_command("XADD", stream, "*", *chain.from_iterable(fields))).decode()
+        self.put.setdefault(stream, {})[entry] = fields
+        return str(entry)
+
+    async def quiet(self) -> bool:
+        """Nothing is on its way, in hand or parked."""
+        if await self.system.parts.truth.take(1):
+            return False
+        for stream in READ:
+            for group in await self.redis.xinfo_groups(stream):
+                if group["pending"] or group["lag"]:
+                    return False
+        return True
+
+    async def dead(self, stream: str, group: str) -> dict[str, dict[bytes, bytes]]:
+        """Dead letters by the entry that they were."""
+        found = await self.redis.xrange(dead_letters(stream, group))
+        return {fields[b"entry"].decode(): fields for _, fields in found}
+
+    async def caused(self) -> set[str]:
+        """Ids of submissions that became memories, or were known already."""
+        found = await self.redis.xrange(STORED.name)
+        ours = self.put.get(STORED.name, {})
+        bodies = (orjson.loads(fields[DATA]) for entry, fields in found if entry.decode() not in ours)
+        return {str(body.get("causationid")) for body in bodies}
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
+    """Started as `openbrain up` starts it, with short pauses, every span made, every line written."""
+    streams = Streams(poll_s=0.1, reap_s=0.05, backoff_s=(0.05, 0.05), breaker_s=0.05, bound_workspaces=("bound",))
+    chosen = Settings(data_dir=tmp_path_factory.mktemp("fuzz"), streams=streams)
+    made: list[Fuzzed] = []
+    ready, done = threading.Event(), threading.Event()
+
+    async def live() -> None:
+        async with running(chosen) as system:
+            parts = system.parts
+            await parts.truth.create_workspace(Workspace(id="bound", name="bound", created_at=parts.clock.now()))
+            transport, key = httpx.ASGITransport(system.api()), system.key_file.read_text().strip()
+            headers = {"Authorization": f"Bearer {key}"}
+            async with (
+                httpx.AsyncClient(transport=transport, base_url="http://brain", headers=headers) as http,
+                Redis.from_url(parts.settings.streams.url) as redis,
+            ):
+                first = await http.post("/v1/brain/remember", json={"content": "here before", "type": "fact"})
+                made.append(Fuzzed(system, http, redis, asyncio.get_running_loop(), first.json()["id"]))
+                for stream in READ:  # so that there is a stream to look at
+                    await made[0].add(stream, [(b"nothing", b"of ours")])
+                ready.set()
+                await asyncio.to_thread(done.wait)
+
+    with listening(lambda: ""):
+        thread = threading.Thread(target=lambda: asyncio.run(live()))
+        thread.start()
+        try:
+            assert ready.wait(60)
+            yield made[0]
+        finally:
+            done.set()
+            thread.join(60)
+
+
+@st.composite
+def some_entries(draw: st.DrawFn) -> list[tuple[str, Fields]]:
+    """Of any stream that is read, about a memory that is there and about one that is not."""
+    found = []
+    for stream in draw(st.lists(st.sampled_from([SUBMITTED.name, *READ]), min_size=1, max_size=12)):
+        if stream.startswith(SUBMITTED.name):
+            found.append((stream, draw(entries(stream))))
+        else:
+            found.append((stream, draw(entries(stream, draw(st.sampled_from(["@known@", str(uuid.UUID(int=7))]))))))
+    return found
+
+
+@settings(
+    max_examples=EXAMPLES or 40,
+    derandomize=not EXAMPLES and not SEED,
+    deadline=None,
+    database=None,
+    print_blob=True,
+    phases=(Phase.generate, Phase.shrink) if EXAMPLES else (Phase.generate,),
+    suppress_health_check=list(HealthCheck),
+)
+@given(strange=some_entries())
+def checked(fuzzed: Fuzzed, strange: Sequence[tuple[str, Fields]]) -> None:
+    fuzzed.run(_example(fuzzed, strange))
+
+
+async def _example(fuzzed: Fuzzed, strange: Sequence[tuple[str, Fields]]) -> None:
+    """Strange entries among good ones: the good ones are remembered, the strange ones are memories or dead letters."""
+    known = fuzzed.memory_id.encode()
+    good = []
+    added: dict[str, list[str]] = {stream: [] for stream in READ}
+    for stream, fields in strange:
+        named = [(name, value.replace(b"@known@", known)) for name, value in fields]
+        added[stream].append(await fuzzed.add(stream, named))
+        name, content = uuid.uuid4().hex, f"a good neighbour {uuid.uuid4().hex}"
+        body = event(SUBMITTED.name, {**submission(content), "workspace_id": "default"}, name)
+        added[SUBMITTED.name].append(await fuzzed.add(SUBMITTED.name, [(DATA, as_bytes(body))]))
+        good.append(name)
+    await until(fuzzed.quiet)
+
+    caused = await fuzzed.caused()
+    assert set(good) <= caused
+    for stream, ids in added.items():
+        for group in READ[stream]:
+            dead = await fuzzed.dead(stream, group)
+            for entry in ids:
+                fields = fuzzed.put[stream][entry]
+                if entry in dead:
+                    _is_dead_letter(dead[entry], fields)
+                elif stream.startswith(SUBMITTED.name):
+                    assert orjson.loads(dict(fields)[DATA])["id"] in caused, fields
+            assert await fuzzed.redis.hlen(states(stream, group)) == 0
+    live = await fuzzed.http.get("/live")
+    assert (live.status_code, live.json()["live"]) == (200, True), live.text
+    assert [loop for room in fuzzed.system.rooms for loop in room.stuck()] == []
+
+
+def _is_dead_letter(letter: dict[bytes, bytes], fields: Fields) -> None:
+    """With its reason, and with what it was."""
+    assert letter[b"error"]
+    assert letter[b"message"]
+    values = set(letter.values())
+    assert all(value in values for value in dict(fields).values()), (letter, fields)
+
+
+def test_every_entry_becomes_a_memory_or_a_dead_letter(fuzzed: Fuzzed) -> None:
+    (seed(int(SEED))(checked) if SEED else checked)(fuzzed)
+
+    health = fuzzed.run(fuzzed.http.get("/v1/health")).json()
+    assert health["status"] == "ok", health
+    assert fuzzed.run(fuzzed.redis.xlen(dead_letters(SUBMITTED.name, "ingest"))) > 10

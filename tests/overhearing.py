@@ -1,0 +1,112 @@
+"""Everything that a process tells about itself, searched for marks that callers put into what they send."""
+
+import io
+import logging
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client import generate_latest
+
+from openbrain import logs, telemetry
+from openbrain.settings import Logs
+
+MARK = re.compile(r"qxv[0-9a-f]{12}7", re.IGNORECASE)
+"""A word that no stemmer, tokenizer or URL changes."""
+_EXPORTER, _PROVIDER = InMemorySpanExporter(), TracerProvider()
+# One for the run: libraries keep the tracer that they were given first.
+_PROVIDER.add_span_processor(SimpleSpanProcessor(_EXPORTER))
+
+
+@dataclass
+class Marks:
+    """Words that occur nowhere else, each by where it was put."""
+
+    places: dict[str, str] = field(default_factory=dict)
+
+    def __call__(self, place: str) -> str:
+        """A new one for this place."""
+        word = f"qxv{uuid.uuid4().hex[:12]}7"
+        self.places[word] = place
+        return word
+
+    def found(self, told: Mapping[str, str]) -> list[str]:
+        """What was told of them: where it was put, where it came out, and what stood around it."""
+        return [
+            f"{self.places.get(match[0].lower(), 'unknown')} in {source}: "
+            f"{text[max(0, match.start() - 200) : match.end() + 100]!r}"
+            for source, text in told.items()
+            for match in MARK.finditer(text)
+        ]
+
+
+@dataclass
+class Ear:
+    """Listens to this process."""
+
+    lines: io.StringIO
+    printed: Callable[[], str]
+    marks: Marks = field(default_factory=Marks)
+
+    def told(self) -> dict[str, str]:
+        """By source."""
+        return {
+            "logs": self.lines.getvalue(),
+            "metrics": generate_latest(telemetry.REGISTRY).decode(),
+            "spans": "\n".join(span.to_json() for span in _EXPORTER.get_finished_spans()),
+            "output": self.printed(),
+            **{f"process {name}": text for name, text in titles().items()},
+        }
+
+    def events(self) -> set[str]:
+        """Names of log events so far."""
+        return set(re.findall(r'"event": "([\w.]+)"', self.lines.getvalue()))
+
+    def spans(self) -> set[str]:
+        """Names of spans so far."""
+        return {span.name for span in _EXPORTER.get_finished_spans()}
+
+
+def titles() -> dict[str, str]:
+    """What `ps` shows of this process and of those that it started."""
+    found = {}
+    for folder in [Path("/proc/self"), *(Path("/proc") / pid for pid in _children())]:
+        for name in ("cmdline", "comm"):
+            try:
+                found[f"{folder.name} {name}"] = (folder / name).read_bytes().decode(errors="replace")
+            except OSError:
+                continue  # it ended meanwhile
+    return found
+
+
+def _children() -> list[str]:
+    return [pid for task in Path("/proc/self/task").glob("*/children") for pid in task.read_text().split()]
+
+
+@contextmanager
+def listening(printed: Callable[[], str]) -> Iterator[Ear]:
+    """Logs of every level, spans and metrics while the block runs. `printed`: what went to the terminal."""
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    provider = trace._TRACER_PROVIDER
+    lines = io.StringIO()
+    logs.configure(Logs(level="DEBUG", json_lines=True), lines)
+    trace._TRACER_PROVIDER = _PROVIDER
+    telemetry.tracer.cache_clear()
+    _EXPORTER.clear()
+    try:
+        yield Ear(lines, printed)
+    finally:
+        trace._TRACER_PROVIDER = provider
+        telemetry.tracer.cache_clear()
+        logging.captureWarnings(capture=False)
+        root.handlers[:], root.level = before
+        structlog.reset_defaults()
