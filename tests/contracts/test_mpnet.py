@@ -24,7 +24,8 @@ async def test_vectors_are_those_of_the_reference(mpnet: MPNet) -> None:
     vectors = await mpnet.embed([sample["text"] for sample in samples])
 
     for sample, vector in zip(samples, vectors, strict=True):
-        assert list(vector[:16]) == pytest.approx(sample["vector"], abs=0.008), sample["text"][:40]
+        # Entries are about 0.036; 8 bits cost most where a text is one word hundreds of times.
+        assert list(vector[:16]) == pytest.approx(sample["vector"], abs=0.012), sample["text"][:40]
 
 
 async def test_a_question_has_no_prompt(mpnet: MPNet) -> None:
