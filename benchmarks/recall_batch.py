@@ -1,6 +1,7 @@
 """`recall:batch` of 50 questions against the same number of single recalls through HTTP, over 10,000 memories.
 
-Both sides in turn; no question comes twice, so that each is embedded. CPU is that of the server's process alone.
+Both sides in turn; no question comes twice, so that each is embedded. CPU is that of the server's process, less what
+its rooms take while nothing is asked.
 """
 
 import argparse
@@ -9,6 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,7 @@ from benchmarks.texts import questions
 NAME = "recall_batch"
 GOAL = 0.5
 SIZE = 50
+IDLE_S = 3
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -52,17 +55,40 @@ def run(options: argparse.Namespace) -> Report:
         )
         assert worker.stdin is not None
         try:
-            ready = worker_line(worker)
-            rows = tuple(row for name in BODIES for row in _rows(name, ready, worker, options))
+            server = Server(worker_line(worker), worker)
+            rows = tuple(row for name in BODIES for row in _rows(name, server, options))
         finally:
             worker.stdin.close()
             worker.wait(timeout=120)
     return Report(NAME, rows, (f"{options.recall_batch_count} memories, top_k 10, {SIZE} questions a batch",))
 
 
-def _rows(
-    name: str, ready: dict[str, Any], worker: "subprocess.Popen[str]", options: argparse.Namespace
-) -> Iterator[Row]:
+class Server:
+    """The worker, and what it takes while nobody asks."""
+
+    def __init__(self, ready: dict[str, Any], worker: "subprocess.Popen[str]") -> None:
+        self._ready = ready
+        self._worker = worker
+        before = self._cpu()
+        time.sleep(IDLE_S)
+        self._idle = (self._cpu() - before) / IDLE_S
+
+    def spent(self, route: str, bodies: Sequence[str]) -> Spent:
+        """For requests one after the other."""
+        before = self._cpu()
+        load = measure(f"{self._ready['url']}/v1/brain/{route}", str(self._ready["key"]), 1, len(bodies), bodies)
+        wall = len(bodies) / load.rate
+        cpu = self._cpu() - before - self._idle * wall
+        if load.failed:
+            raise SystemExit(f"{load.failed} requests failed")
+        batches = len(bodies) / (1 if route.endswith(":batch") else SIZE)
+        return Spent(1000 * cpu / batches, 1000 * wall / batches)
+
+    def _cpu(self) -> float:
+        return float(ask_worker(self._worker, "cpu")["cpu"])
+
+
+def _rows(name: str, server: Server, options: argparse.Namespace) -> Iterator[Row]:
     count = options.recall_batch_requests * SIZE
     seed = 1000 * (1 + list(BODIES).index(name))
     asked = [
@@ -73,7 +99,7 @@ def _rows(
     for repeat in range(options.recall_batch_repeats + 1):
         singles, others = (asked[(2 * repeat + side) * count :][:count] for side in (0, 1))
         batches = [f'{{"queries": [{",".join(others[at : at + SIZE])}]}}' for at in range(0, count, SIZE)]
-        spent = _spent("recall", singles, ready, worker), _spent("recall:batch", batches, ready, worker)
+        spent = server.spent("recall", singles), server.spent("recall:batch", batches)
         if repeat:  # the first one warms up
             alone.append(spent[0])
             together.append(spent[1])
@@ -82,13 +108,3 @@ def _rows(
         ratios = tuple(one / other for one, other in zip(mine, theirs, strict=True))
         against = f"{SIZE} single ones"
         yield Row(f"{name}: {kind} of a batch", "ms", tuple(mine), against, ratios, GOAL, at_most=True)
-
-
-def _spent(route: str, bodies: Sequence[str], ready: dict[str, Any], worker: "subprocess.Popen[str]") -> Spent:
-    before = ask_worker(worker, "cpu")["cpu"]
-    load = measure(f"{ready['url']}/v1/brain/{route}", str(ready["key"]), 1, len(bodies), bodies)
-    cpu = ask_worker(worker, "cpu")["cpu"] - before
-    if load.failed:
-        raise SystemExit(f"{load.failed} requests failed")
-    requests = 1 if route.endswith(":batch") else SIZE
-    return Spent(cpu * 1000 * requests / len(bodies), requests * 1000 / load.rate)

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from openbrain.answers import Recalled, RefusedQuestion
 from openbrain.auth import Permission
 from openbrain.client import OpenBrain
 from openbrain.errors import (
@@ -34,6 +35,30 @@ def client(brain: Brain, key: str, **options: Any) -> OpenBrain:
 async def ada(brain: Brain) -> AsyncIterator[OpenBrain]:
     async with client(brain, await brain.key()) as opened:
         yield opened
+
+
+async def test_many_questions_with_what_holds_for_all(brain: Brain, ada: OpenBrain) -> None:
+    await ada.remember_batch(
+        [{"content": f"{name} at the quay", "type": "fact", "project": name} for name in ("heron", "gull")]
+    )
+    await brain.settle()
+
+    found = await ada.recall_batch(
+        ["quay", {"query": "quay", "project": "gull"}, {"query": "quay", "author": 5, "top_k": 0}],
+        project="heron",
+        top_k=1,
+        keywords=["quay"],
+        author="ada",
+        since=datetime(2020, 1, 1, tzinfo=UTC),
+    )
+
+    first, second, refused = found.results
+    assert found.count == 2
+    assert isinstance(first, Recalled)
+    assert isinstance(second, Recalled)
+    assert [each.content for each in (*first.memories, *second.memories)] == ["heron at the quay", "gull at the quay"]
+    assert isinstance(refused, RefusedQuestion)
+    assert refused.field == "top_k"
 
 
 async def test_one_memory_by_every_method(brain: Brain, ada: OpenBrain) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from tests.cli_support import Terminal, up
@@ -22,6 +23,42 @@ def remembered(terminal: Terminal, text: str, *options: str) -> str:
     done = terminal.run("remember", text, "--json", *options)
     assert done.code == 0, done.err
     return str(done.json["id"])
+
+
+def test_many_questions_from_a_file(terminal: Terminal) -> None:
+    for text in ("The gate opens at dawn.", "A lantern hangs at the quay."):
+        assert terminal.run("remember", text, "--project", "harbour", "--wait", "30").code == 0
+    file = terminal.home / "questions.txt"
+    file.write_text('when does the gate open?\n\n{"query": "lantern", "top_k": 1, "project": "nowhere"}\nlantern\n')
+
+    told = terminal.run("recall", "--from-file", str(file), "--project", "harbour", "-k", "1", "--json")
+    shown = terminal.run("recall", "--from-file", str(file), "--project", "harbour", "-k", "1")
+    many = terminal.run("recall", "--from-file", "-", "--json", stdin="lantern\n" * 120)
+    bad = terminal.run("recall", "--from-file", "-", "--json", stdin='gate\n{"query": "gate", "top_k": 5000}\n')
+
+    answers = [orjson.loads(line) for line in told.out.splitlines()]
+    assert [each["query"] for each in answers] == ["when does the gate open?", "lantern", "lantern"]
+    assert [[found["content"] for found in each["memories"]] for each in answers] == [
+        ["The gate opens at dawn."],
+        [],
+        ["A lantern hangs at the quay."],
+    ]
+    assert told.err == ""
+    assert "# when does the gate open?" in shown.out
+    assert "The gate opens at dawn." in shown.out
+    assert (many.code, len(many.out.splitlines())) == (0, 120)
+    assert (bad.code, bad.err) == (1, "1 of 2 questions were refused\n")
+    assert orjson.loads(bad.out.splitlines()[1])["field"] == "top_k"
+
+
+def test_a_file_that_holds_no_questions_is_refused_before_anything_is_asked(terminal: Terminal) -> None:
+    for content, named in ((b"good\n{bad\n", "line 2"), (b"caf\xe9\n", "line 1")):
+        done = terminal.run("recall", "--from-file", "-", stdin=content)
+        assert (done.code, done.out) == (1, "")
+        assert named in done.err
+    assert terminal.run("recall", "--from-file", "missing.txt").code == 1
+    assert terminal.run("recall", "both", "--from-file", "-").code == 2
+    assert terminal.run("recall").code == 2
 
 
 def test_remember_recall_list_show_forget(terminal: Terminal) -> None:

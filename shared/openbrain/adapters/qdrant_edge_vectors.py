@@ -1,6 +1,7 @@
 """Vectors inside the process: exact search on qdrant-edge, for one process and up to some 100,000 passages."""
 
 import asyncio
+import time
 from array import array
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -19,7 +20,9 @@ from openbrain.visibility import NEVER, AllOf, AtLeast, Condition
 SLICE = 32
 """Points between two turns of the event loop: about 5 ms."""
 TOGETHER = 8
-"""Searches between two turns of the loop: most of what is gained by more, in the time of about three alone."""
+"""Searches before the first turn of the loop: most of what is gained by more, in the time of about three alone."""
+TURN_S = 0.02
+"""Where so many take less than this, twice as many come before the next."""
 MANY = 150_000
 """Points from which on a search blocks the loop for too long."""
 
@@ -56,7 +59,7 @@ class QdrantEdgeVectors:
         return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
 
     async def search_many(self, name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
-        """The loop turns after each TOGETHER."""
+        """The loop turns in between."""
         shard = self._shard(name)
         for each in searches:
             same_dimensions(len(each.vector), shard.dimensions, name)
@@ -67,12 +70,7 @@ class QdrantEdgeVectors:
                 Nearest(searches[place].vector, filters[searches[place].condition], passages, searches[place].limit)
                 for place, passages in wanted.items()
             ]
-            found: list[Passages] = []
-            for start in range(0, len(nearest), TOGETHER):
-                if start:
-                    await asyncio.sleep(0)
-                found += shard.nearest(nearest[start : start + TOGETHER])
-            return found
+            return await _in_turns(shard, nearest)
 
         return await best_passages(ask, [each.limit for each in searches])
 
@@ -104,6 +102,19 @@ class QdrantEdgeVectors:
                 raise TryLater(f"vector index {name} is missing: restart the room to make it, then reindex")
             self._open[name] = Shard(self._path / name)
         return self._open[name]
+
+
+async def _in_turns(shard: Shard, asked: Sequence[Nearest]) -> list[Passages]:
+    found: list[Passages] = []
+    together = TOGETHER
+    while len(found) < len(asked):
+        if found:
+            await asyncio.sleep(0)
+        begun = time.perf_counter()
+        found += shard.nearest(asked[len(found) : len(found) + together])
+        if time.perf_counter() - begun < TURN_S:
+            together *= 2
+    return found
 
 
 def _filter(condition: AllOf, shard: Shard) -> Filter:

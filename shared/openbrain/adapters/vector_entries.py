@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import islice, starmap
 
 import numpy as np
 
@@ -68,7 +68,7 @@ async def best_passages(ask: Ask, limits: Sequence[int]) -> list[list[Hit]]:
             for memory_id, score in found:
                 best.setdefault(memory_id, score)
             if len(best) >= limits[place] or len(found) < passages or passages == MOST:
-                hits[place] = [Hit(*each) for each in islice(best.items(), limits[place])]
+                hits[place] = [*starmap(Hit, islice(best.items(), limits[place]))]
             else:
                 again[place] = min(MOST, 4 * passages)
         wanted = again

@@ -7,7 +7,7 @@ tombstone. A tombstone is written also where nothing stands. Writers need no ord
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from openbrain.visibility import AllOf
 
@@ -69,8 +69,7 @@ class Tombstone:
     bucket: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A memory found (the best of its passages) and the index's own score, higher is better."""
 
     memory_id: str
