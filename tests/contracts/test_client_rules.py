@@ -130,6 +130,32 @@ async def test_changes_name_the_edition_and_refusals_keep_their_numbers(brain: B
     assert str(full.value).count("max_memories") == 1
 
 
+async def test_every_question_is_asked_in_the_clients_own_org() -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def server(request: httpx.Request) -> httpx.Response:
+        told = orjson.loads(request.content) if request.content else request.url.params
+        asked.append((request.url.path.rpartition("/")[2], told.get("org")))
+        return httpx.Response(404, content=b"{}")
+
+    async with OpenBrain("https://brain.example.org", transport=httpx.MockTransport(server), org="own") as client:
+        for question in (
+            client.search("a"),
+            client.search("a", org="other"),
+            client.tags(),
+            client.scopes(),
+            client.forget_matching(project="p"),
+            client.forget_matching(),
+        ):
+            with pytest.raises(NotFound):
+                await question
+
+    assert asked == [
+        *(("search", "own"), ("search", "other"), ("tags", "own"), ("scopes", "own")),
+        *(("forget", "own"), ("forget", None)),
+    ]
+
+
 class Server:
     """Answers as it is told, and counts."""
 

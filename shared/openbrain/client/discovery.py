@@ -12,6 +12,7 @@ class Discovery:
     """Part of the client."""
 
     _wire: Wire
+    org: str
 
     async def search(
         self,
@@ -31,7 +32,7 @@ class Discovery:
         match. `cursor` is the `next_cursor` of the same query.
         """
         query = {
-            **_narrowed(filters),
+            **_narrowed(filters, self.org),
             "q": q,
             "fuzzy": fuzzy or None,
             "phrases": None if phrases else False,
@@ -44,15 +45,15 @@ class Discovery:
 
     async def tags(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> answers.TagCounts:
         """Count the tags in use, most used first."""
-        query = {**_narrowed(filters), "limit": limit}
+        query = {**_narrowed(filters, self.org), "limit": limit}
         return await self._wire.ask(answers.TagCounts, "GET", "/v1/brain/tags", query=query)
 
     async def scopes(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> answers.ScopeCounts:
         """Count memories by org, and within each by project; `limit` of the orgs, and of the projects of each."""
-        query = {**_narrowed(filters), "limit": limit}
+        query = {**_narrowed(filters, self.org), "limit": limit}
         return await self._wire.ask(answers.ScopeCounts, "GET", "/v1/brain/scopes", query=query)
 
 
-def _narrowed(filters: Filters) -> dict[str, object]:
+def _narrowed(filters: Filters, org: str) -> dict[str, object]:
     author = filters.pop("author", None)
-    return {**filters, "agent_id": author}
+    return {**filters, "org": filters.get("org") or org or None, "agent_id": author}

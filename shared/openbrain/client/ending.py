@@ -16,6 +16,7 @@ class Ending:
     """Methods of the client that erase, end many memories or a workspace, and watch operations."""
 
     _wire: Wire
+    org: str
 
     async def erase(self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0) -> answers.Ended:
         """Leave nothing of one memory but the proof; `wait` seconds until its traces are gone too."""
@@ -32,6 +33,8 @@ class Ending:
         self, *, reason: str = "", erase: bool = False, dry_run: bool = True, **filters: Unpack[Filters]
     ) -> answers.BulkEnded:
         """End all memories that the filters match (at least one is needed); by default only tell what that would be."""
+        if filters and self.org:
+            filters.setdefault("org", self.org)  # never the only filter: that would be all of the org
         author = filters.pop("author", None)
         body: dict[str, object] = {**filters, "dry_run": dry_run, "erase": erase}
         body |= {"agent_id": author} if author else {}
