@@ -69,11 +69,8 @@ class Consumer:
 
     async def try_aside(self, loop: str) -> None:
         """The same for what was set aside, in order, until it is done or the dependency is away again."""
-        was_in_vain = self.aside.in_vain
         while self.aside.due:
             await self._work(self.aside.first(self.pace.size), loop)
-        if was_in_vain and (some := self.aside.first(self.pace.size)):
-            await self._work(some, loop)  # so that nothing more is read before something goes on
 
     @contextmanager
     def _holding(self, entries: Sequence[Entry]) -> Iterator[None]:
@@ -119,7 +116,7 @@ class Consumer:
                     await self._work([delivery], loop)
                 return
             batch = await self._settle(batch, results, loop, without=without)
-            if aside:
+            if aside and without:  # else: what the handler gave up whole may hold some that go on without
                 self.aside.put(batch)
                 return
 
