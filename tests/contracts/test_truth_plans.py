@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, and_, event
 
-from openbrain.adapters.sql import projecting, reading, vectors
+from openbrain.adapters.sql import closing, erasing, operations, projecting, purging, reading, recalls, vectors
 from openbrain.adapters.sql.conditions import LIVING, compiled
 from openbrain.adapters.sql.database import SQLITE, Database
 from openbrain.adapters.sql.rows import row_from_memory
 from openbrain.adapters.sql.tables import memories
 from openbrain.memory import MemoryType
+from openbrain.ports.erasing import Bulk
 from openbrain.ports.truth import Embedded, IndexKind
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.truth_support import START, memory
@@ -59,8 +60,8 @@ async def many(database: Database) -> Database:
     return database
 
 
-def _plans(connection: Connection, work: Callable[[Connection], object]) -> list[str]:
-    """What the database says about every statement on `memories` that `work` runs."""
+def _plans(connection: Connection, work: Callable[[Connection], object], table: str) -> list[str]:
+    """What the database says about every statement on a table that `work` runs."""
     said: list[tuple[str, Any]] = []
 
     def listen(*call: Any) -> None:
@@ -73,12 +74,12 @@ def _plans(connection: Connection, work: Callable[[Connection], object]) -> list
     return [
         str([dict(row) for row in connection.exec_driver_sql(f"{explain} {statement}", given).mappings()])
         for statement, given in said
-        if " memories " in statement.replace("\n", " ")
+        if f" {table} " in statement.replace("\n", " ")
     ]
 
 
-async def plans(database: Database, work: Callable[[Connection], object]) -> Sequence[str]:
-    return await database.write(lambda connection: _plans(connection, work))
+async def plans(database: Database, work: Callable[[Connection], object], table: str = "memories") -> Sequence[str]:
+    return await database.write(lambda connection: _plans(connection, work, table))
 
 
 @pytest.mark.parametrize(
@@ -111,3 +112,37 @@ async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
     ):
         (plan,) = await plans(many, work)
         assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan
+
+
+async def test_what_ends_in_steps_is_found_in_the_order_of_the_index(many: Database) -> None:
+    """Each step goes on where the last one was: it sorts nothing, and walks through nothing twice."""
+    bulk = Bulk(condition=visible(Viewer("w1", "ada", ("o",)), Criteria(project="p"), START), made_by=START + 500)
+
+    for work in (
+        lambda connection: erasing._newest(connection, bulk, 200),
+        lambda connection: closing._erase_all(connection, "w1", 20, START + 500, START),
+        lambda connection: closing._drop_rows(connection, "w1", 20),
+    ):
+        plan, *_ = await plans(many, work)
+        assert NEWEST in plan
+        for slow in ("TEMP B-TREE", "filesort", "temporary"):
+            assert slow not in plan
+
+
+async def test_the_rest_of_what_is_new_finds_its_rows_by_an_index(many: Database) -> None:
+    """Nobody looks for work, for past recalls or for a workspace's keys by reading whole tables."""
+    looked: dict[str, Callable[[Connection], object]] = {
+        "operations": lambda connection: operations._hold(connection, "me", ["forget"], START, START + 1),
+        "recalls": lambda connection: recalls._purge(connection, START, 500),
+        "idempotency_keys": lambda connection: purging._blank_keys(connection, "w1", IDS),
+        "memory_history": lambda connection: closing._counts(connection, "w1"),
+    }
+    await many.write(_tenant)
+
+    for table, work in looked.items():
+        for plan in await plans(many, work, table):
+            assert "SEARCH " in plan or "'key': '" in plan, (table, plan)
+
+
+def _tenant(connection: Connection) -> None:
+    connection.exec_driver_sql(f"INSERT INTO workspaces (id, name, created_at) VALUES ('w1', 'w1', {START})")

@@ -14,6 +14,9 @@ from openbrain.streams.erasing import Doomed, Swept
 from openbrain_housekeeper.purging import swept_json
 
 CHUNK = 200
+REACHED = "reached"
+"""Member of a result: when the last memory was made that has ended so far. What lies before it is not walked through
+again by each step."""
 SETTLE_S = 5.0
 """How long after its end a workspace may still be written to, by a process that has just looked it up."""
 
@@ -52,10 +55,16 @@ class Closing:
         return await self._rest(operation, step, workspace_id)
 
     async def _blank(self, operation: Operation, step: Progress, workspace_id: str) -> Progress:
-        ended = await self._truth.erase_all(workspace_id, CHUNK)
-        if ended:
-            done = step.done + ended
-            return replace(step, done=done, total=max(step.total or 0, done))
+        told = {name: value for name, value in step.result.items() if name != REACHED}
+        since = step.result.get(REACHED)
+        ended = await self._truth.erase_all(workspace_id, CHUNK, since)
+        if ended.rows:
+            done = step.done + ended.rows
+            told[REACHED] = ended.reached
+            return replace(step, done=done, total=max(step.total or 0, done), result=told)
+        if since is not None:
+            # What came in meanwhile, with whatever time: once more from the beginning.
+            return replace(step, result=told)
         if self._clock.now() - operation.created_at < self._settle:
             return replace(step, waits=True)
         return replace(step, result={**step.result, "blanked": True})

@@ -11,6 +11,9 @@ from openbrain.ports.truth import Origin
 
 CHUNK = 200
 """Memories of one transaction."""
+REACHED = "reached"
+"""Member of a result: when the last memory was made that has ended so far; what is newer is not walked through again
+by each step."""
 
 
 class Truth(Erasing, Operations, Protocol):
@@ -29,15 +32,22 @@ class Forgetting:
         erase = bool(asked["erase"])
         # A filter may quote what is to leave no trace.
         told = asked[TRACES] if erase else asked
-        bulk = Bulk(condition=criteria.condition(told, self._clock.now()), made_by=int(asked["made_by"]))
+        reached = operation.result.get(REACHED)
+        made_by = int(asked["made_by"] if reached is None else reached)
+        bulk = Bulk(condition=criteria.condition(told, self._clock.now()), made_by=made_by)
         origin = Origin(actor=operation.actor)
         ended = await self._truth.end_living(bulk, CHUNK, origin, str(asked["reason"]), erase=erase)
-        done = operation.done + ended
+        done = operation.done + ended.rows
         total = max(operation.total or 0, done)
-        if ended == 0 and erase:
+        past = "erased" if erase else "forgotten"
+        if ended.rows:
+            return Progress(done=done, total=total, result={past: done, REACHED: ended.reached})
+        if reached is not None:
+            # What matches only since it was changed: once more from the newest on.
+            return Progress(done=done, total=total, result={past: done})
+        if erase:
             await self._purge_after(operation)
-        result = {"erased" if erase else "forgotten": done if ended else total}
-        return Progress(done=done if ended else total, total=total, result=result, finished=ended == 0)
+        return Progress(done=total, total=total, result={past: total}, finished=True)
 
     async def _purge_after(self, operation: Operation) -> None:
         """The files hold the filter too: they are cleaned after this operation has ended."""

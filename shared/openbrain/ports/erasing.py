@@ -37,8 +37,16 @@ class Bulk:
 
 
 @dataclass(frozen=True, slots=True)
+class Ended:
+    """How many memories ended, and when the last of them was made: a walk goes on from there. None where none did."""
+
+    rows: int
+    reached: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Dropped:
-    """Rows that are gone, and how many wait until both indexes hold nothing of them."""
+    """Rows that are gone, and how many, of the next few, wait until both indexes hold nothing of them."""
 
     rows: int
     waiting: int
@@ -59,8 +67,8 @@ class Erasing(Protocol):
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
         """Ids of the newest that it matches."""
 
-    async def end_living(self, bulk: Bulk, limit: int, origin: "Origin", note: str, *, erase: bool) -> int:
-        """Forget or erase at most `limit` of them; returns how many."""
+    async def end_living(self, bulk: Bulk, limit: int, origin: "Origin", note: str, *, erase: bool) -> Ended:
+        """Forget or erase at most `limit` of them, the newest."""
 
 
 class Purging(Protocol):
@@ -89,8 +97,8 @@ class Closing(Protocol):
     async def close_workspace(self, workspace_id: str, operation: Operation) -> Operation:
         """From now on its keys open nothing; queue the operation. Again: the one that stands. `NotFound`."""
 
-    async def erase_all(self, workspace_id: str, limit: int) -> int:
-        """Blank at most `limit` memories of it; returns how many."""
+    async def erase_all(self, workspace_id: str, limit: int, since: int | None = None) -> Ended:
+        """Blank at most `limit` memories of it, the oldest that were made at `since` or after."""
 
     async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
         """Remove at most `limit` blanked memories of it with all that belongs to them."""

@@ -28,14 +28,17 @@ from openbrain.adapters.sql.tables import (
 from openbrain.errors import NotFound
 from openbrain.memory import Reason
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import Dropped
+from openbrain.ports.erasing import Dropped, Ended
 from openbrain.ports.operations import Operation
 
 _OWNED = (memories, memory_history, api_keys, idempotency_keys, recalls, operations, workspace_usage)
 """Tables whose rows name their workspace."""
-_REST = (memory_history, api_keys, idempotency_keys, recalls, operations, workspace_usage)
+_REST = (api_keys, idempotency_keys, recalls, operations, workspace_usage)
+"""What is left of it when its memories are gone, and their history with them."""
 _BLANKED = memories.c.reason == Reason.ERASED.value
-_ROUND = 1000
+_OLDEST = (memories.c.created_at, memories.c.id)
+_AHEAD = 5
+_PAGE = 1000
 
 
 class SqlClosing:
@@ -54,10 +57,10 @@ class SqlClosing:
         now = self._clock.now()
         return await self._database.write(lambda connection: _close(connection, workspace_id, operation, now))
 
-    async def erase_all(self, workspace_id: str, limit: int) -> int:
+    async def erase_all(self, workspace_id: str, limit: int, since: int | None = None) -> Ended:
         """As in the port."""
         now = self._clock.now()
-        return await self._database.write(lambda connection: _erase_all(connection, workspace_id, limit, now))
+        return await self._database.write(lambda connection: _erase_all(connection, workspace_id, limit, since, now))
 
     async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
         """As in the port."""
@@ -71,7 +74,14 @@ class SqlClosing:
 def _counts(connection: Connection, workspace_id: str) -> dict[str, int]:
     if connection.scalar(select(workspaces.c.id).where(workspaces.c.id == workspace_id)) is None:
         raise NotFound("no workspace with this id")
-    return {str(table.name): _count(connection, table, table.c.workspace_id == workspace_id) for table in _OWNED}
+    return {str(table.name): _count(connection, table, _of(table, workspace_id)) for table in _OWNED}
+
+
+def _of(table: Table, workspace_id: str) -> ColumnElement[bool]:
+    if table is memory_history:
+        # It is found by its memories: nothing else asks for it by workspace.
+        return table.c.memory_id.in_(select(memories.c.id).where(memories.c.workspace_id == workspace_id))
+    return table.c.workspace_id == workspace_id
 
 
 def _count(connection: Connection, table: Table, where: ColumnElement[bool]) -> int:
@@ -88,27 +98,31 @@ def _close(connection: Connection, workspace_id: str, operation: Operation, now:
     return queue.start(connection, operation, now)
 
 
-def _erase_all(connection: Connection, workspace_id: str, limit: int, now: int) -> int:
+def _erase_all(connection: Connection, workspace_id: str, limit: int, since: int | None, now: int) -> Ended:
     mine = and_(memories.c.workspace_id == workspace_id, or_(memories.c.reason.is_(None), ~_BLANKED))
-    ids = connection.scalars(select(memories.c.id).where(mine).limit(limit)).all()
+    following = mine if since is None else and_(mine, memories.c.created_at >= since)
+    ids = connection.scalars(select(memories.c.id).where(following).order_by(*_OLDEST).limit(limit)).all()
     rows = locked(connection, and_(memories.c.id.in_(ids), mine)) if ids else []
     if rows:
         _, traces = blank(connection, rows, TIME, "", now)
         drop_unused(connection, traces["inputs"])
-    return len(rows)
+    return Ended(len(rows), max((row.created_at for row in rows), default=None))
 
 
 def _drop_rows(connection: Connection, workspace_id: str, limit: int) -> Dropped:
-    mine = and_(memories.c.workspace_id == workspace_id, _BLANKED)
     held = and_(memories.c.text_revision == memories.c.revision, memories.c.vector_revision == memories.c.revision)
-    ids = connection.scalars(select(memories.c.id).where(mine, held).order_by(memories.c.id).limit(limit)).all()
+    mine = memories.c.workspace_id == workspace_id
+    # The next few, free or not: while the indexes are behind, each look at all of them would take longer.
+    oldest = select(memories.c.id, and_(_BLANKED, held)).where(mine).order_by(*_OLDEST).limit(_AHEAD * limit)
+    next_few = connection.execute(oldest).all()
+    ids = sorted([memory_id for memory_id, free in next_few if free][:limit])
     for some in chunks(ids):
         for table in (memory_history, memory_passages, memory_usage):
             connection.execute(delete(table).where(table.c.memory_id.in_(some)))
         for end in (memory_lineage.c.child_id, memory_lineage.c.parent_id):
             connection.execute(delete(memory_lineage).where(end.in_(some)))
         connection.execute(delete(memories).where(memories.c.id.in_(some)))
-    return Dropped(len(ids), _count(connection, memories, memories.c.workspace_id == workspace_id))
+    return Dropped(len(ids), len(next_few) - len(ids))
 
 
 def _drop_workspace(connection: Connection, workspace_id: str, keep: str) -> dict[str, int]:
@@ -125,8 +139,12 @@ def _drop_workspace(connection: Connection, workspace_id: str, keep: str) -> dic
 def _unsay(connection: Connection, workspace_id: str) -> int:
     """Events about it that nobody has published yet: they name it only in their bytes."""
     named = f'"workspace_id":"{workspace_id}"'.encode()
-    rows = connection.execute(select(outbox.c.id, outbox.c.body).limit(_ROUND * 100))
-    ids = [row.id for row in rows if named in bytes(row.body)]
-    for some in chunks(ids):
-        connection.execute(delete(outbox).where(outbox.c.id.in_(some)))
-    return len(ids)
+    oldest = select(outbox.c.id, outbox.c.body).order_by(outbox.c.id).limit(_PAGE)
+    gone, last = 0, 0
+    while page := connection.execute(oldest.where(outbox.c.id > last)).all():
+        last = page[-1].id
+        ids = [row.id for row in page if named in bytes(row.body)]
+        for some in chunks(ids):
+            connection.execute(delete(outbox).where(outbox.c.id.in_(some)))
+        gone += len(ids)
+    return gone

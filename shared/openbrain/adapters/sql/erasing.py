@@ -22,7 +22,7 @@ from openbrain.errors import NotFound
 from openbrain.ids import content_hash, uuid7
 from openbrain.memory import Memory, Reason
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import PURGE, Bulk, Erasure
+from openbrain.ports.erasing import PURGE, Bulk, Ended, Erasure
 from openbrain.ports.operations import TRACES, Operation
 from openbrain.ports.truth import Editions, Origin
 from openbrain.visibility import Viewer
@@ -71,7 +71,7 @@ class SqlErasing:
         """As in the port."""
         return await self._database.read(lambda connection: _newest(connection, bulk, limit))
 
-    async def end_living(self, bulk: Bulk, limit: int, origin: Origin, note: str, *, erase: bool) -> int:
+    async def end_living(self, bulk: Bulk, limit: int, origin: Origin, note: str, *, erase: bool) -> Ended:
         """As in the port."""
         now = self._clock.now()
         return await self._database.write(
@@ -106,11 +106,11 @@ def _erase(
 
 def _end_living(
     connection: Connection, bulk: Bulk, limit: int, origin: Origin, note: str, now: int, *, erase: bool
-) -> int:
+) -> Ended:
     ids = _newest(connection, bulk, limit)
     rows = locked(connection, and_(memories.c.id.in_(ids), LIVING)) if ids else []
     if not rows:
-        return 0
+        return Ended(0)
     if erase:
         blanked, traces = blank(connection, rows, origin, note, now)
         _queue(connection, uuid7(now), blanked, traces, origin, now)
@@ -118,7 +118,7 @@ def _end_living(
         journal = Journal(now)
         end(connection, journal, rows, Reason.FORGOTTEN, origin, note=note)
         journal.write(connection)
-    return len(rows)
+    return Ended(len(rows), min(row.created_at for row in rows))
 
 
 def blank(

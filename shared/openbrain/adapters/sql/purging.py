@@ -64,5 +64,8 @@ def _blank_keys(connection: Connection, workspace_id: str, ids: Sequence[str]) -
     for some in chunks(ids):
         mine = and_(keys.workspace_id == workspace_id, keys.memory_id.in_(some))
         found += connection.scalars(select(keys.key_hash).where(mine))
-        connection.execute(update(idempotency_keys).where(mine).values(content_hash=""))
+    for some in chunks(sorted(found)):
+        # By the primary key: a walk through the workspace's keys must lock nobody out.
+        those = and_(keys.workspace_id == workspace_id, keys.key_hash.in_(some))
+        connection.execute(update(idempotency_keys).where(those).values(content_hash=""))
     return found
