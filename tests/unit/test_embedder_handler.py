@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,7 +13,7 @@ from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ids import uuid7
 from openbrain.memory import DAY, MICROSECONDS, Change, Memory
 from openbrain.ports.truth import Edit
-from openbrain_embedder.handlers import embed_stored
+from openbrain_embedder.handlers import embed_known, embed_stored
 from tests.embedder_support import Room, database, event, model, room, truth
 from tests.truth_support import START, clock, origin, rows, viewer
 
@@ -145,6 +146,27 @@ async def test_known_inputs_pass_while_the_model_is_down(room: Room) -> None:
     assert set(failures) == {other.id}
     assert isinstance(failures[other.id], TryLater)
     assert [each["data"]["memory_id"] for each in await room.announced()] == [twin.id]
+
+
+async def test_without_the_model_what_is_known_is_saved_and_the_model_is_not_even_looked_for(room: Room) -> None:
+    known = await room.store("We deploy on Thursdays.")
+    await room.embed(known)
+    twin, other = await room.store("We deploy on Thursdays."), await room.store("Something new.")
+    unwanted = await room.store("text only", wants_vector=False)
+    await room.announced()
+    key, asked = (await room.model.identity()).key, len(room.model.asked)
+    room.model.missing = TryLater("away")
+    events = [event(each) for each in (twin, other, unwanted)]
+    ports: dict[str, Any] = {"truth": room.truth, "embedder": room.model, "clock": room.clock}
+
+    failures = await embed_known(events, **ports, model=key)
+    of_another_model = await embed_known(events, **ports, model="another")
+
+    assert set(failures) == {other.id}
+    assert set(of_another_model) == {twin.id, other.id}, "vectors of one model are none of another"
+    assert isinstance(failures[other.id], TryLater)
+    assert [each["data"]["memory_id"] for each in await room.announced()] == [twin.id]
+    assert len(room.model.asked) == asked
 
 
 async def test_what_was_done_before_the_model_went_away_stays_done(room: Room, database: Database) -> None:
