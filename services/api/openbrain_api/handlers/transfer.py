@@ -26,7 +26,7 @@ async def export(call: Call[Nothing, ExportQuery]) -> Reply:
     condition = everything(viewer.workspace_id, criteria) if whole else visible(viewer, criteria, now)
     file = Export(call.api.truth, condition, whole=whole)
     # Before the answer begins: a database that is down is a 503 and no broken file.
-    first = await file.page(FIRST_PAGE, _position(query.cursor))
+    first = await file.page(FIRST_PAGE, reading.position(query.cursor))
     header = header_line(
         export_id=uuid7(now),
         exported_at=now,
@@ -55,10 +55,3 @@ async def import_file(call: Call[Nothing, ImportQuery]) -> Reply:
     await coming.read(found, digest)
     told = coming.told()
     return answer(told, told)
-
-
-def _position(cursor: str | None) -> tuple[int, str] | None:
-    if cursor is None:
-        return None
-    at, _, memory_id = cursor.partition(".")
-    return int(at), memory_id
