@@ -19,11 +19,9 @@ def is_uuid(text: str) -> bool:
 
 def uuid7(now: int, entropy: bytes | None = None) -> str:
     """A version 7 UUID (RFC 9562): 48 bits of milliseconds from `now` (microseconds), 74 random bits."""
-    raw = bytearray((now // 1000).to_bytes(6, "big") + (entropy or os.urandom(10)))
-    raw[6] = raw[6] & 0x0F | 0x70
-    raw[8] = raw[8] & 0x3F | 0x80
-    text = raw.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    moment, random = (now // 1000).to_bytes(6, "big").hex(), (entropy or os.urandom(10)).hex()
+    variant = "89ab"[int(random[4], 16) & 3]
+    return f"{moment[:8]}-{moment[8:]}-7{random[1:4]}-{variant}{random[5:8]}-{random[8:]}"
 
 
 def transfer_id(holder: str, memory_id: str) -> str:
@@ -58,4 +56,4 @@ def content_hash(content: str) -> str:
 
 def joined_hash(*parts: str) -> str:
     """SHA-256 over the parts, each with its length before it, hex: no two lists of parts collide by joining."""
-    return hashlib.sha256("".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
+    return hashlib.sha256("".join([f"{len(part)}:{part}" for part in parts]).encode()).hexdigest()

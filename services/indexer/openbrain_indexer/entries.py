@@ -1,16 +1,19 @@
 """From a row of the truth to what an index holds. Pure: the same row always gives the same entries."""
 
 from openbrain.ids import bucket, digest, point_id
+from openbrain.making import maker
 from openbrain.memory import Memory
 from openbrain.passage_header import header
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 from openbrain.ports.truth import PassageSet
 from openbrain.visibility import NEVER
 
+_fields, _text_entry, _vector_entry = maker(Fields), maker(TextEntry), maker(VectorEntry)
+
 
 def fields(memory: Memory) -> Fields:
     """What filters ask of an entry."""
-    return Fields(
+    return _fields(
         workspace_id=memory.workspace_id,
         org=memory.org,
         project=memory.project,
@@ -30,7 +33,7 @@ def fields(memory: Memory) -> Fields:
 def text_entry(memory: Memory, builder: str) -> TextEntry:
     """Date, speaker, content and tags as one searchable text."""
     text = "\n".join(part for part in (header(memory), memory.content, " ".join(memory.tags)) if part)
-    return TextEntry(
+    return _text_entry(
         id=memory.id,
         memory_id=memory.id,
         revision=memory.revision,
@@ -49,7 +52,7 @@ def vector_entries(memory: Memory, passages: PassageSet, builder: str) -> list[V
     for number, vector in enumerate(passages.vectors):
         entry_id = point_id(memory.id, number)
         entries.append(
-            VectorEntry(
+            _vector_entry(
                 id=entry_id,
                 memory_id=memory.id,
                 revision=memory.revision,

@@ -1,5 +1,6 @@
 """Turn submissions into memories, each once, however often it is submitted."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -11,6 +12,9 @@ from openbrain.ports.truth import Writing
 from openbrain.remembering import Offer, remember
 from openbrain.submission import MemorySubmitted
 from openbrain.submitting import Tenants, from_event
+
+_AT_A_STRETCH = 64
+"""Submissions made into offers before the loop may turn to others."""
 
 
 class Submitted(Protocol):
@@ -35,7 +39,9 @@ async def accept(
     """Store a batch in one transaction. A result for each: None, or why it was refused for good."""
     results: list[Exception | None] = []
     offers: list[Offer] = []
-    for submitted in submissions:
+    for number, submitted in enumerate(submissions, 1):
+        if number % _AT_A_STRETCH == 0:
+            await asyncio.sleep(0)
         try:
             offer = from_event(submitted.event, bound_workspace=submitted.workspace or "", key_lifetime=key_lifetime)
             await tenants.require(offer.actor.workspace_id)

@@ -33,12 +33,12 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from openbrain.adapters.qdrant_edge_terms import ABSENT, TERMS, below, terms_of
+from openbrain.adapters.qdrant_edge_terms import ABSENT, TERMS, WORDS, below, terms_of
 from openbrain.errors import OpenBrainError, SetupError, TryLater
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.index import Standing, Tombstone, VectorEntry
 
-BUILDER = "qdrant-edge-2"
+BUILDER = "qdrant-edge-3"
 VECTOR = "v"
 FLUSH_POINTS = 20_000
 """Written points after which the log is worked off. That stops everything for some 0.2 s (more on a busy disk), and is
@@ -49,6 +49,8 @@ _PASSAGE = "5"
 """Version of the UUIDs of passages other than 0 (`ids.point_id`)."""
 _VERSION_AT = 14
 """Where an UUID tells its version."""
+_BUCKETS = 2**16
+"""More than there are: what stands above is the digest."""
 _AHEAD = 60 * MICROSECONDS
 """How far the next expiry is looked for."""
 
@@ -104,7 +106,7 @@ class Shard:
                     max_search_threads=1,
                 ),
             )
-            shard.update(UpdateOperation.create_field_index(TERMS, IntegerIndexParams(lookup=True, range=False)))
+            shard.update(UpdateOperation.create_field_index(TERMS, WORDS))
             shard.update(UpdateOperation.create_field_index("confidence", PayloadSchemaType.Float))
             for field in ("occurred_at", "expires_at"):
                 shard.update(UpdateOperation.create_field_index(field, IntegerIndexParams(lookup=False, range=True)))
@@ -185,13 +187,14 @@ class Shard:
 
 
 def _point(entry: VectorEntry | Tombstone) -> Point:
-    payload: dict[str, Any] = {"revision": entry.revision, "bucket": entry.bucket}
+    # Each value costs some 4 us: bucket and digest, which nothing asks for, are one.
+    payload: dict[str, Any] = {"revision": entry.revision, "mark": entry.bucket}
     if entry.id != entry.memory_id:
         payload["memory_id"] = entry.memory_id
     if isinstance(entry, Tombstone):
         return Point(entry.id, {}, payload)
     fields = entry.fields
-    payload["digest"] = entry.digest
+    payload["mark"] += entry.digest * _BUCKETS
     payload[TERMS] = terms_of(fields)
     payload["occurred_at"] = fields.occurred_at
     if fields.confidence != ABSENT["confidence"]:
@@ -211,8 +214,8 @@ def _standing(entry_id: str, payload: dict[str, Any]) -> Standing:
         id=entry_id,
         memory_id=payload.get("memory_id", entry_id),
         revision=payload["revision"],
-        bucket=payload["bucket"],
-        digest=payload.get("digest", 0),
+        bucket=payload["mark"] % _BUCKETS,
+        digest=payload["mark"] // _BUCKETS,
         tombstone=TERMS not in payload,
     )
 

@@ -1,11 +1,10 @@
 """Events about memories, as the finished bytes that the outbox keeps and the relay publishes."""
 
+from collections.abc import Mapping
+
 from openbrain.events import (
     EventData,
-    MemoryEmbedded,
     MemoryRecalled,
-    MemoryReindex,
-    MemoryStored,
     MemorySuperseded,
     RecalledHit,
     encode,
@@ -22,15 +21,14 @@ Announcement = tuple[str, bytes]
 
 def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcement:
     """`memory.stored` about the row as it is now; `memory.reindex` where it may wait."""
-    stream, model = (REINDEX, MemoryReindex) if origin.bulk else (STORED, MemoryStored)
-    data = model(
-        memory_id=memory.id,
-        workspace_id=memory.workspace_id,
-        version=memory.version,
-        revision=memory.revision,
-        change=change,
-    )
-    return _announcement(stream, data, memory.id, origin, at)
+    data = {
+        "memory_id": memory.id,
+        "workspace_id": memory.workspace_id,
+        "version": memory.version,
+        "revision": memory.revision,
+        "change": change,
+    }
+    return _announcement(REINDEX if origin.bulk else STORED, data, memory.id, origin, at)
 
 
 def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Origin, at: int) -> Announcement:
@@ -47,12 +45,12 @@ def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Orig
 
 def embedded(passages: Embedded, model: str, at: int) -> Announcement:
     """`memory.embedded` about a row whose passages have just been put into the truth."""
-    data = MemoryEmbedded(
-        memory_id=passages.memory_id,
-        workspace_id=passages.workspace_id,
-        revision=passages.revision,
-        model=model,
-    )
+    data = {
+        "memory_id": passages.memory_id,
+        "workspace_id": passages.workspace_id,
+        "revision": passages.revision,
+        "model": model,
+    }
     return _announcement(EMBEDDED, data, passages.memory_id, passages, at)
 
 
@@ -70,7 +68,7 @@ def recalled(recall: RecallRecord) -> Announcement:
 
 
 def _announcement(
-    stream: StreamSpec, data: EventData, subject: str, origin: Origin | Embedded, at: int
+    stream: StreamSpec, data: EventData | Mapping[str, object], subject: str, origin: Origin | Embedded, at: int
 ) -> Announcement:
     body = encode(
         stream.name,

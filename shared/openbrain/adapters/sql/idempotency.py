@@ -8,6 +8,7 @@ from sqlalchemy import Connection, and_, delete, or_, select, update
 from openbrain.adapters.sql import loading
 from openbrain.adapters.sql.inserts import insert_rows
 from openbrain.adapters.sql.journal import Journal
+from openbrain.adapters.sql.statements import is_sqlite
 from openbrain.adapters.sql.tables import idempotency_keys as keys
 from openbrain.errors import Conflict
 from openbrain.ids import joined_hash
@@ -23,7 +24,8 @@ class Claims:
         self._connection = connection
         self._writes = writes
         self._journal = journal
-        self._keyed = [place for place, write in enumerate(writes) if write.idempotency_key]
+        self._rows = {place: _row(write) for place, write in enumerate(writes) if write.idempotency_key}
+        self._keyed = list(self._rows)
         self._mine = {write.memory.id: place for place, write in enumerate(writes)}
 
     def take(self) -> tuple[dict[int, Outcome], dict[int, int]]:
@@ -31,16 +33,18 @@ class Claims:
         earlier write of this batch, by place."""
         if not self._keyed:
             return {}, {}
-        firsts = {row[:2]: row for row in map(_row, (self._writes[place] for place in reversed(self._keyed)))}
+        firsts = {row[:2]: row for row in reversed(self._rows.values())}
         wanted = [firsts[key] for key in sorted(firsts)]
         # A claim that is taken waits for its holder's transaction and then locks it, so what is read next is final.
-        insert_rows(self._connection, keys, wanted, missing=True)
-        held = self._held(wanted)
+        taken = insert_rows(self._connection, keys, wanted, missing=True)
+        # Only SQLite counts what it left out.
+        all_free = is_sqlite(self._connection) and taken == len(wanted)
+        held = firsts if all_free else self._held(wanted)
         known = loading.by_id(self._connection, [row[2] for row in held.values() if row[2] not in self._mine])
         answered: dict[int, Outcome] = {}
         repeats: dict[int, int] = {}
         for place in self._keyed:
-            row = _row(self._writes[place])
+            row = self._rows[place]
             holder = held[row[:2]]
             if holder[2] == row[2]:
                 continue
@@ -64,7 +68,7 @@ class Claims:
             outcome, write = outcomes[place], self._writes[place]
             if outcome.memory is not None and outcome.memory.id == write.memory.id:
                 continue
-            row = _row(write)
+            row = self._rows[place]
             mine = and_(keys.c.workspace_id == row[0], keys.c.key_hash == row[1], keys.c.memory_id == row[2])
             if outcome.memory is None:
                 self._connection.execute(delete(keys).where(mine))

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
 from openbrain.adapters.sql.conditions import LIVING, compiled
 from openbrain.adapters.sql.counting import counted
 from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.direct import run
 from openbrain.adapters.sql.keywords import keyword_hits
 from openbrain.adapters.sql.statements import chunks, slots
 from openbrain.adapters.sql.tables import memories, memory_history, memory_lineage
@@ -77,7 +78,7 @@ def _rows(connection: Connection, ids: Sequence[str]) -> list[Memory]:
     for some in chunks(ids):
         # By primary key alone: beside a condition SQLite picks that one's index and reads a whole workspace.
         statement = f"SELECT {columns} FROM memories WHERE id IN ({slots(connection, len(some))})"  # noqa: S608 - our own names
-        found.extend(to_memories(connection, connection.exec_driver_sql(statement, tuple(some))))
+        found.extend(to_memories(connection, run(connection, statement, tuple(some)).fetchall()))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from openbrain.adapters.sql.tables import memories
+from openbrain.making import maker_by_place
 from openbrain.memory import Memory, MemoryType, Reason, Scope
 
 MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
@@ -22,7 +23,7 @@ _REASONS: dict[str | None, Reason | None] = {None: None} | {each.value: each for
 _TYPE, _SCOPE, _TAGS, _METADATA, _REASON, _WANTS_VECTOR = (
     MEMORY_COLUMNS.index(name) for name in ("type", "memory_scope", "tags", "metadata", "reason", "wants_vector")
 )
-_PUT = [getattr(Memory, name).__set__ for name in MEMORY_COLUMNS]
+_made = maker_by_place(Memory)
 _GIVEN = attrgetter(*(name for name in INSERT_COLUMNS if name != "dedupe_key"))
 _DEDUPE_KEY, _TAGS_GIVEN, _METADATA_GIVEN = (INSERT_COLUMNS.index(name) for name in ("dedupe_key", "tags", "metadata"))
 
@@ -36,11 +37,7 @@ def memory_from_row(row: Sequence[Any]) -> Memory:
     values[_METADATA] = orjson.loads(values[_METADATA]) if values[_METADATA] != "{}" else {}
     values[_REASON] = _REASONS[values[_REASON]]
     values[_WANTS_VECTOR] = bool(values[_WANTS_VECTOR])
-    # Past the frozen class's own constructor, which takes three times as long: every stage reads rows.
-    memory = Memory.__new__(Memory)
-    for put, value in zip(_PUT, values, strict=True):
-        put(memory, value)
-    return memory
+    return _made(*values)
 
 
 def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:

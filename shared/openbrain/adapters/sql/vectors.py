@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select
 
 from openbrain.adapters.sql import announce, outbox
 from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.direct import run
 from openbrain.adapters.sql.purging import drop_unused
 from openbrain.adapters.sql.statements import chunks, is_sqlite, slot, slots
 from openbrain.adapters.sql.tables import memories
@@ -69,7 +70,7 @@ def _for_each_chunk(connection: Connection, statement: str, these: Sequence[str]
     found: list[Any] = []
     for some in chunks(these):
         told = statement.format(slot=slot(connection), these=slots(connection, len(some)))
-        found.extend(connection.exec_driver_sql(told, (model, *some)).all())
+        found.extend(run(connection, told, (model, *some)).fetchall())
     return found
 
 
@@ -125,9 +126,9 @@ def _lock_current(connection: Connection, embedded: Sequence[Embedded], now: int
     statement = _STANDING.format(these=slots(connection, len(revisions))) + lock
     return {
         memory_id: high
-        for memory_id, revision, high, deleted, archived, reason, expires in connection.exec_driver_sql(
-            statement, tuple(revisions)
-        )
+        for memory_id, revision, high, deleted, archived, reason, expires in run(
+            connection, statement, tuple(revisions)
+        ).fetchall()
         if revision == revisions[memory_id]
         and (deleted, archived, reason) == (None, None, None)
         and (expires is None or expires > now)
