@@ -7,7 +7,6 @@ from contextlib import suppress
 import structlog
 
 from openbrain import telemetry
-from openbrain.errors import OpenBrainError
 from openbrain.ports.recalls import RecallRecord, Recalls
 from openbrain.ports.wake import Wake
 
@@ -51,7 +50,7 @@ class Recorder:
             try:
                 await self._truth.record_recalls(batch)
                 await self._wake.notify()
-            except OpenBrainError as error:
+            except Exception as error:  # noqa: BLE001 - a record that fails must not end the app, nor those behind it
                 if self._closing.is_set():
                     telemetry.RECALLS_UNRECORDED.inc(len(batch) + len(self._waiting))
                     return
