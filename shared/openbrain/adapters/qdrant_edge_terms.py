@@ -1,7 +1,7 @@
 """How the embedded vector index holds what filters ask for: one text of words instead of ten strings.
 
-Each value of a payload costs the engine some 4 us to take, whatever it is and also within a list, and each index of a
-field as much again. So every keyword (field and value) is a word made of a hash, all of them stand in the one text
+The engine takes a number of a payload in some 4 us, a text in 10, a list of eleven numbers in 45, and each index of a
+field costs more. So every keyword (field and value) is a word made of a hash, all of them stand in the one text
 `terms`, and a workspace with an audience, which every request asks for together, is a word too.
 """
 
