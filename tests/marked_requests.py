@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from openbrain.ids import uuid7
-from openbrain_api.openapi import document
-from openbrain_api.route import Route
+from openbrain_api.http.route import Route
+from openbrain_api.openapi.document import document
 from openbrain_api.routes import ROUTES
 from tests.bad_inputs import FULL
 from tests.overhearing import Marks

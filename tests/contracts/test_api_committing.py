@@ -10,7 +10,7 @@ from openbrain.adapters.local_wake import LocalWake
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import TryLater
 from openbrain.ports.truth import Outcome, Write
-from openbrain_api.committing import Committer
+from openbrain_api.writing.committing import Committer
 from tests.truth_support import FakeClock, clock, database, rows, write
 from tests.waiting import PATIENCE_S
 

@@ -8,7 +8,7 @@ import pytest
 from jsonschema.validators import Draft202012Validator
 
 from openbrain.auth import Permission
-from openbrain_api.openapi import document
+from openbrain_api.openapi.document import document
 from openbrain_api.routes import ROUTES
 from tests.api_support import Brain, brain, brain_database_url, http, offer, unknown_id
 

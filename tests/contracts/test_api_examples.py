@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openbrain.auth import Permission
-from openbrain_api.examples import EXAMPLES
+from openbrain_api.openapi.examples import EXAMPLES
 from openbrain_api.routes import ROUTES
 from tests.api_support import Brain, brain, brain_database_url, http
 

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from openbrain import limits, telemetry
-from openbrain_api import packing
+from openbrain_api.http import packing
 from tests.api_support import Brain, brain, brain_database_url, http, offer, refused, remembered
 
 __all__ = ["brain", "brain_database_url"]
@@ -111,7 +111,7 @@ async def test_a_bomb_is_cut_at_the_limit(brain: Brain, monkeypatch: pytest.Monk
             unpacked += len(part)
             yield part
 
-    monkeypatch.setattr("openbrain_api.reading.unpacked", counted)
+    monkeypatch.setattr("openbrain_api.http.reading.unpacked", counted)
     packer = zlib.compressobj(9, wbits=31)
     bomb = b"".join(packer.compress(b"[" * 2**20) for _ in range(1024)) + packer.flush()
     async with http(brain.app(), await brain.key()) as client:

@@ -7,8 +7,8 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ports.transfer import Kept, Landed
 from openbrain.ports.truth import Outcome, Write
-from openbrain_api.bulk import LIVE_FIRST
-from openbrain_api.committing import Committer
+from openbrain_api.writing.bulk import LIVE_FIRST
+from openbrain_api.writing.committing import Committer
 from tests.truth_support import memory, origin, rows, stored, write
 
 

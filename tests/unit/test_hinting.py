@@ -2,7 +2,7 @@
 
 import asyncio
 
-from openbrain_api.hinting import Hints
+from openbrain_api.writing.hinting import Hints
 
 
 class Counting:

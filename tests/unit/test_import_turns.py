@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from openbrain.ids import uuid7
 from openbrain.transfer import parse_header
 from openbrain.transfer_writing import header_line
-from openbrain_api.bulk import GROUP
-from openbrain_api.importing import Import
-from openbrain_api.landing import Numbered, Refused
+from openbrain_api.transfer.importing import Import
+from openbrain_api.transfer.landing import Numbered, Refused
+from openbrain_api.writing.bulk import GROUP
 
 LINES = 50 * GROUP
 

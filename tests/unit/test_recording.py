@@ -9,8 +9,8 @@ from openbrain import telemetry
 from openbrain.adapters.local_wake import LocalWake
 from openbrain.errors import TryLater
 from openbrain.ports.recalls import RecallRecord
-from openbrain_api import recording
-from openbrain_api.recording import Recorder
+from openbrain_api.recall import recording
+from openbrain_api.recall.recording import Recorder
 from tests.waiting import PATIENCE_S, until
 
 

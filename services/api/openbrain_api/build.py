@@ -19,20 +19,20 @@ from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
-from openbrain_api.admission import Admission
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Check, Checks
-from openbrain_api.committing import Committer
 from openbrain_api.discovery.engine import Discovery
-from openbrain_api.endpoint import Endpoint, not_found
-from openbrain_api.openapi import document
+from openbrain_api.http.admission import Admission
+from openbrain_api.http.endpoint import Endpoint, not_found
+from openbrain_api.http.route import Route
+from openbrain_api.openapi.document import document
 from openbrain_api.ports import Api
 from openbrain_api.recall.ask import Indexes
 from openbrain_api.recall.engine import Recaller
+from openbrain_api.recall.recording import Recorder
 from openbrain_api.recall.serving import Serving
-from openbrain_api.recording import Recorder
-from openbrain_api.route import Route
 from openbrain_api.routes import ROUTES
+from openbrain_api.writing.committing import Committer
 
 COMMIT_LANES = {"mysql": 2, "mariadb": 2}
 """Transactions at once: InnoDB groups two by itself under load, SQLite has one writer."""

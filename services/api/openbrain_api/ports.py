@@ -7,13 +7,13 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.truth import Truth
 from openbrain.settings import Settings
-from openbrain_api.admission import Admission
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
-from openbrain_api.committing import Committer
 from openbrain_api.discovery.engine import Discovery
+from openbrain_api.http.admission import Admission
 from openbrain_api.recall.engine import Recaller
-from openbrain_api.recording import Recorder
+from openbrain_api.recall.recording import Recorder
+from openbrain_api.writing.committing import Committer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

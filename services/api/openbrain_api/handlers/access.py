@@ -1,7 +1,7 @@
 """What a key is told about itself."""
 
-from openbrain_api.reply import Reply, answer
-from openbrain_api.route import Call, Nothing
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing
 
 
 async def whoami(call: Call[Nothing, Nothing]) -> Reply:

@@ -9,7 +9,11 @@ from openbrain.memory import MICROSECONDS
 from openbrain.ports.access import UNLIMITED, Workspace, WorkspaceChange
 from openbrain.remembering import expiry
 from openbrain.times import from_datetime
-from openbrain_api.admin_requests import (
+from openbrain_api.http.reading import position
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing
+from openbrain_api.rendering import Json, key_json, to_iso, workspace_json
+from openbrain_api.requests.admin import (
     KeyBody,
     KeysQuery,
     RotateBody,
@@ -18,10 +22,6 @@ from openbrain_api.admin_requests import (
     WorkspaceQuery,
     WorkspacesQuery,
 )
-from openbrain_api.reading import position
-from openbrain_api.rendering import Json, key_json, to_iso, workspace_json
-from openbrain_api.reply import Reply, answer
-from openbrain_api.route import Call, Nothing
 
 
 async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Reply:

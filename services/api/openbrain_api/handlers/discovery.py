@@ -11,11 +11,11 @@ from openbrain_api.discovery import cursors
 from openbrain_api.discovery.fragments import Fragment
 from openbrain_api.discovery.question import Page, Search
 from openbrain_api.discovery.words import parsed
-from openbrain_api.discovery_requests import ScopesQuery, SearchQuery, TagsQuery
-from openbrain_api.narrowing import NarrowQuery
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing
 from openbrain_api.rendering import Json, memory_json
-from openbrain_api.reply import Reply, answer
-from openbrain_api.route import Call, Nothing
+from openbrain_api.requests.discovery import ScopesQuery, SearchQuery, TagsQuery
+from openbrain_api.requests.narrowing import NarrowQuery
 
 
 async def search(call: Call[Nothing, SearchQuery]) -> Reply:

@@ -9,15 +9,15 @@ from openbrain.errors import Conflict, Forbidden, Invalid
 from openbrain.ids import uuid7
 from openbrain.ports.erasing import CLOSE, FORGET, Bulk
 from openbrain.ports.operations import TRACES, Operation
-from openbrain_api import reading
-from openbrain_api.ending_requests import BulkBody, DeleteWorkspaceQuery, EndQuery
 from openbrain_api.handlers.operations import operation_json, watched
 from openbrain_api.handlers.writing import changed, origin_of
+from openbrain_api.http import reading
+from openbrain_api.http.entity_tags import tagged
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing
 from openbrain_api.rendering import memory_json
-from openbrain_api.reply import Reply, answer
-from openbrain_api.requests import ForgetBody
-from openbrain_api.route import Call, Nothing
-from openbrain_api.tags import tagged
+from openbrain_api.requests.ending import BulkBody, DeleteWorkspaceQuery, EndQuery
+from openbrain_api.requests.memories import ForgetBody
 
 SAMPLE = 20
 

@@ -7,13 +7,13 @@ import orjson
 from openbrain.errors import NotFound
 from openbrain.memory import Memory
 from openbrain.visibility import Criteria, Viewer, matches, visible
-from openbrain_api import reading
-from openbrain_api.narrowing import ListQuery
+from openbrain_api.http import reading
+from openbrain_api.http.entity_tags import CACHING, tagged
+from openbrain_api.http.reply import Reply, answer, not_modified
+from openbrain_api.http.route import Call, Nothing
 from openbrain_api.rendering import history_json, memory_json
-from openbrain_api.reply import Reply, answer, not_modified
-from openbrain_api.requests import MemoryQuery
-from openbrain_api.route import Call, Nothing
-from openbrain_api.tags import CACHING, tagged
+from openbrain_api.requests.memories import MemoryQuery
+from openbrain_api.requests.narrowing import ListQuery
 
 LINEAGE = 100
 

@@ -10,12 +10,12 @@ from openbrain.auth import OPERATORS
 from openbrain.errors import Forbidden, NotFound, TryLater
 from openbrain.ids import is_uuid
 from openbrain.ports.operations import TRACES, Operation
-from openbrain_api.admin_requests import WorkspaceQuery
-from openbrain_api.operation_requests import OperationQuery, OperationsQuery
-from openbrain_api.reading import position
+from openbrain_api.http.reading import position
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing
 from openbrain_api.rendering import Json, to_iso
-from openbrain_api.reply import Reply, answer
-from openbrain_api.route import Call, Nothing
+from openbrain_api.requests.admin import WorkspaceQuery
+from openbrain_api.requests.operations import OperationQuery, OperationsQuery
 
 _FIRST_LOOK_S = 0.02
 _LONGEST_PAUSE_S = 0.25

@@ -13,14 +13,14 @@ from openbrain.ids import uuid7
 from openbrain.ports.recalls import RecallRecord
 from openbrain.times import from_datetime
 from openbrain.visibility import Criteria
-from openbrain_api import reading
+from openbrain_api.http import reading
+from openbrain_api.http.reply import Reply, answer, problem_fields
+from openbrain_api.http.route import Call, Nothing
 from openbrain_api.recall.order import Found
 from openbrain_api.recall.question import KEYWORD_BOOST, Answer, Question
-from openbrain_api.recall_requests import RecallBatchBody
 from openbrain_api.rendering import Json, memory_json
-from openbrain_api.reply import Reply, answer, problem_fields
-from openbrain_api.requests import RecallBody
-from openbrain_api.route import Call, Nothing
+from openbrain_api.requests.memories import RecallBody
+from openbrain_api.requests.recall import RecallBatchBody
 
 Asked = tuple[RecallBody, Question]
 

@@ -5,8 +5,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 import openbrain
 from openbrain import telemetry
 from openbrain_api.checks import OWN
-from openbrain_api.reply import Reply, plain
-from openbrain_api.route import Call, Nothing
+from openbrain_api.http.reply import Reply, plain
+from openbrain_api.http.route import Call, Nothing
 
 
 async def health(call: Call[Nothing, Nothing]) -> Reply:

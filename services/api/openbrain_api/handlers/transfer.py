@@ -6,14 +6,14 @@ from openbrain.ids import uuid7
 from openbrain.ports.truth import Origin
 from openbrain.transfer_writing import header_line
 from openbrain.visibility import everything, visible
-from openbrain_api import reading
-from openbrain_api.exporting import FIRST_PAGE, Export
-from openbrain_api.importing import Import, opened
-from openbrain_api.landing import lander
-from openbrain_api.packing import gzipped, takes_gzip
-from openbrain_api.reply import NDJSON, Reply, answer
-from openbrain_api.route import Call, Nothing
-from openbrain_api.transfer_requests import ExportQuery, ImportQuery
+from openbrain_api.http import reading
+from openbrain_api.http.packing import gzipped, takes_gzip
+from openbrain_api.http.reply import NDJSON, Reply, answer
+from openbrain_api.http.route import Call, Nothing
+from openbrain_api.requests.transfer import ExportQuery, ImportQuery
+from openbrain_api.transfer.exporting import FIRST_PAGE, Export
+from openbrain_api.transfer.importing import Import, opened
+from openbrain_api.transfer.landing import lander
 
 
 async def export(call: Call[Nothing, ExportQuery]) -> Reply:

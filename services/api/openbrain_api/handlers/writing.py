@@ -13,10 +13,12 @@ from openbrain.memory import Memory
 from openbrain.ports.truth import Origin, Outcome, Status, Write
 from openbrain.remembering import HOUR, Change, Offer, prepare, prepare_edit
 from openbrain.times import from_datetime
-from openbrain_api import reading
+from openbrain_api.http import reading
+from openbrain_api.http.entity_tags import tagged
+from openbrain_api.http.reply import Reply, answer, problem_fields
+from openbrain_api.http.route import Call, Nothing
 from openbrain_api.rendering import Json, memory_json
-from openbrain_api.reply import Reply, answer, problem_fields
-from openbrain_api.requests import (
+from openbrain_api.requests.memories import (
     BatchBody,
     BatchItemBody,
     ForgetBody,
@@ -26,9 +28,7 @@ from openbrain_api.requests import (
     RestoreBody,
     SessionQuery,
 )
-from openbrain_api.route import Call, Nothing
-from openbrain_api.tags import tagged
-from openbrain_api.waiting import settled
+from openbrain_api.writing.waiting import settled
 
 
 async def remember(call: Call[RememberBody, Nothing]) -> Reply:

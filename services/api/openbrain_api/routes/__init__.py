@@ -1,6 +1,6 @@
 """The route table: the router, the OpenAPI document and the visibility tests are made from it."""
 
-from openbrain_api.route import Route
+from openbrain_api.http.route import Route
 from openbrain_api.routes import admin, discovery, ending, memories, operations, state, transfer
 
 ROUTES: tuple[Route, ...] = (

@@ -2,9 +2,9 @@
 
 from openbrain import answers
 from openbrain.auth import Permission
-from openbrain_api import admin_requests
 from openbrain_api.handlers import admin
-from openbrain_api.route import Route
+from openbrain_api.http.route import Route
+from openbrain_api.requests import admin as admin_requests
 
 ROUTES: tuple[Route, ...] = (
     Route(

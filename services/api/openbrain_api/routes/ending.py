@@ -2,9 +2,10 @@
 
 from openbrain import answers
 from openbrain.auth import Permission
-from openbrain_api import ending_requests, requests
 from openbrain_api.handlers import ending
-from openbrain_api.route import Route
+from openbrain_api.http.route import Route
+from openbrain_api.requests import ending as ending_requests
+from openbrain_api.requests import memories as requests
 
 ROUTES: tuple[Route, ...] = (
     Route(

@@ -2,9 +2,11 @@
 
 from openbrain import answers, limits
 from openbrain.auth import Permission
-from openbrain_api import narrowing, recall_requests, requests
 from openbrain_api.handlers import finding, recalling, writing
-from openbrain_api.route import Route
+from openbrain_api.http.route import Route
+from openbrain_api.requests import memories as requests
+from openbrain_api.requests import narrowing
+from openbrain_api.requests import recall as recall_requests
 
 ROUTES: tuple[Route, ...] = (
     Route(

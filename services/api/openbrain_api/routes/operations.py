@@ -2,9 +2,10 @@
 
 from openbrain import answers
 from openbrain.auth import Permission
-from openbrain_api import admin_requests, operation_requests
 from openbrain_api.handlers import operations
-from openbrain_api.route import Route
+from openbrain_api.http.route import Route
+from openbrain_api.requests import admin as admin_requests
+from openbrain_api.requests import operations as operation_requests
 
 ROUTES: tuple[Route, ...] = (
     Route(

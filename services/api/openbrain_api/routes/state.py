@@ -2,7 +2,7 @@
 
 from openbrain import answers
 from openbrain_api.handlers import access, state
-from openbrain_api.route import Route
+from openbrain_api.http.route import Route
 
 ROUTES: tuple[Route, ...] = (
     Route(

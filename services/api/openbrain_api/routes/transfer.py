@@ -2,10 +2,10 @@
 
 from openbrain import answers
 from openbrain.auth import Permission
-from openbrain_api import transfer_requests
 from openbrain_api.handlers import transfer
-from openbrain_api.reply import NDJSON
-from openbrain_api.route import Route
+from openbrain_api.http.reply import NDJSON
+from openbrain_api.http.route import Route
+from openbrain_api.requests import transfer as transfer_requests
 
 ROUTES: tuple[Route, ...] = (
     Route(

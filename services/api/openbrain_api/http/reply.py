@@ -21,7 +21,7 @@ from openbrain.errors import (
     TryLater,
     Unauthorised,
 )
-from openbrain_api.refused import Refused
+from openbrain_api.http.refused import Refused
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"

@@ -10,14 +10,14 @@ from structlog.contextvars import bound_contextvars
 
 from openbrain import telemetry
 from openbrain.auth import Actor
-from openbrain_api import reading
-from openbrain_api.admission import Fields
-from openbrain_api.packing import gzipped_whole, takes_gzip
+from openbrain_api.http import reading
+from openbrain_api.http.admission import Fields
+from openbrain_api.http.packing import gzipped_whole, takes_gzip
+from openbrain_api.http.refused import no_such_route, wrong_method
+from openbrain_api.http.reply import Reply, allowed_methods, problem
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.http.streaming import streamed_body, write_stream
 from openbrain_api.ports import Api
-from openbrain_api.refused import no_such_route, wrong_method
-from openbrain_api.reply import Reply, allowed_methods, problem
-from openbrain_api.route import Call, Nothing, Route
-from openbrain_api.streaming import streamed_body, write_stream
 
 NOBODY = Actor(key_id="", name="", workspace_id="", agent_id="", permissions=frozenset())
 

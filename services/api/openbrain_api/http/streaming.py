@@ -7,10 +7,10 @@ import structlog
 from starlette.types import Receive, Send
 
 from openbrain import logs
-from openbrain_api.packing import is_packed, unpacked
-from openbrain_api.reading import Headers, received
-from openbrain_api.refused import Refused
-from openbrain_api.reply import Reply
+from openbrain_api.http.packing import is_packed, unpacked
+from openbrain_api.http.reading import Headers, received
+from openbrain_api.http.refused import Refused
+from openbrain_api.http.reply import Reply
 
 KINDS = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 _log = structlog.get_logger(__name__)

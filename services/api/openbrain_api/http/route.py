@@ -8,9 +8,9 @@ from pydantic import BaseModel, ConfigDict
 
 from openbrain import limits
 from openbrain.auth import Actor, Permission
+from openbrain_api.http.reading import Headers
+from openbrain_api.http.reply import JSON, Reply
 from openbrain_api.ports import Api
-from openbrain_api.reading import Headers
-from openbrain_api.reply import JSON, Reply
 
 B = TypeVar("B", bound=BaseModel)
 Q = TypeVar("Q", bound=BaseModel)

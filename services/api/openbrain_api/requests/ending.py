@@ -7,8 +7,8 @@ from pydantic import ConfigDict, Field, model_validator
 from openbrain.submission import Confidence, Moment, Note, Org, Project, Session
 from openbrain.times import from_datetime
 from openbrain.visibility import Criteria
-from openbrain_api.admin_requests import WorkspaceName
-from openbrain_api.requests import Agents, AnyTags, Body, ForgetQuery, QueryString, Scopes, Sources, Types
+from openbrain_api.requests.admin import WorkspaceName
+from openbrain_api.requests.memories import Agents, AnyTags, Body, ForgetQuery, QueryString, Scopes, Sources, Types
 
 _FILTERS = (
     *("org", "project", "type", "agent_id", "source", "tags", "include_scopes", "min_confidence", "since", "until"),

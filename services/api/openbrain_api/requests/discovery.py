@@ -8,7 +8,7 @@ from openbrain import limits
 from openbrain.submission import Query
 from openbrain_api.discovery.cursors import CURSOR_CHARS
 from openbrain_api.discovery.question import Facet
-from openbrain_api.narrowing import NarrowQuery
+from openbrain_api.requests.narrowing import NarrowQuery
 
 COUNTS = 1000
 COUNTS_DEFAULT = 100

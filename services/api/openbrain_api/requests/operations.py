@@ -7,8 +7,8 @@ from pydantic import Field
 from openbrain import limits
 from openbrain.ports.operations import OperationStatus
 from openbrain.submission import Keyword
-from openbrain_api.admin_requests import WorkspaceQuery
-from openbrain_api.requests import CURSOR
+from openbrain_api.requests.admin import WorkspaceQuery
+from openbrain_api.requests.memories import CURSOR
 
 MARK = r"^[0-9a-f]{16}$"
 

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from openbrain.transfer import CURSOR
-from openbrain_api.narrowing import NarrowQuery
-from openbrain_api.requests import QueryString
+from openbrain_api.requests.memories import QueryString
+from openbrain_api.requests.narrowing import NarrowQuery
 
 
 class ExportQuery(NarrowQuery):

@@ -4,7 +4,7 @@ import asyncio
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
-from openbrain_api.refused import Refused
+from openbrain_api.http.refused import Refused
 
 PART_BYTES = 256 * 1024
 """What one step of unpacking gives at most: a small body may hold a very large one."""

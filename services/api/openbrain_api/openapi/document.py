@@ -12,10 +12,10 @@ import openbrain
 from openbrain import limits
 from openbrain.answers import Problem
 from openbrain.transfer import LINES
-from openbrain_api import examples
-from openbrain_api.reply import JSON, NDJSON, PROBLEM
-from openbrain_api.requests import BatchItemBody
-from openbrain_api.route import Nothing, Route
+from openbrain_api.http.reply import JSON, NDJSON, PROBLEM
+from openbrain_api.http.route import Nothing, Route
+from openbrain_api.openapi import examples
+from openbrain_api.requests.memories import BatchItemBody
 
 Json = dict[str, Any]
 _REF = "#/components/schemas/{model}"

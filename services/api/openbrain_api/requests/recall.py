@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field, WithJsonSchema
 
 from openbrain import limits
-from openbrain_api.requests import Body
+from openbrain_api.requests.memories import Body
 
 Questions = Annotated[
     list[Any],

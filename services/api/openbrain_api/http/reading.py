@@ -13,8 +13,8 @@ from openbrain.errors import Invalid, NotFound
 from openbrain.events import first_problem
 from openbrain.ids import is_uuid
 from openbrain.submission import Agent, IdempotencyKey
-from openbrain_api.packing import is_packed, unpacked
-from openbrain_api.refused import Refused, bad_json, too_large, wrong_type
+from openbrain_api.http.packing import is_packed, unpacked
+from openbrain_api.http.refused import Refused, bad_json, too_large, wrong_type
 
 M = TypeVar("M", bound=BaseModel)
 Headers = Mapping[bytes, bytes]

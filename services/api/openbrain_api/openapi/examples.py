@@ -4,7 +4,10 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from openbrain_api import admin_requests, ending_requests, recall_requests, requests
+from openbrain_api.requests import admin as admin_requests
+from openbrain_api.requests import ending as ending_requests
+from openbrain_api.requests import memories as requests
+from openbrain_api.requests import recall as recall_requests
 
 Examples = Mapping[str, Mapping[str, object]]
 """Name -> body."""

@@ -8,7 +8,7 @@ from openbrain import limits
 from openbrain.submission import Moment, Org, Project
 from openbrain.times import from_datetime
 from openbrain.visibility import Criteria
-from openbrain_api.requests import CURSOR, AgentList, ScopeList, SessionQuery, SourceList, TagList, TypeList
+from openbrain_api.requests.memories import CURSOR, AgentList, ScopeList, SessionQuery, SourceList, TagList, TypeList
 
 
 class NarrowQuery(SessionQuery):

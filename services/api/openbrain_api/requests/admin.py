@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 from openbrain import limits
 from openbrain.auth import Permission
 from openbrain.submission import Agent, Hours, Moment, Name, Org
-from openbrain_api.requests import CURSOR, Body, QueryString
+from openbrain_api.requests.memories import CURSOR, Body, QueryString
 
 QUOTA = 2**53 - 1
 WorkspaceName = Annotated[

@@ -8,10 +8,10 @@ from typing import Any
 from openbrain import limits, transfer
 from openbrain.errors import Invalid, OpenBrainError
 from openbrain.transfer import AnyLine, Footer, Header, HistoryEntryLine, LineageLine, Mark, MemoryLine, parse_line
-from openbrain_api.bulk import GROUP
-from openbrain_api.landing import Lander, Numbered
-from openbrain_api.lines import lines
-from openbrain_api.reply import problem_fields
+from openbrain_api.http.reply import problem_fields
+from openbrain_api.transfer.landing import Lander, Numbered
+from openbrain_api.transfer.lines import lines
+from openbrain_api.writing.bulk import GROUP
 
 REFUSALS = 1000
 CHUNK_BYTES = 2 * limits.LINE_BYTES

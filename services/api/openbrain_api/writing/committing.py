@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from openbrain.ports.truth import Outcome, Write, Writing
 from openbrain.ports.wake import Wake
-from openbrain_api.bulk import GROUP, BulkLane
-from openbrain_api.hinting import Hints
+from openbrain_api.writing.bulk import GROUP, BulkLane
+from openbrain_api.writing.hinting import Hints
 
 T = TypeVar("T")
 

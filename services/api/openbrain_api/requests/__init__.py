@@ -1,0 +1,1 @@
+"""What the routes take: bodies and query strings, a module for each part of the API."""

@@ -1,0 +1,1 @@
+"""Whole workspaces on their way out and in."""

@@ -1,0 +1,1 @@
+"""Commits of all requests together, and waiting for the indexes behind them."""
