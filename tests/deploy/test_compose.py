@@ -1,6 +1,9 @@
 """docker-compose.yml: every room is there, all is watched, nothing but the API is reachable, and only from here."""
 
+import json
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +13,51 @@ import yaml
 from openbrain.settings_reference import lines
 from openbrain_cli.main import COMMANDS
 from openbrain_cli.run import ROOMS
+from tests.servers.go_tools import COMPOSE
+from tests.servers.plugin import need
 
 ROOT = Path(__file__).parents[2]
 FILE: Any = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
 SERVICES: dict[str, Any] = FILE["services"]
 ONCE = {"migrate", "model", "keys"}
 """They end by themselves."""
+
+
+def loaded(file: Path) -> "subprocess.CompletedProcess[str]":
+    """What Compose's own loader makes of the file, with every default."""
+    need("compose")
+    return subprocess.run(
+        [str(COMPOSE.path), "-format", "json", str(file)],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_compose_itself_takes_it() -> None:
+    done = loaded(ROOT / "docker-compose.yml")
+    assert (done.returncode, done.stderr) == (0, "")
+    services = json.loads(done.stdout)["services"]
+    assert set(services) == set(SERVICES)
+    for room in ROOMS:
+        environment = services[room]["environment"]
+        assert environment["OPENBRAIN_TRUTH__URL"] == "mysql+aiomysql://openbrain:openbrain@mariadb/openbrain"
+        assert services[room]["stop_grace_period"] == "90s"
+    (port,) = services["api"]["ports"]
+    assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "8788", 8788)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("healthcheck:", "healthcheckk:"), ("service_healthy}", "healthy}"), ("retries: 12", "retries: [12]")],
+)
+def test_compose_itself_would_refuse_a_slip(tmp_path: Path, right: str, wrong: str) -> None:
+    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    slip = tmp_path / "docker-compose.yml"
+    assert right in text
+    slip.write_text(text.replace(right, wrong))
+    assert loaded(slip).returncode != 0
 
 
 def test_every_room_is_a_service() -> None:

@@ -1,6 +1,5 @@
 """The Kubernetes files: rendered as an operator renders them, valid, restricted, and true to the code."""
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,22 +12,24 @@ import openbrain
 from openbrain.settings_reference import lines
 from openbrain.streams.table import STREAMS
 from openbrain_cli.run import ROOMS
+from tests.servers.go_tools import render_command
+from tests.servers.plugin import need
 
 KUBERNETES = Path(__file__).parents[2] / "deploy" / "k8s"
 VERSION = "1.32"
 LATER = {"tick", "amygdala"}
 """Groups whose rooms do not exist yet."""
-KUBECTL = shutil.which("kubectl") or ""
 RENDERED: dict[str, list[dict[str, Any]]] = {}
 
-pytestmark = pytest.mark.skipif(not KUBECTL, reason="needs kubectl to render")
+
+@pytest.fixture(autouse=True)
+def _a_renderer() -> None:
+    need("kustomize")
 
 
 def rendered(folder: str) -> list[dict[str, Any]]:
     if folder not in RENDERED:
-        done = subprocess.run(
-            [KUBECTL, "kustomize", str(KUBERNETES / folder)], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([*render_command(), str(KUBERNETES / folder)], capture_output=True, text=True, check=True)
         assert not done.stderr
         RENDERED[folder] = list(yaml.safe_load_all(done.stdout))
     return RENDERED[folder]

@@ -1,0 +1,73 @@
+"""The image as a cluster would run it, without a container engine."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.servers.image_tools import buildah, description
+from tests.servers.probes import http_ok
+from tests.servers.process import Recipe
+from tests.servers.steps import setting_of_pip
+
+NOBODY = 10001
+
+# A mount namespace of its own in which the image's tree can't be written, but for /data and a /tmp in memory: what
+# `read_only: true` and `readOnlyRootFilesystem: true` ask for. Each step gives its process to the next: signals arrive.
+_CONFINE = """
+mount --bind "$1" "$1"
+mount -o remount,bind,ro "$1"
+mount -t tmpfs tmpfs "$1/tmp"
+mount -t proc proc "$1/proc"
+mount --rbind /dev "$1/dev"
+mount --bind "$2" "$1/data"
+root=$1
+shift 2
+exec chroot --userspec=10001:10001 --groups= "$root" setpriv --no-new-privs env -i "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Image:
+    """A container of an image, not started; its tree lies at `root`."""
+
+    name: str
+    root: Path
+    environment: tuple[str, ...]
+
+    def confined(self, data: Path, *command: str, settings: Sequence[str] = ()) -> list[str]:
+        """The command line of `command` as the image's user on a root it can't write, with `data` at /data."""
+        os.chown(data, NOBODY, NOBODY)
+        jail = ["unshare", "--mount", "sh", "-ec", _CONFINE, "sh", str(self.root), str(data)]
+        return [*jail, *self.environment, *settings, *command]
+
+    def everything(self) -> Recipe:
+        """`openbrain up` in the image."""
+        return Recipe(
+            name="image",
+            url="http://127.0.0.1:{port}",
+            command=lambda port, data: self.confined(data, "openbrain", "up", "--port", str(port)),
+            answers=lambda port: http_ok(port, "/ready"),
+            patience=90,
+        )
+
+
+def started(image: str) -> Image:
+    """Make a container; end it with `buildah rm`."""
+    name = buildah("from", "--pull-never", image)
+    return Image(name, Path(buildah("mount", name)), tuple(description(image)["config"].get("Env", ())))
+
+
+def reaching_the_index() -> list[str]:
+    """What a build on this machine needs to reach a package index: certificates and address, if pip is told."""
+    options: list[str] = []
+    bundle = setting_of_pip("cert")
+    if bundle is not None and Path(bundle).exists():
+        options += ["--build-arg", f"PIP_CERT={bundle}", "--volume", f"{bundle}:{bundle}:ro"]
+    index = setting_of_pip("index-url")
+    return options if index is None else [*options, "--build-arg", f"PIP_INDEX_URL={index}"]
+
+
+def megabytes(folder: Path) -> int:
+    """Megabytes in files below a folder."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()) // 1_000_000

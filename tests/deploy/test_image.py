@@ -1,0 +1,158 @@
+"""The Dockerfile, really built: with nothing of the machine that built it, run by nobody on a root it can't write."""
+
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+
+import openbrain
+from openbrain_cli import exit_codes
+from tests.deploy.image import NOBODY, Image, megabytes, reaching_the_index, started
+from tests.servers.image_tools import BASE, build, buildah, description
+from tests.servers.plugin import need
+from tests.servers.process import ServerProcess
+
+ROOT = Path(__file__).parents[2]
+NAME = "localhost/openbrain-test"
+LARGEST_MB = 600
+"""Beside the base: dependencies are 470 MB, most of it onnxruntime, numpy and the engines of `openbrain up`."""
+TRUTH = "OPENBRAIN_TRUTH__URL=sqlite:////data/truth.sqlite3"
+
+pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.timeout(900)]
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def image() -> Iterator[Image]:
+    need("image")
+    build(ROOT, NAME, *reaching_the_index())
+    container = started(NAME)
+    yield container
+    buildah("rm", container.name)
+
+
+@pytest.fixture
+def run(image: Image, tmp_path: Path) -> Run:
+    """Run a command in the image, each time anew but with the same /data."""
+
+    def run(*command: str, settings: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
+        line = image.confined(tmp_path, *command, settings=settings)
+        return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+
+    return run
+
+
+def test_it_says_its_version_and_what_it_can(run: Run) -> None:
+    assert run("openbrain", "--version").stdout.strip() == openbrain.__version__
+    usage = run("openbrain", "--help")
+    assert usage.returncode == exit_codes.OK
+    assert "Start here:" in usage.stdout
+
+
+def test_builders_start_it_as_nobody_too(image: Image) -> None:
+    assert buildah("run", image.name, "--", "id", "-u") == str(NOBODY)
+    assert buildah("run", image.name, "--", "openbrain", "--version") == openbrain.__version__
+    config = description(NAME)["config"]
+    assert (config["User"], config["Entrypoint"], config["Cmd"]) == ("10001:10001", ["openbrain"], ["--help"])
+
+
+def test_it_can_write_its_data_and_nothing_else(image: Image, run: Run) -> None:
+    everywhere = (
+        "find",
+        "/",
+        "-xdev",
+        "-writable",
+        "(",
+        "-type",
+        "d",
+        "-o",
+        "-type",
+        "f",
+        ")",
+        "-not",
+        "-path",
+        "/proc/*",
+    )
+    assert set(buildah("run", image.name, "--", *everywhere, "-not", "-path", "/dev/*").split()) <= {
+        *("/data", "/tmp", "/var/tmp", "/run/lock"),
+    }
+    for path in ("/opt/openbrain/x", "/usr/x", "/var/tmp/x"):
+        assert "Read-only" in run("touch", path).stderr
+    assert run("touch", "/tmp/x", "/data/x").returncode == 0
+
+
+def test_its_schema_is_brought_up_to_date(run: Run) -> None:
+    first = run("openbrain", "db", "upgrade", settings=[TRUTH])
+    assert (first.returncode, first.stdout.split(" to ")[0]) == (exit_codes.OK, "upgraded from nothing"), first.stderr
+    assert "up to date" in run("openbrain", "db", "upgrade", settings=[TRUTH]).stdout
+    keys = run("openbrain", "db", "first-keys", settings=[TRUTH])
+    assert re.findall(r"^\S+  \S+$", keys.stdout, re.MULTILINE), keys.stderr
+
+
+def test_a_room_without_servers_says_what_to_set(run: Run) -> None:
+    refused = run("openbrain", "run", "ingest")
+    assert refused.returncode == exit_codes.SETUP
+    assert "set OPENBRAIN_STREAMS__URL" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_everything_runs_in_it_and_ends_gently(image: Image, run: Run) -> None:
+    with ServerProcess(image.everything()) as brain:
+        assert Path(f"/proc/{brain.pid}/status").read_text().split("Uid:")[1].split()[:2] == [str(NOBODY)] * 2
+        key = {"Authorization": f"Bearer {(brain.data / 'key').read_text().strip()}"}
+        with httpx.Client(base_url=brain.url, headers=key, timeout=30) as link:
+            stored = link.post(
+                "/v1/memories", json={"text": "The ferry leaves at nine."}, headers={"Prefer": "wait=20"}
+            )
+            assert stored.is_success, stored.text
+            found = link.post("/v1/brain/recall", json={"query": "When does the ferry leave?"})
+        assert "The ferry leaves at nine." in found.text
+        brain.stop(90)
+        assert "stopping" in brain.tail()
+        assert "Traceback" not in brain.tail(1000)
+
+
+def test_composes_health_check_runs_in_it(image: Image, run: Run) -> None:
+    rooms = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+    _, *check = rooms["ingest"]["healthcheck"]["test"]
+    refused = run(*check)
+    assert "Connection refused" in refused.stderr, refused
+
+
+def test_it_holds_what_runs_and_not_what_builds_or_tests(image: Image, run: Run) -> None:
+    for program in ("pip", "pip3", "gcc", "cc", "make", "git", "uv", "hatchling"):
+        assert run("sh", "-c", f"command -v {program}").stdout == ""
+    for python in ("python", "/usr/bin/python3"):
+        for module in ("pip", "ensurepip", "pytest", "hatchling", "setuptools"):
+            assert "No module named" in run(python, "-m", module, "--version").stderr, (python, module)
+    ours = {path.name for path in (image.root / "opt/openbrain/lib").glob("python3*/site-packages/openbrain*")}
+    assert "openbrain_cli" in ours
+    assert not [path for path in image.root.glob("opt/openbrain/lib/python3*/site-packages/*") if path.name == "tests"]
+    assert not (image.root / "src").exists()
+    assert not (image.root / "opt/build").exists()
+
+
+def test_nothing_of_the_machine_that_built_it_stays(image: Image) -> None:
+    config = description(NAME)
+    assert not re.search("PIP_|index", str(config["config"]))
+    assert "PIP_" not in str([step["created_by"] for step in config["history"]])
+    bundle = "etc/ssl/certs/ca-certificates.crt"
+    base = started(BASE)
+    try:
+        assert (image.root / bundle).read_bytes() == (base.root / bundle).read_bytes()
+    finally:
+        buildah("rm", base.name)
+    for record in image.root.glob("opt/openbrain/lib/python3*/site-packages/openbrain*/direct_url.json"):
+        assert "/wheel/" in record.read_text()
+
+
+def test_its_size_is_known(image: Image, record_property: Callable[[str, object], None]) -> None:
+    whole, own = megabytes(image.root), megabytes(image.root / "opt/openbrain")
+    record_property("image_mb", whole)
+    assert own < LARGEST_MB
+    layers = description(NAME)["rootfs"]["diff_ids"]
+    assert len(layers) >= 3, "a release is a layer of its own above its dependencies"
