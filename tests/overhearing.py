@@ -55,6 +55,8 @@ class Ear:
     lines: io.StringIO
     printed: Callable[[], str]
     marks: Marks = field(default_factory=Marks)
+    secret: str = ""
+    """A key that must be told nowhere either."""
 
     def told(self) -> dict[str, str]:
         """By source."""
