@@ -18,7 +18,7 @@ up: $(VENV)/.installed ## install into .venv and start the whole pipeline on emb
 	@$(BIN)/openbrain up $(ARGS)
 
 test: $(VENV)/.installed-dev ## run every test that this machine can run (ARGS="-k recall")
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.installed-dev ## lint, format, types, import directions
 	@$(BIN)/ruff check .

@@ -1,30 +1,34 @@
-"""Which tests begin first when several workers share a run."""
+"""In which order the files of a run begin when several workers share it."""
 
 from pathlib import PurePath
 
 import pytest
 
-_HEAVY = {"tests/e2e": "commands", "tests/integration": "processes", "tests/deploy/test_image.py": "processes"}
-"""What starts processes and servers of its own, by the group that runs it: one at a time in each."""
+_HEAVY = ("tests/e2e", "tests/integration", "tests/deploy/test_image.py")
+"""What starts processes and servers of its own."""
+_BESIDE = 2
+"""Files of other tests for each heavy one, so that not every worker starts servers at once."""
 
 
-def _group(item: pytest.Item) -> str:
-    path = PurePath(item.path).relative_to(item.config.rootpath).as_posix()
-    return next((group for start, group in _HEAVY.items() if path.startswith(start)), "")
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Marked while it is collected: xdist reads the marks before any hook on the whole list."""
-    group = _group(item)
-    if group and item.get_closest_marker("xdist_group") is None:  # xdist would join both names to a third
-        item.add_marker(pytest.mark.xdist_group(group))
+def _file(item: pytest.Item) -> str:
+    return PurePath(item.path).relative_to(item.config.rootpath).as_posix()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The heavy ones first, in two groups: of `--dist loadgroup`'s workers two are busy with them, the others go on.
+    """Heavy files early, among others: `--dist loadfile` gives each file to one worker, in this order.
 
     Where everything runs in one process they stay last, so that what is wrong with a rule is told before.
     """
-    if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: not _group(item))
+    if not hasattr(config, "workerinput"):
+        return
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(_file(item), []).append(item)
+    heavy = [name for name in files if name.startswith(_HEAVY)]
+    light = [name for name in files if not name.startswith(_HEAVY)]
+    order: list[str] = []
+    for name in heavy:
+        order += [name, *light[:_BESIDE]]
+        del light[:_BESIDE]
+    items[:] = [item for name in [*order, *light] for item in files[name]]
