@@ -61,25 +61,12 @@ def test_builders_start_it_as_nobody_too(image: Image) -> None:
 
 
 def test_it_can_write_its_data_and_nothing_else(image: Image, run: Run) -> None:
-    everywhere = (
-        "find",
-        "/",
-        "-xdev",
-        "-writable",
-        "(",
-        "-type",
-        "d",
-        "-o",
-        "-type",
-        "f",
-        ")",
-        "-not",
-        "-path",
-        "/proc/*",
+    # Folders it may not even read make `find` end with 1.
+    search = (
+        r"find / -xdev -writable \( -type d -o -type f \) -not -path '/proc/*' -not -path '/dev/*' 2>/dev/null || :"
     )
-    assert set(buildah("run", image.name, "--", *everywhere, "-not", "-path", "/dev/*").split()) <= {
-        *("/data", "/tmp", "/var/tmp", "/run/lock"),
-    }
+    found = set(buildah("run", image.name, "--", "sh", "-c", search).split())
+    assert {"/data", "/tmp"} <= found <= {"/data", "/tmp", "/var/tmp", "/run/lock"}
     for path in ("/opt/openbrain/x", "/usr/x", "/var/tmp/x"):
         assert "Read-only" in run("touch", path).stderr
     assert run("touch", "/tmp/x", "/data/x").returncode == 0
@@ -106,7 +93,9 @@ def test_everything_runs_in_it_and_ends_gently(image: Image, run: Run) -> None:
         key = {"Authorization": f"Bearer {(brain.data / 'key').read_text().strip()}"}
         with httpx.Client(base_url=brain.url, headers=key, timeout=30) as link:
             stored = link.post(
-                "/v1/memories", json={"text": "The ferry leaves at nine."}, headers={"Prefer": "wait=20"}
+                "/v1/brain/remember",
+                json={"content": "The ferry leaves at nine.", "type": "fact"},
+                headers={"Prefer": "wait=20"},
             )
             assert stored.is_success, stored.text
             found = link.post("/v1/brain/recall", json={"query": "When does the ferry leave?"})
@@ -150,9 +139,7 @@ def test_nothing_of_the_machine_that_built_it_stays(image: Image) -> None:
         assert "/wheel/" in record.read_text()
 
 
-def test_its_size_is_known(image: Image, record_property: Callable[[str, object], None]) -> None:
-    whole, own = megabytes(image.root), megabytes(image.root / "opt/openbrain")
-    record_property("image_mb", whole)
-    assert own < LARGEST_MB
-    layers = description(NAME)["rootfs"]["diff_ids"]
-    assert len(layers) >= 3, "a release is a layer of its own above its dependencies"
+def test_it_is_no_larger_than_its_dependencies_make_it(image: Image) -> None:
+    own = megabytes(image.root / "opt/openbrain")
+    assert own < LARGEST_MB, f"{own} MB beside the base"
+    assert len(description(NAME)["rootfs"]["diff_ids"]) >= 3, "a release is a layer of its own above its dependencies"
