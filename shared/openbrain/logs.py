@@ -3,6 +3,7 @@ secret: of what libraries say only what can hold neither is passed on.
 """
 
 import logging
+import re
 import sys
 from collections.abc import MutableMapping
 from typing import Any, TextIO
@@ -17,7 +18,8 @@ LIBRARY = "library.message"
 _TRUSTED = ("uvicorn", "uvicorn.error")
 """They tell where a server listens and why it can't."""
 _ADOPTED = (*_TRUSTED, "uvicorn.access", "faststream", "mcp")
-_TRACEBACK = "Traceback (most recent call last)"
+_TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n((?:[ \t].*\n)+)([\w.]+)")
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
 Event = MutableMapping[str, Any]
 
@@ -90,7 +92,10 @@ def _of_a_library(_logger: Any, _method: str, event: Event) -> Event:
     event.pop("stack_info", None)
     event["event"] = LIBRARY
     event["at"] = f"{record.filename}:{record.lineno}"
-    if record.name in _TRUSTED and _TRACEBACK not in template:
+    if "Traceback (most recent call last)" in template:
+        if found := _TRACEBACK.search(template):
+            event.update(error=found[2], where=[":".join(place) for place in _FRAME.findall(found[1])])
+    elif record.name in _TRUSTED:
         event["message"] = template % values if values else template
     elif values:
         event["message"] = template

@@ -12,6 +12,9 @@ from openbrain.errors import Invalid, SetupError
 from openbrain.settings import Streams
 from openbrain.streams.connection import connect, is_gone, silence_s, without_login
 from openbrain.streams.group import message
+from openbrain.streams.room import Room
+from openbrain.streams.subscription import Subscription
+from openbrain.streams.table import STORED
 from tests.servers.places import free_port, program
 from tests.servers.plugin import Starter, need
 from tests.servers.probes import redis_pong
@@ -102,3 +105,20 @@ async def test_the_master_is_found_by_sentinel(sentinel: tuple[ServerProcess, in
         await eventually(lambda: seen.all == [1])
     async with looking(settings.model_copy(update={"url": server.url})) as looks:
         assert await looks.idle()
+
+
+@pytest.mark.parametrize("url", ["redis://:hush@h:port/0", "rediss://me:hush@h:99999"])
+def test_what_can_not_be_read_is_not_repeated(url: str) -> None:
+    with pytest.raises(SetupError, match="can't be read") as told:
+        connect(Streams(url=url))
+    assert "hush" not in str(told.value)
+    assert "port/0" not in str(told.value)
+
+
+def test_a_room_refuses_its_url_before_it_serves() -> None:
+    """Else its process would stand there, reading nothing."""
+
+    async def handler(_: Any) -> None: ...
+
+    with pytest.raises(SetupError, match="OPENBRAIN_STREAMS__URL must begin"):
+        Room("embedder", [Subscription(spec=STORED, handler=handler)], Streams(url="nosuch://h")).app()

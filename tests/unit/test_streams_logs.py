@@ -72,6 +72,11 @@ def test_people_read_in_terminals_and_machines_elsewhere_unless_told(out: io.Str
 
 
 SECRET = "correct-horse-battery"
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "a.py", line 7, in f\n    g()\n  File "b.py", line 9, in g\n    h()\n'
+    f"ValueError: {SECRET}\n{SECRET}\n"
+)
+"""As a web server prints what hinders a start."""
 
 
 def test_of_what_libraries_say_nothing_that_was_put_in_is_passed_on() -> None:
@@ -88,16 +93,18 @@ def test_of_what_libraries_say_nothing_that_was_put_in_is_passed_on() -> None:
     except ValueError:
         library.exception("failed %s", SECRET, stack_info=True)
         logging.getLogger("uvicorn.error").exception("Exception in ASGI application")
-    logging.getLogger("uvicorn.error").error(f"Traceback (most recent call last):\nValueError: {SECRET}")  # noqa: G004
+    logging.getLogger("uvicorn.error").error(TRACEBACK)
+    logging.getLogger("uvicorn.error").error(f"  + Exception Group Traceback (most recent call last):\n  | {SECRET}")  # noqa: G004
     logging.getLogger("uvicorn.access").info('%s - "%s"', "127.0.0.1", f"GET /v1/brain/search?q={SECRET}")
     warnings.showwarning(SECRET, UserWarning, __file__, 1)
     structlog.get_logger("openbrain.x").debug("ours.is_heard")
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
 
     assert SECRET not in out.getvalue()
-    assert [line["event"] for line in lines] == ["library.message"] * 6 + ["ours.is_heard"]
+    assert [line["event"] for line in lines] == ["library.message"] * 7 + ["ours.is_heard"]
     assert [line.get("message") for line in lines[:3]] == ["dropped %r: malformed", None, "failed %s"]
-    assert lines[2]["error"] == lines[3]["error"] == "ValueError"
+    assert [line["error"] for line in lines[2:5]] == ["ValueError"] * 3
+    assert lines[4]["where"] == ["a.py:7", "b.py:9"]
     assert lines[2]["where"][-1].startswith(__file__)
     assert all(line["at"].count(":") == 1 for line in lines[:-1])
 

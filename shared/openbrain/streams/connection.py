@@ -37,7 +37,10 @@ def connect_as(kind: type[R], settings: Streams) -> R:
     }
     scheme = urlsplit(settings.url).scheme
     if scheme in {"redis", "rediss", "unix"}:
-        return cast("R", kind.from_url(settings.url, **options))
+        try:
+            return cast("R", kind.from_url(settings.url, **options))
+        except ValueError:  # its words repeat a part of the URL
+            raise SetupError("OPENBRAIN_STREAMS__URL can't be read: write it like redis://host:6379/0") from None
     if scheme == "redis+sentinel":
         return _by_sentinel(settings.url, kind, options)
     raise SetupError(

@@ -15,6 +15,7 @@ from openbrain.errors import SetupError, TryLater
 from openbrain.settings import Logs, Streams
 from openbrain.streams import health
 from openbrain.streams.broker import RoomBroker
+from openbrain.streams.connection import connect
 from openbrain.streams.gauges import Gauges
 from openbrain.streams.group import kind, message
 from openbrain.streams.session import Session
@@ -68,6 +69,8 @@ class Room:
 
     def app(self, logging: Logs | None = None) -> AsgiFastStream:
         """The application for `faststream run`: reads, and serves /live, /ready, /metrics, /docs and /docs.json."""
+
+        connect(self.settings)  # connects to nothing; refuses a URL that can't work before anything is served
 
         @asynccontextmanager
         async def lifespan() -> AsyncIterator[None]:

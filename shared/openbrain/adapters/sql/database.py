@@ -78,7 +78,7 @@ def parse(url: str) -> URL:
     """The address in a setting. `SetupError` says what is wrong, without repeating a password."""
     try:
         address = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # a port that is no number
         raise SetupError(f"the truth's URL can't be read: write it like {_EXAMPLES}") from None
     if address.drivername in {"sqlite+aiosqlite", "sqlite"}:
         if not address.database or address.database == ":memory:":

@@ -1,0 +1,177 @@
+"""Rooms as processes at level DEBUG while their servers die one after another: their logs, metrics, answers about
+themselves and process titles hold nothing of what passed through, and no password of a URL."""
+
+import re
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+from sqlalchemy import make_url, text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from openbrain.events import FIELD
+from openbrain.streams.table import SUBMITTED
+from tests.integration.conftest import Servers, environment, prepared
+from tests.integration.rooms import Process, Rooms, rooms
+from tests.marked_requests import well_formed
+from tests.overhearing import Marks
+from tests.servers.plugin import Starter
+from tests.servers.process import Server, ServerProcess
+from tests.waiting import until
+
+ROOMS = ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api")
+
+
+@dataclass(frozen=True)
+class Marked:
+    """Servers of the test's own, reached with passwords that are marks."""
+
+    marks: Marks
+    servers: Servers
+    mortal: dict[str, ServerProcess]
+
+
+def with_login(url: str, user: str, password: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{user}:{password}@{rest.rpartition('@')[2]}"
+
+
+@pytest.fixture
+async def marked(tmp_path: Path, private_server: Starter) -> AsyncIterator[Marked]:
+    marks = Marks()
+    mortal = {name: private_server(name) for name in ("redis", "mariadb", "elasticsearch", "ollama")}
+    passwords = {name: marks(f"password of {name}") for name in mortal}
+    database = mortal["mariadb"].url
+    engine = create_async_engine(database)
+    async with engine.connect() as connection:
+        await connection.execute(text(f"SET PASSWORD = PASSWORD('{passwords['mariadb']}')"))
+    await engine.dispose()
+    async with Redis.from_url(mortal["redis"].url) as redis:
+        await redis.config_set("requirepass", passwords["redis"])
+
+    def server(name: str, user: str) -> Server:
+        known = mortal[name].server
+        return replace(known, url=with_login(known.url, user, passwords[name]))
+
+    values = environment(
+        f"t{uuid.uuid4().hex[:10]}",
+        redis=server("redis", ""),
+        mariadb_url=with_login(database, str(make_url(database).username), passwords["mariadb"]),
+        elasticsearch=server("elasticsearch", "elastic"),
+        ollama=server("ollama", "me"),
+    )
+    debug = {"OPENBRAIN_LOGS__LEVEL": "DEBUG", "OPENBRAIN_STREAMS__RECONNECT_MAX_S": "0.5"}
+    name = values["OPENBRAIN_STREAMS__PREFIX"].removesuffix(".")
+    made = await prepared({**values, **debug}, name, tmp_path)
+    yield Marked(marks, made, mortal)
+    await made.truth.close()
+    await made.redis.aclose()
+
+
+async def use(marked: Marked, api: Process) -> None:
+    """Each route with marks, and entries with marks on the stream, whatever becomes of them."""
+    async with marked.servers.http(api.url) as http:
+        for request in well_formed(marked.marks, {}):
+            await http.request(
+                request.method,
+                request.path,
+                content=request.content,
+                params=request.params,
+                headers=dict(request.headers),
+            )
+
+
+async def told(started: Rooms) -> dict[str, str]:
+    """What each process says of itself."""
+    found = {}
+    async with httpx.AsyncClient() as http:
+        for each in started.started:
+            found[f"log of {each.room}"] = each.log.read_text(encoding="utf-8")
+            found[f"title of {each.room}"] = Path(f"/proc/{each.popen.pid}/cmdline").read_text(encoding="utf-8")
+            for path in ("live", "ready", "metrics", "docs.json"):
+                found[f"{path} of {each.room}"] = (await http.get(f"{each.url}/{path}", timeout=30)).text
+    return found
+
+
+def events(log: Path) -> set[str]:
+    return set(re.findall(r'"event": "([\w.]+)"', log.read_text(encoding="utf-8")))
+
+
+@pytest.mark.xdist_group("processes")
+@pytest.mark.timeout(600)
+async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path) -> None:
+    servers, marks = marked.servers, marked.marks
+    with rooms(servers.environment, tmp_path) as started:
+        for room in ROOMS:
+            started.start(room)
+        await started.all_ready()
+        api = started.started[-1]
+        await servers.submit(1, marks("submitted"), tags=[marks("tag")], metadata={marks("key"): marks("value")})
+        poison = b'{"id": "x", "data": "%s"' % marks("poison").encode()
+        await servers.redis.xadd(servers.prefix + SUBMITTED.name, {FIELD: poison})
+        await use(marked, api)
+
+        async def buried() -> bool:
+            return "streams.entry_dead" in events(started.started[1].log)
+
+        await until(buried, 60)
+        for name in ("ollama", "elasticsearch", "redis", "mariadb"):
+            marked.mortal[name].kill()
+            await use(marked, api)
+
+        async def noticed() -> bool:
+            ingest, housekeeper = started.started[1].log, started.started[0].log
+            return "streams.redis_trouble" in events(ingest) and "housekeeper.truth_down" in events(housekeeper)
+
+        await until(noticed, 60)
+        heard = await told(started)
+
+    assert marks.found(heard) == []
+    assert [source for source, words in heard.items() if servers.key in words] == []
+    assert "api.index_did_not_answer" in heard["log of api"]
+
+
+READERS = {
+    "TRUTH": "ingest",
+    "TEXT": "indexer-text",
+    "STREAMS": "ingest",
+    "EMBEDDING": "embedder",
+    "VECTORS": "indexer-vector",
+}
+"""A room that reads each URL."""
+
+
+@pytest.mark.xdist_group("processes")
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", READERS)
+async def test_an_address_that_can_not_work_is_told_without_its_secret(
+    marked: Marked, tmp_path: Path, part: str
+) -> None:
+    """Nobody there, a login that is refused, and what is no address."""
+    name, wrong = f"OPENBRAIN_{part}__URL", marked.marks
+    right = marked.servers.environment[name]
+    urls = [
+        re.sub(r"//.*@[^/]*", f"//me:{wrong('nobody there')}@127.0.0.1:1", right),
+        with_login(right, "me", wrong("refused")),
+        f"nosuch://me:{wrong('no scheme')}@127.0.0.1/x",
+        f"{right.partition(':')[0]}://me:{wrong('no port')}@127.0.0.1:port/x",
+    ]
+    with rooms(marked.servers.environment, tmp_path) as started:
+        for url in urls:
+            started.start(READERS[part], **{name: url})
+
+        async def ended_or_said_why() -> bool:
+            impossible = started.started[2]
+            return impossible.popen.poll() is not None and all(each.log.stat().st_size for each in started.started)
+
+        await until(ended_or_said_why, 120, 0.2)
+        code = started.started[2].popen.returncode
+    heard = {str(number): each.log.read_text(encoding="utf-8") for number, each in enumerate(started.started)}
+
+    assert marked.marks.found(heard) == []
+    assert code != 0
+    assert "OPENBRAIN_" in heard["2"] or "://" in heard["2"], heard["2"]
