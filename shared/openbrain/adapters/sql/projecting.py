@@ -70,7 +70,7 @@ def _mark_revision(
     done = connection.exec_driver_sql(statement, (revision, revision, now, revision, revision, *ids))
     if done.rowcount == len(ids):
         return ()
-    moved_on = f"SELECT id FROM memories WHERE id IN ({these}) AND revision <> {one}"  # noqa: S608 - placeholders only
+    moved_on = f"SELECT id FROM memories WHERE id IN ({these}) AND revision <> {one}"  # noqa: S608 - values are bound
     return [row[0] for row in connection.exec_driver_sql(moved_on, (*ids, revision))]
 
 

@@ -213,7 +213,7 @@ def _add(connection: Connection, workspace_id: str, added: Usage) -> None:
     """Where no row is, there is no quota, and nothing happens (nothing is locked either)."""
     here = slot(connection)
     connection.exec_driver_sql(
-        f"UPDATE workspace_usage SET memories = memories + {here}, bytes = bytes + {here}"  # noqa: S608 - placeholders
+        f"UPDATE workspace_usage SET memories = memories + {here}, bytes = bytes + {here}"  # noqa: S608 - values are bound
         f" WHERE workspace_id = {here}",
         (added.memories, added.bytes, workspace_id),
     )

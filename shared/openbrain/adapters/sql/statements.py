@@ -20,7 +20,7 @@ def is_sqlite(connection: Connection) -> bool:
 
 
 def slot(connection: Connection) -> str:
-    """The driver's placeholder of one parameter."""
+    """How the driver marks one bound value."""
     return "?" if is_sqlite(connection) else "%s"
 
 

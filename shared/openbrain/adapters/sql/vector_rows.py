@@ -53,7 +53,7 @@ def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapp
     for count, ids in shrunk.items():
         one, these = slot(connection), slots(connection, len(ids))
         connection.exec_driver_sql(
-            f"DELETE FROM memory_passages WHERE model = {one} AND passage >= {one} AND memory_id IN ({these})",  # noqa: S608 - placeholders only
+            f"DELETE FROM memory_passages WHERE model = {one} AND passage >= {one} AND memory_id IN ({these})",  # noqa: S608 - values are bound
             (model, count, *ids),
         )
     rows = [
@@ -67,7 +67,7 @@ def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapp
 
 def _put(connection: Connection) -> str:
     columns = "memory_id, model, passage, revision, input_hash"
-    insert = f"INSERT INTO memory_passages ({columns}) VALUES ({slots(connection, 5)})"  # noqa: S608 - placeholders only
+    insert = f"INSERT INTO memory_passages ({columns}) VALUES ({slots(connection, 5)})"  # noqa: S608 - values are bound
     if is_sqlite(connection):
         return f"{insert} ON CONFLICT DO UPDATE SET revision = excluded.revision, input_hash = excluded.input_hash"
     return f"{insert} ON DUPLICATE KEY UPDATE revision = VALUES(revision), input_hash = VALUES(input_hash)"

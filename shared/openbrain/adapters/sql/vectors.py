@@ -142,5 +142,5 @@ def _raise_high(connection: Connection, current: Sequence[Embedded], high: Mappi
             raised[len(each.input_hashes)].append(each.memory_id)
     for count, ids in raised.items():
         one, these = slot(connection), slots(connection, len(ids))
-        statement = f"UPDATE memories SET passages_high = {one} WHERE id IN ({these})"  # noqa: S608 - placeholders only
+        statement = f"UPDATE memories SET passages_high = {one} WHERE id IN ({these})"  # noqa: S608 - values are bound
         connection.exec_driver_sql(statement, (count, *ids))
