@@ -89,7 +89,10 @@ async def _http(app: Starlette, listener: socket.socket) -> AsyncIterator[None]:
 @contextlib.asynccontextmanager
 async def _noted(file: Path, text: str) -> AsyncIterator[None]:
     """Where the running system answers, for the commands that look for it."""
-    file.write_text(text + "\n", encoding="utf-8")
+    # Whole or not there: commands read it at any time.
+    unfinished = file.with_name(f".{file.name}")
+    unfinished.write_text(text + "\n", encoding="utf-8")
+    unfinished.replace(file)
     try:
         yield
     finally:

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +80,12 @@ async def test_many_at_once(database: Database) -> None:
 
 
 async def test_a_cancelled_write_is_whole_or_nothing_and_the_next_goes_on(database: Database) -> None:
-    def two(connection: Connection) -> None:
-        add(f"{first}-a")(connection)
-        add(f"{first}-b")(connection)
+    def two(number: int, connection: Connection) -> None:
+        add(f"{number:02}-a")(connection)
+        add(f"{number:02}-b")(connection)
 
     for number in range(20):
-        first = f"{number:02}"
-        running = asyncio.create_task(database.write(two))
+        running = asyncio.create_task(database.write(partial(two, number)))
         for _ in range(number):
             await asyncio.sleep(0)
         running.cancel()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, and_, event
 
-from openbrain.adapters.sql import closing, erasing, operations, projecting, purging, reading, recalls, vectors
+from openbrain.adapters.sql import closing, direct, erasing, operations, projecting, purging, reading, recalls, vectors
 from openbrain.adapters.sql.conditions import LIVING, compiled
 from openbrain.adapters.sql.database import SQLITE, Database
 from openbrain.adapters.sql.rows import row_from_memory
@@ -60,6 +60,20 @@ async def many(database: Database) -> Database:
     return database
 
 
+class _Noting:
+    """The driver's cursor that `direct.run` uses, which SQLAlchemy's events know nothing of."""
+
+    def __init__(self, cursor: Any, said: list[tuple[str, Any]]) -> None:
+        self._cursor, self._said = cursor, said
+
+    def execute(self, statement: str, given: Any = ()) -> Any:
+        self._said.append((statement, given))
+        return self._cursor.execute(statement, given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+
 def _plans(connection: Connection, work: Callable[[Connection], object], table: str) -> list[str]:
     """What the database says about every statement on a table that `work` runs."""
     said: list[tuple[str, Any]] = []
@@ -67,9 +81,11 @@ def _plans(connection: Connection, work: Callable[[Connection], object], table: 
     def listen(*call: Any) -> None:
         said.append((call[2], call[3]))
 
+    connection.info[direct.CURSOR] = _Noting(connection.connection.cursor(), said)
     event.listen(connection, "before_cursor_execute", listen)
     work(connection)
     event.remove(connection, "before_cursor_execute", listen)
+    del connection.info[direct.CURSOR]
     explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == SQLITE else "EXPLAIN"
     return [
         str([dict(row) for row in connection.exec_driver_sql(f"{explain} {statement}", given).mappings()])

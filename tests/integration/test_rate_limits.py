@@ -41,6 +41,11 @@ async def statuses(urls: list[str], key: str, count: int) -> list[int]:
     return [answer.status_code for answer in answers]
 
 
+async def metrics(url: str) -> str:
+    async with httpx.AsyncClient(trust_env=False) as client:
+        return (await client.get(f"{url}/metrics")).text
+
+
 async def test_replicas_count_together_and_alone_without_redis(
     tmp_path: Path, mariadb_url: str, private_server: Callable[[str], ServerProcess]
 ) -> None:
@@ -61,12 +66,13 @@ async def test_replicas_count_together_and_alone_without_redis(
         came_in = (loop.time() - begun) * LIMIT / 60
         redis.kill()
         alone = await statuses(urls, key, 20)
-        async with httpx.AsyncClient(trust_env=False) as client:
-            metrics = (await client.get(f"{urls[0]}/metrics")).text
+        # A key that was just empty is not asked for again at once: the loss is seen at the next question.
+        async with asyncio.timeout(PATIENCE_S):
+            while "openbrain_api_rate_limits_shared 0.0" not in await metrics(urls[0]):
+                alone += await statuses(urls[:1], key, 1)
         told = replicas[0].log.read_text(encoding="utf-8")
 
     assert set(shared) == {200, 429}
     assert LIMIT <= shared.count(200) <= LIMIT + came_in + 2
     assert set(alone) <= {200, 429}, "nobody is told of the Redis"
-    assert "openbrain_api_rate_limits_shared 0.0" in metrics
     assert told.count("rates.per_process") == 1

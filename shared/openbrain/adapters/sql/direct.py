@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.engine.interfaces import DBAPICursor
 
-_CURSOR = "openbrain.cursor"
+CURSOR = "openbrain.cursor"
 
 
 def run(connection: Connection, statement: str, values: Sequence[Any] = ()) -> DBAPICursor:
@@ -18,9 +18,9 @@ def run(connection: Connection, statement: str, values: Sequence[Any] = ()) -> D
     A connection has one such cursor: read what it gives before the next statement.
     """
     # Lasts as long as the connection does; SQLAlchemy clears `info` when it opens another.
-    cursor: DBAPICursor | None = connection.info.get(_CURSOR)
+    cursor: DBAPICursor | None = connection.info.get(CURSOR)
     if cursor is None:
-        cursor = connection.info[_CURSOR] = connection.connection.cursor()
+        cursor = connection.info[CURSOR] = connection.connection.cursor()
     try:
         if isinstance(values, list):
             cursor.executemany(statement, values)
