@@ -43,10 +43,13 @@ def bucket(memory_id: str) -> int:
     return zlib.crc32(memory_id.encode()) % BUCKETS
 
 
-def digest(entry_id: str, passage: int, revision: int, content: str, builder: str) -> int:
-    """32 bits of a hash over what an index entry was made from, so that sums of digests show a difference."""
-    text = f"{entry_id}\0{passage}\0{revision}\0{builder}\0{content}"
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big")
+def digest(memory_id: str, passage: int, revision: int, updated_at: int, content: str, builder: str) -> int:
+    """32 bits over what an index entry was made from, so that sums of digests show a difference. `content` is its hash.
+
+    The databases compute the same (`adapters/sql/due.py`). After a database was put back the same revision may be given
+    again to something else: hence the time.
+    """
+    return zlib.crc32(f"{memory_id}|{passage}|{revision}|{updated_at}|{content}|{builder}".encode())
 
 
 def content_hash(content: str) -> str:

@@ -38,7 +38,7 @@ def text_entry(memory: Memory, builder: str) -> TextEntry:
         memory_id=memory.id,
         revision=memory.revision,
         bucket=bucket(memory.id),
-        digest=digest(memory.id, 0, memory.revision, text, builder),
+        digest=digest(memory.id, 0, memory.revision, memory.updated_at, memory.content_hash, builder),
         fields=fields(memory),
         text=text,
         metadata=memory.metadata,
@@ -57,7 +57,7 @@ def vector_entries(memory: Memory, passages: PassageSet, builder: str) -> list[V
                 memory_id=memory.id,
                 revision=memory.revision,
                 bucket=bucket(memory.id),
-                digest=digest(entry_id, number, memory.revision, memory.content_hash, builder),
+                digest=digest(memory.id, number, memory.revision, memory.updated_at, memory.content_hash, builder),
                 fields=shared,
                 vector=vector,
             )
@@ -74,6 +74,12 @@ def tombstones(memory: Memory, *, first: int, end: int) -> list[Tombstone]:
             memory_id=memory.id,
             revision=memory.revision,
             bucket=bucket(memory.id),
+            at=_changed_at(memory),
         )
         for number in range(first, end)
     ]
+
+
+def _changed_at(memory: Memory) -> int:
+    """Since when nobody can have read the row as it was before."""
+    return max(memory.updated_at, memory.deleted_at or memory.archived_at or memory.expires_at or 0)

@@ -67,6 +67,8 @@ class Tombstone:
     memory_id: str
     revision: int
     bucket: int
+    at: int = 0
+    """Since when it stands for nothing, in microseconds: an old one is removed. 0: it stays."""
 
 
 class Hit(NamedTuple):
@@ -157,6 +159,18 @@ class Standing:
     tombstone: bool
 
 
+class Sum(NamedTuple):
+    """What stands in one bucket, or should."""
+
+    entries: int = 0
+    """Without tombstones."""
+    digests: int = 0
+    """The sum of the entries' digests."""
+    tombstones: int = 0
+    highest: int = 0
+    """Of the revisions, tombstones' too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A dependency's answer: product and version, and what is wrong with it, if anything."""
@@ -177,7 +191,23 @@ class Scrubbed:
     """Memories whose living entries share those parts."""
 
 
-class TextIndex(Protocol):
+class Accountable(Protocol):
+    """What reconciliation asks of an index. All methods raise `TryLater` when the engine can't be reached."""
+
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What stands under the ids; ids that never were are absent."""
+
+    async def sums(self, name: str) -> Mapping[int, Sum]:
+        """By bucket; a bucket without anything is absent."""
+
+    async def bucket(self, name: str, bucket: int) -> Sequence[Standing]:
+        """Everything in one bucket, tombstones too, in any order."""
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """Remove the tombstones that stand since before this time, never what took the place of one; how many."""
+
+
+class TextIndex(Accountable, Protocol):
     """Full text. All methods raise `TryLater` when the engine can't be reached."""
 
     builder: str
@@ -217,9 +247,6 @@ class TextIndex(Protocol):
         """Where the words and phrases of the query stand in each text, in order, none overlapping. The texts are the
         caller's; nothing of the index is read, nothing is sent anywhere, and no server is needed."""
 
-    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """What stands under the ids; ids that never were are absent."""
-
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
         """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written
         again (at their revision), says which: write them, then ask again with the `parts` of the first answer."""
@@ -231,7 +258,7 @@ class TextIndex(Protocol):
         """Release everything; what was written stays."""
 
 
-class VectorIndex(Protocol):
+class VectorIndex(Accountable, Protocol):
     """Nearest neighbours by cosine. All methods raise `TryLater` when the engine can't be reached."""
 
     builder: str
@@ -247,9 +274,6 @@ class VectorIndex(Protocol):
 
     async def search_many(self, name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
         """The answers of `search`, in order, for less than one by one. Where one fails all do."""
-
-    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """As in `TextIndex.read`."""
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
         """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written
