@@ -1,10 +1,10 @@
 """The way of a batch: parse each entry, handle, acknowledge what is done, park or bury what failed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
 
@@ -12,23 +12,19 @@ from openbrain import telemetry
 from openbrain.errors import Invalid, NeverRetry, TryLater
 from openbrain.events import CloudEvent, decode
 from openbrain.streams.aside import Aside
-from openbrain.streams.connection import AWAY, is_gone
-from openbrain.streams.delivery import Delivery, Entry, OnDead
+from openbrain.streams.delivery import Delivery, Entry
+from openbrain.streams.ending import Abandoned, Ending
+from openbrain.streams.failing import FailureLimit
 from openbrain.streams.group import ALONE_AFTER, ConsumerGroup, kind, message
 from openbrain.streams.pace import Pace
-from openbrain.streams.pauses import Trouble
+from openbrain.streams.pauses import Backoff
 from openbrain.streams.results import one_each
 from openbrain.streams.runtime import Closing, Runtime
 from openbrain.streams.subscription import Subscription
 
-T = TypeVar("T")
 _AT_A_STRETCH = 64
 """Entries parsed before the loop may turn to others."""
 _log = structlog.get_logger(__name__)
-
-
-class Abandoned(NeverRetry):
-    """Too many consumers ended while they held this entry: it may be what ends them."""
 
 
 class Consumer:
@@ -47,8 +43,15 @@ class Consumer:
         self._yields = yields
         self._model: type[CloudEvent[Any]] = CloudEvent[subscription.spec.data]  # type: ignore[name-defined]
         self._type = subscription.spec.type
-        self._attempts = len(runtime.settings.backoff_s) + 1
-        labels = (group.stream, runtime.group)
+        settings, labels = runtime.settings, (group.stream, runtime.group)
+        self.limit = FailureLimit(
+            *labels,
+            Backoff(settings.breaker_s, settings.breaker_max_s),
+            share=settings.failing_share,
+            least=settings.failing_least,
+            clock=runtime.clock,
+        )
+        self._ending = Ending(runtime, group, subscription.on_dead, held=self.held, count=self.count, later=self._tried)
         self._seconds = telemetry.STREAM_HANDLER_SECONDS.labels(*labels)
         self._sizes = telemetry.STREAM_BATCH_ENTRIES.labels(*labels)
         self._breaker_open = telemetry.STREAM_BREAKER_OPEN.labels(runtime.group)
@@ -67,6 +70,16 @@ class Consumer:
         with self._holding(entries):
             await self._work(await self._parse(entries, loop), loop)
 
+    async def try_kept(self, loop: str) -> None:
+        """The same for what was kept when most entries failed: one while that lasts; then all, and then it is each
+        one's own failure and nobody's sign."""
+        counted = self.limit.stopped
+        while entries := self.limit.take(1 if counted else self.pace.size):
+            with self._holding(entries):
+                await self._work(await self._parse(entries, loop, counted=counted), loop, counted=counted)
+            if counted or self.limit.stopped:
+                return
+
     async def try_aside(self, loop: str) -> None:
         """The same for what was set aside, in order, until it is done or the dependency is away again."""
         while self.aside.due:
@@ -80,10 +93,10 @@ class Consumer:
             yield
         finally:
             for entry in entries:
-                if entry.id not in self.aside.waiting:
+                if entry.id not in self.aside.waiting and entry.id not in self.limit.kept:
                     self.held.pop(entry.id, None)
 
-    async def _parse(self, entries: Sequence[Entry], loop: str) -> list[Delivery[Any]]:
+    async def _parse(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> list[Delivery[Any]]:
         stream, workspace = self.group.stream, self.subscription.workspace
         model, expected = self._model, self._type
         good: list[Delivery[Any]] = []
@@ -98,11 +111,15 @@ class Consumer:
                 good.append(Delivery(entry.id, stream, workspace, decode(model, raw, expected), entry))
             except Exception as error:  # noqa: BLE001 - whatever is in an entry, its neighbours go on
                 bad.append((entry, error))
-        for entry, reason in bad:
-            await self._bury(entry, None, reason, loop)
+        telling = [] if self.subscription.spec.from_outside else bad
+        if counted and telling and self.limit.note(0, len(telling), telling[-1][1], unknown=len(good)):
+            self._keep([entry for entry, _ in telling])
+        else:
+            for entry, reason in bad:
+                await self._ending.bury(entry, None, reason, loop)
         return good
 
-    async def _work(self, batch: Sequence[Delivery[Any]], loop: str) -> None:
+    async def _work(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool = True) -> None:
         # What may have ended its consumers is never put beside others.
         aside = self.aside.possible and all(delivery.abandonments < ALONE_AFTER for delivery in batch)
         while batch:
@@ -110,15 +127,30 @@ class Consumer:
                 batch = [delivery for delivery in batch if delivery.id in self.held]
                 if not batch:
                     return
+                if counted and self.limit.stopped and len(batch) > 1:
+                    self._keep([delivery.entry for delivery in batch])
+                    return
                 results = await self._handle(batch, loop, without=without)
             if results is None:
-                for delivery in batch:
-                    await self._work([delivery], loop)
+                await self._each(batch, loop, counted=counted)
                 return
-            batch = await self._settle(batch, results, loop, without=without)
+            batch = await self._settle(batch, results, loop, without=without, counted=counted)
             if aside and without:  # else: what the handler gave up whole may hold some that go on without
                 self.aside.put(batch)
                 return
+
+    async def _each(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool) -> None:
+        """Alone, for one of them harms the others; where most fail the rest is kept, before those that failed."""
+        for number, delivery in enumerate(batch):
+            if counted and self.limit.stopped:
+                failed = self.limit.take(len(self.limit.kept))
+                self._keep([*(each.entry for each in batch[number:]), *failed])
+                return
+            await self._work([delivery], loop, counted=counted)
+
+    def _keep(self, entries: Sequence[Entry]) -> None:
+        self.limit.keep(entries)
+        self.aside.drop(entry.id for entry in entries)
 
     @asynccontextmanager
     async def _turn(self, loop: str, *, aside: bool) -> AsyncIterator[bool]:
@@ -183,10 +215,18 @@ class Consumer:
         )
 
     async def _settle(
-        self, batch: Sequence[Delivery[Any]], results: Sequence[Exception | None], loop: str, *, without: bool
+        self,
+        batch: Sequence[Delivery[Any]],
+        results: Sequence[Exception | None],
+        loop: str,
+        *,
+        without: bool,
+        counted: bool,
     ) -> list[Delivery[Any]]:
-        """Acknowledge, park and bury; what waits for a dependency is given back."""
-        done, waiting, failed = [], [], []
+        """Acknowledge, park and bury, or keep where most fail; what waits for a dependency is given back."""
+        done: list[str] = []
+        waiting: list[Delivery[Any]] = []
+        failed: list[tuple[Delivery[Any], Exception]] = []
         later: TryLater | None = None
         for delivery, result in zip(batch, results, strict=True):
             if result is None:
@@ -198,14 +238,15 @@ class Consumer:
                 failed.append((delivery, result))
         if not without:
             self._tried(later)
+        if counted:
+            failed = self._kept_of(failed, len(done))
         ending = [*done, *(delivery.id for delivery, _ in failed)]
         self._settling.update(ending)
         try:
             if done:
-                await self._insist(loop, lambda: self.group.ack(done))
-                self.count("handled", len(done))
+                await self._ending.acknowledge(done, loop)
             if failed:
-                await self._give_up(failed, loop)
+                await self._ending.give_up(failed, loop)
         finally:
             self.aside.drop(ending)
             for entry in ending:
@@ -213,71 +254,22 @@ class Consumer:
                 self._settling.discard(entry)
         return waiting
 
-    async def _give_up(self, failed: Sequence[tuple[Delivery[Any], Exception]], loop: str) -> None:
-        again = []
-        for delivery, error in failed:
-            last = isinstance(error, NeverRetry) or delivery.failures + 1 >= self._attempts
-            if not isinstance(error, Abandoned):
-                self.count("failed")
-            if last:
-                await self._bury(delivery.entry, delivery, error, loop)
-            else:
-                again.append((delivery, error))
-                _log.warning(
-                    "streams.entry_parked",
-                    stream=self.group.stream,
-                    entry=delivery.id,
-                    attempt=delivery.failures + 1,
-                    error=kind(error),
-                    message=message(error),
-                )
-        if again:
-            await self._insist(loop, lambda: self.group.park(again))
-            self.count("parked", len(again))
-
-    async def _bury(self, entry: Entry, delivery: Delivery[Any] | None, error: Exception, loop: str) -> None:
-        if delivery is not None and (on_dead := self.subscription.on_dead) is not None:
-            await self._tell(on_dead, delivery, error, loop)
-        attempted = not isinstance(error, Abandoned)
-        if await self._insist(loop, lambda: self.group.bury(entry, error, attempted=attempted)):
-            self.count("dead")
-            _log.error(
-                "streams.entry_dead",
-                stream=self.group.stream,
-                entry=entry.id,
-                dead_letters=self.group.dead,
-                error=kind(error),
-                message=message(error),
-            )
-
-    async def _tell(self, on_dead: OnDead, delivery: Delivery[Any], error: Exception, loop: str) -> None:
-        while delivery.id in self.held:
-            try:
-                await on_dead(delivery, error)
-            except TryLater as later:
-                self._tried(later)
-                self.runtime.beat(loop, 2 * self.runtime.settings.breaker_max_s + 60)
-                await self.runtime.until_dependencies_answer()
-            except Exception as failure:  # noqa: BLE001 - the dead letter holds the reason in any case
-                _log.error("streams.on_dead_failed", entry=delivery.id, error=kind(failure), message=message(failure))
-                return
-            else:
-                return
-
-    async def _insist(self, loop: str, call: Callable[[], Awaitable[T]]) -> T | None:
-        """Ask Redis until it answers. None when stream or group are gone, and the entry with them."""
-        trouble = Trouble(loop, self.runtime.settings.reconnect_max_s, self.runtime.sleep)
-        while True:
-            try:
-                result = await call()
-            except AWAY as error:
-                if is_gone(error):
-                    return None
-                self.runtime.beat(loop)
-                await trouble.met(error)
-            else:
-                trouble.over()
-                return result
+    def _kept_of(
+        self, failed: list[tuple[Delivery[Any], Exception]], done: int
+    ) -> list[tuple[Delivery[Any], Exception]]:
+        """Keep those that tell of more than themselves, where most entries do; the others."""
+        outside = self.subscription.spec.from_outside
+        telling = {
+            delivery.id: error
+            for delivery, error in failed
+            # A refusal is an answer to who may send anything.
+            if not isinstance(error, Abandoned) and not (outside and isinstance(error, NeverRetry))
+        }
+        last = next(reversed(telling.values()), None)
+        if not self.limit.note(done, len(telling), last):
+            return failed
+        self._keep([delivery.entry for delivery, _ in failed if delivery.id in telling])
+        return [each for each in failed if each[0].id not in telling]
 
     async def renew(self) -> None:
         """Renew the lease of all that is in hand; forget what is no longer ours. Raises what redis-py raises."""
@@ -287,6 +279,7 @@ class Consumer:
             if entry in self.held and entry not in self._settling:
                 del self.held[entry]
                 self.aside.drop([entry])
+                self.limit.drop([entry])
                 self.count("lost")
                 _log.warning("streams.lease_lost", stream=self.group.stream, entry=entry)
 

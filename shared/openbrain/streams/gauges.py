@@ -2,19 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from openbrain import telemetry
-from openbrain.streams.connection import AWAY, ask, is_gone
+from openbrain.streams.connection import AWAY, is_gone
 from openbrain.streams.group import PARKED
+from openbrain.streams.scripts import counted
 from openbrain.streams.table import dead_letters
 
 _FRESH_S = 1.0
-_COUNTED = 1000
 
 
 class Gauges:
@@ -44,7 +44,7 @@ class Gauges:
         group = (await groups_of(client, stream)).get(self._group)
         if group is None:
             return
-        telemetry.STREAM_LAG.labels(*labels).set(await _lag(client, stream, group))
+        telemetry.STREAM_LAG.labels(*labels).set(await lag_of(client, stream, group))
         telemetry.STREAM_PENDING.labels(*labels).set(group["pending"])
         telemetry.STREAM_CONSUMERS.labels(*labels).set(group["consumers"])
         pending = await client.xpending(stream, self._group)
@@ -66,12 +66,12 @@ async def groups_of(client: Redis, stream: str) -> dict[str, dict[str, Any]]:
     return {group["name"].decode(): group for group in found}
 
 
-async def _lag(client: Redis, stream: str, group: dict[str, Any]) -> int:
+async def lag_of(client: Redis, stream: str, group: Mapping[str, Any]) -> int:
+    """Entries that a group (of `groups_of`) was not given yet, exactly. Raises what redis-py raises."""
     if group["lag"] is not None:
         return int(group["lag"])
-    # Redis can't tell after entries were deleted in the middle: count, up to a thousand.
-    last = group["last-delivered-id"].decode()
-    return len(await ask(client, "XRANGE", stream, f"({last}", "+", "COUNT", _COUNTED))
+    # Redis can't tell after entries were deleted in the middle.
+    return await counted(client, stream, f"({group['last-delivered-id'].decode()}", "+")
 
 
 async def _age_s(client: Redis, entry: bytes) -> float:

@@ -19,7 +19,7 @@ PARKED = "__retry__"
 ALONE_AFTER = 2
 """An entry that was abandoned this often is handled by itself: it may be what ends its consumers."""
 
-_DEAD_FIELDS = {
+DEAD_FIELDS = {
     name.encode()
     for name in ("stream", "group", "entry", "error", "message", "attempts", "abandonments", "first_at", "last_at")
 }
@@ -120,5 +120,5 @@ def _whole(fields: Sequence[bytes]) -> list[bytes]:
     """The entry's own fields; those named like ours are set apart, and very many are put into one."""
     if len(fields) > _MOST_FIELDS:
         return [b"entry.fields", orjson.dumps([each.decode(errors="backslashreplace") for each in fields])]
-    names = (b"entry." + name if name in _DEAD_FIELDS else name for name in fields[::2])
+    names = (b"entry." + name if name in DEAD_FIELDS else name for name in fields[::2])
     return [part for pair in zip(names, fields[1::2], strict=True) for part in pair]

@@ -40,7 +40,8 @@ class Reader:
     def quiet(self) -> bool:
         """Whether the stream has nothing for us: what is in hand waits for a dependency, and a read waits in vain."""
         consumer = self.consumer
-        idle = len(consumer.held) == len(consumer.aside.waiting) and not consumer.aside.due
+        waiting = len(consumer.aside.waiting) + len(consumer.limit.kept)
+        idle = len(consumer.held) == waiting and not consumer.aside.due
         return idle and self._since is not None and time.monotonic() - self._since > _QUIET_S
 
     async def join(self) -> None:
@@ -72,12 +73,31 @@ class Reader:
             if self._yields():
                 await runtime.sleep(_TURN_S)
                 continue
+            if consumer.limit.stopped:
+                if await self._probes_new():
+                    return 1
+                continue
+            await consumer.try_kept(self.loop)
             await consumer.try_aside(self.loop)
             if room := consumer.aside.room(consumer.pace.size):
                 return room
-            self._since = time.monotonic()  # nothing can be read here: others may be
-            await runtime.sleep(max(_TURN_S, runtime.breaker.wait_s()))
-            self._since = None
+            await self._rest(max(_TURN_S, runtime.breaker.wait_s()))
+
+    async def _probes_new(self) -> bool:
+        """While most entries fail: rest, or try one that was kept, or say that one may be read."""
+        limit = self.consumer.limit
+        if (pause := limit.wait_s()) > 0:
+            await self._rest(min(pause, self.runtime.settings.breaker_max_s))
+            return False
+        if limit.takes_new(self.consumer.pace.size):
+            return True
+        await self.consumer.try_kept(self.loop)
+        return False
+
+    async def _rest(self, seconds: float) -> None:
+        self._since = time.monotonic()  # nothing can be read here: others may be
+        await self.runtime.sleep(seconds)
+        self._since = None
 
     def _until_aside_is_due(self, block_ms: int) -> int:
         """How long a read may block: what was set aside is tried as soon as it may be. Never 0, which is for ever."""

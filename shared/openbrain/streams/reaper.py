@@ -99,7 +99,7 @@ class Reaper:
             await self.runtime.until_dependencies_answer()
         elif alone and self.runtime.breaker.wait_s() > 0:
             return False
-        room = aside.room(self.consumer.pace.size)
+        room = self.consumer.limit.room(aside.room(self.consumer.pace.size))
         taken = await self.group.take(room, alone=alone) if room else []
         abandoned = sum(each.was_abandoned for each in taken)
         if abandoned:

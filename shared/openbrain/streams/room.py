@@ -118,12 +118,16 @@ class Room:
 
     async def unready(self) -> dict[str, str]:
         """What doesn't answer, by name, with the reason."""
-        return await health.failing({"redis": self._check_redis, **self._checks})
+        return await health.failing({"redis": self._check_redis, "entries": self._check_entries, **self._checks})
 
     async def _check_redis(self) -> None:
         if self._session is None:
             raise TryLater("the room has not started yet")
         await self._session.check_redis()
+
+    async def _check_entries(self) -> None:
+        if self._session is not None:
+            await self._session.check_failures()
 
     async def measure(self) -> None:
         """Bring lag and pending counts up to date, at most once a second."""

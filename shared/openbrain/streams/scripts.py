@@ -39,3 +39,22 @@ RELEASE = Script("release")
 TIDY = Script("tidy")
 PUBLISH = Script("publish", common="")
 RATE = Script("rate", common="")
+_LEFT = (_FOLDER / "left.lua").read_text()
+REPLAY = Script("replay", _LEFT)
+DROP_REPLAY = Script("drop_replay", _LEFT)
+REVIVE = Script("revive", _LEFT)
+BURY_STUCK = Script("bury_stuck", common="")
+_COUNT = Script("count", common="")
+_COUNTED = 2000
+"""Entries that are counted at once: the server does nothing else for about a millisecond."""
+
+
+async def counted(client: Redis, stream: str, start: str, end: str) -> int:
+    """How many entries lie between two ids, counted on the server. Raises what redis-py raises."""
+    total: int = 0
+    while True:
+        found, last = await _COUNT(client, (stream,), start, end, _COUNTED)
+        total += int(found)
+        if found < _COUNTED:
+            return total
+        start = f"({last.decode()}"

@@ -124,6 +124,11 @@ class Session:
             if reader.trouble.error is not None:
                 raise reader.trouble.error
 
+    async def check_failures(self) -> None:
+        """Raise `MostFail` where a consumer is stopped because most entries fail."""
+        for consumer in self.consumers.values():
+            consumer.limit.check()
+
 
 async def _cancel(tasks: set[asyncio.Task[Any]]) -> None:
     # Python 3.11 may lose a cancellation that meets the end of an inner wait: ask twice, and don't wait for ever.

@@ -1,5 +1,6 @@
 """Every stream of the system: name, data, readers. Declarations, documents and deployments come from here."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from openbrain import events
@@ -16,6 +17,9 @@ class StreamSpec:
     groups: tuple[str, ...] = ()
     per_workspace: bool = False
     """Whether `<name>.<workspace>` exists beside it (for broadcast: instead of it)."""
+    from_outside: bool = False
+    """Whether others than our rooms append to it: what can't be taken from them is refused, one by one, and says
+    nothing of the reader."""
     about: str = ""
 
     @property
@@ -30,6 +34,7 @@ SUBMITTED = StreamSpec(
     published_by="producers",
     groups=("ingest",),
     per_workspace=True,
+    from_outside=True,
     about="A memory to remember: what POST /v1/brain/remember takes, plus workspace_id and agent_id.",
 )
 STORED = StreamSpec(
@@ -71,6 +76,7 @@ TICK_REQUESTED = StreamSpec(
     data=events.TickRequested,
     published_by="housekeeper, CLI, API",
     groups=("tick",),
+    from_outside=True,
     about="Run the vault's phases for a slot.",
 )
 TICK_COMPLETED = StreamSpec(
@@ -82,6 +88,7 @@ SIGNAL_RAISED = StreamSpec(
     published_by="anyone with the right",
     groups=("amygdala",),
     per_workspace=True,
+    from_outside=True,
     about="Something burns.",
 )
 SIGNAL_ACKNOWLEDGED = StreamSpec(
@@ -89,6 +96,7 @@ SIGNAL_ACKNOWLEDGED = StreamSpec(
     data=events.SignalAcknowledged,
     published_by="agents without HTTP",
     groups=("amygdala",),
+    from_outside=True,
     about="A signal was seen or resolved.",
 )
 BROADCAST = StreamSpec(
@@ -128,3 +136,21 @@ STREAMS: tuple[StreamSpec, ...] = (
 def dead_letters(stream: str, group: str) -> str:
     """The dead-letter stream of a stream (with its prefix) and a group."""
     return f"{stream}.{group}.dead"
+
+
+def replays(stream: str, group: str) -> str:
+    """The stream (with its prefix) by which a group is given again what it was given before."""
+    return f"{stream}.{group}.replay"
+
+
+GROUPS: tuple[str, ...] = tuple(dict.fromkeys(group for spec in STREAMS for group in spec.groups))
+"""Every group of a room."""
+
+
+def every_stream(bound_workspaces: Iterable[str] = ()) -> dict[str, StreamSpec]:
+    """Every stream by its name without the prefix, also of each bound workspace."""
+    found: dict[str, StreamSpec] = {}
+    for spec in STREAMS:
+        names = [spec.name, *(f"{spec.name}.{workspace}" for workspace in bound_workspaces if spec.per_workspace)]
+        found.update(dict.fromkeys(names, spec))
+    return found

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from openbrain.settings import Streams
 from openbrain.streams.connection import ask
 from openbrain.streams.gauges import groups_of
-from openbrain.streams.table import STREAMS, dead_letters
+from openbrain.streams.table import dead_letters, every_stream
 
 _log = structlog.get_logger(__name__)
 Id = tuple[int, int]
@@ -32,14 +32,10 @@ class Trimmed:
 def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
     """Every stream of ours by full name with the groups that must have read it, dead letters included."""
     found: dict[str, tuple[str, ...]] = {}
-    for spec in STREAMS:
-        names = [spec.name]
-        if spec.per_workspace:
-            names += [f"{spec.name}.{workspace}" for workspace in settings.bound_workspaces]
-        for name in names:
-            stream = settings.prefix + name
-            found[stream] = spec.groups
-            found.update({dead_letters(stream, group): () for group in spec.groups})
+    for name, spec in every_stream(settings.bound_workspaces).items():
+        stream = settings.prefix + name
+        found[stream] = spec.groups
+        found.update({dead_letters(stream, group): () for group in spec.groups})
     return found
 
 

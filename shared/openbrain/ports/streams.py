@@ -1,0 +1,143 @@
+"""The stream server as operators see it: how each stream and group stands, and what lies among the dead letters.
+
+Streams are named without the settings' prefix. Ages are seconds by the server's clock, times are milliseconds of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+class Readers(StrEnum):
+    """Whose group it is."""
+
+    ROOM = "room"
+    OUTSIDE = "outside"
+    """Registered by an operator: what it has not read stays."""
+    UNREGISTERED = "unregistered"
+    """Found on the server, declared by nobody: it holds nothing back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerState:
+    """One process of a group."""
+
+    name: str
+    pending: int
+    idle_s: float
+    """Since it last asked for anything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parked:
+    """An entry that waits for its next attempt."""
+
+    entry: str
+    due_in_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupState:
+    """One group of a stream."""
+
+    name: str
+    readers: Readers
+    exists: bool
+    """Whether the server knows it; a room makes its group when it starts."""
+    lag: int
+    """Entries that it was not given yet: exact, also where the server can't tell."""
+    pending: int
+    parked: int = 0
+    due: Sequence[Parked] = ()
+    """Of those that are parked, the ones that are due first."""
+    oldest_undelivered_s: float | None = None
+    oldest_pending_s: float | None = None
+    consumers: Sequence[ConsumerState] = ()
+    dead_letters: int = 0
+    replaying: int = 0
+    """Entries of a replay that it has not settled yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamState:
+    """One stream."""
+
+    name: str
+    length: int
+    first_id: str | None
+    """Where it begins: what came before was trimmed. None: it is empty."""
+    last_id: str | None
+    groups: Sequence[GroupState]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """The part of a stream between two ids, as it is kept now."""
+
+    begins_id: str | None
+    """Of the stream's first entry; None: it holds nothing."""
+    from_id: str
+    to_id: str
+    entries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadFilter:
+    """Which dead letters; what is left out narrows nothing. `since` and `until`: milliseconds at which they died."""
+
+    stream: str = ""
+    group: str = ""
+    error: str = ""
+    """The error's class."""
+    since: int | None = None
+    until: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """An entry that a group could not take."""
+
+    id: str
+    """`<stream>.<group>.<id in the dead-letter stream>`."""
+    stream: str
+    group: str
+    entry: str
+    """Its id in the stream that it died in."""
+    error: str
+    message: str
+    attempts: int
+    abandonments: int
+    first_at: int
+    last_at: int
+    """When it died, in milliseconds."""
+    bytes: int
+    """Of its fields."""
+    fields: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The entry itself, which may hold what somebody remembered: shown to operators who ask for it, never logged."""
+
+
+class StreamAdmin(Protocol):
+    """Every method raises `TryLater` while the server does not answer."""
+
+    async def look(self, stream: str = "", outside: Sequence[tuple[str, str]] = ()) -> Sequence[StreamState]:
+        """Each stream, or one. `outside`: registered (stream, group)."""
+
+    async def span(self, stream: str, from_id: str, to_id: str) -> Span:
+        """Count what lies between two ids, both included; `-` and `+` are the ends, of which `+` is settled now."""
+
+    async def dead(self, wanted: DeadFilter, limit: int, after: str = "") -> tuple[Sequence[DeadLetter], str | None]:
+        """A page without the entries' fields, oldest first in each stream, and where to go on; None at the end. A page
+        may be short, or empty, before the end: a bounded number is looked at."""
+
+    async def dead_letter(self, letter: str) -> DeadLetter | None:
+        """One, with its fields."""
+
+    async def count_dead(self, wanted: DeadFilter) -> int:
+        """How many, exactly."""
+
+    async def make_group(self, stream: str, group: str, *, at_end: bool) -> bool:
+        """At the stream's beginning, or behind what it holds; False where it stands already."""
+
+    async def drop_group(self, stream: str, group: str) -> int:
+        """Take the group off the server; returns how many entries it had in hand, which it will never be given."""

@@ -1,0 +1,20 @@
+-- Stands before the scripts that feed or drop a replay.
+local function left(stream, group)
+  -- Entries that the group was not given or has in hand; nil where there is no such group.
+  local groups = redis.pcall('XINFO', 'GROUPS', stream)
+  if groups.err then return nil end
+  for _, flat in ipairs(groups) do
+    local about = {}
+    for i = 1, #flat, 2 do about[flat[i]] = flat[i + 1] end
+    if about.name == group then
+      return (about.lag or redis.call('XLEN', stream)) + about.pending, about['last-delivered-id']
+    end
+  end
+end
+
+local function ready(stream, states, group)
+  if left(stream, group) == nil then
+    redis.call('XGROUP', 'CREATE', stream, group, '0', 'MKSTREAM')
+    redis.call('DEL', states)
+  end
+end
