@@ -28,8 +28,8 @@ from openbrain.events import CloudEvent, EventData
 from openbrain.ids import uuid7
 from openbrain.ports.access import Workspace
 from openbrain.ports.embedder import Embedder
+from openbrain.ports.generations import Generation
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.truth import Generation
 from openbrain.settings import Settings
 from openbrain_api.build import build_api
 from openbrain_embedder.handlers import embed_stored

@@ -9,7 +9,7 @@ from openbrain_cli.output import as_json, show, table
 from openbrain_cli.profile import settings_in_use
 
 if TYPE_CHECKING:
-    from openbrain.ports.truth import Generation
+    from openbrain.ports.generations import Generation
     from openbrain.settings import Settings
 
 app = new_app(no_args_is_help=True, help="The search indexes on servers.")

@@ -8,8 +8,8 @@ import structlog
 
 from openbrain.errors import SetupError, TryLater
 from openbrain.ports.embedder import ModelIdentity
+from openbrain.ports.generations import Generation, Generations, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.truth import Generation, Generations, IndexKind
 
 SERVING = "serving"
 T = TypeVar("T")

@@ -11,9 +11,10 @@ from openbrain.generations import Prepared
 from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
+from openbrain.ports.generations import Generation
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
-from openbrain.ports.truth import Generation, Truth
+from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.settings import Settings
 

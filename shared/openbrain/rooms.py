@@ -7,7 +7,7 @@ from typing import Any
 from openbrain import settings
 from openbrain.generations import Prepared
 from openbrain.parts import Parts
-from openbrain.ports.truth import IndexKind
+from openbrain.ports.generations import IndexKind
 from openbrain.streams.delivery import Delivery, OnDead
 from openbrain.streams.group import kind, message
 from openbrain.streams.room import Check, Room

@@ -57,7 +57,7 @@ def everything() -> Any:
 async def reindexed(brain: Brain, ids: list[str]) -> None:
     """What `Brain.settle` did for the first index, for a second one."""
     from openbrain import generations
-    from openbrain.ports.truth import Generation, IndexKind
+    from openbrain.ports.generations import Generation, IndexKind
     from openbrain_indexer.handlers import project_text
 
     served = await brain.truth.serving(IndexKind.TEXT)

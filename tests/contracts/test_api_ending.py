@@ -10,7 +10,7 @@ import httpx
 from openbrain.auth import Permission
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
-from openbrain.ports.truth import IndexKind
+from openbrain.ports.generations import IndexKind
 from openbrain.streams.erasing import Doomed, Swept
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting

@@ -11,6 +11,7 @@ from openbrain.adapters.sql.tables import metadata
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ids import point_id
 from openbrain.memory import Memory, State
+from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import (
     Checked,
     Hit,
@@ -22,7 +23,7 @@ from openbrain.ports.index import (
     VectorIndex,
     VectorSearch,
 )
-from openbrain.ports.truth import Edit, Embedded, Generation, IndexKind
+from openbrain.ports.truth import Edit, Embedded
 from openbrain.visibility import AllOf, Criteria, visible
 from openbrain_indexer.entries import text_entry, vector_entries
 from openbrain_indexer.handlers import project_text, project_vector

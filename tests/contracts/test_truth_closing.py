@@ -13,8 +13,9 @@ from openbrain.ids import uuid7
 from openbrain.memory import Reason
 from openbrain.ports.access import Workspace
 from openbrain.ports.erasing import CLOSE
+from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation
-from openbrain.ports.truth import IndexKind, Mark
+from openbrain.ports.truth import Mark
 from openbrain.submitting import Tenants
 from tests.truth_rows import put_into
 from tests.truth_support import START, FakeClock, rows, stored, viewer, write
@@ -66,7 +67,7 @@ async def test_its_keys_open_nothing_at_once(truth: SqlTruth, database: Database
     assert await truth.key_by_hash(secret_hash) is not None
     asked = closing()
 
-    first, again = await truth.close_workspace("w1", asked), await truth.close_workspace("w1", asked)
+    first, again = await truth.close_workspace("w1", asked), await truth.close_workspace("w1", closing())
 
     assert first == again
     assert await truth.key_by_hash(secret_hash) is None

@@ -12,8 +12,9 @@ from openbrain.errors import Conflict, NotFound, Outdated
 from openbrain.ids import content_hash, joined_hash, uuid7
 from openbrain.memory import Memory, Reason, Scope
 from openbrain.ports.erasing import PURGE, Bulk
+from openbrain.ports.generations import IndexKind
 from openbrain.ports.transfer import Landed, Told
-from openbrain.ports.truth import Edit, IndexKind, Mark, Status
+from openbrain.ports.truth import Edit, Mark, Status
 from openbrain.visibility import Criteria, visible
 from tests.truth_rows import put_into
 from tests.truth_support import START, FakeClock, announced, origin, row, rows, stored, viewer, write

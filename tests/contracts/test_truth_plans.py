@@ -14,7 +14,8 @@ from openbrain.adapters.sql.rows import row_from_memory
 from openbrain.adapters.sql.tables import memories
 from openbrain.memory import MemoryType
 from openbrain.ports.erasing import Bulk
-from openbrain.ports.truth import Embedded, IndexKind
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.truth import Embedded
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.truth_support import START, memory
 

@@ -9,7 +9,8 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ids import uuid7
 from openbrain.memory import Memory, Reason, State
-from openbrain.ports.truth import IndexKind, Mark
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.truth import Mark
 from tests.truth_rows import put
 from tests.truth_support import START, FakeClock, memory
 

@@ -3,16 +3,14 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 
 import pytest
 
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import index_generations, outbox
+from openbrain.adapters.sql.tables import outbox
 from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.ports.truth import Generation, IndexKind
 from tests.truth_rows import put_into
-from tests.truth_support import FakeClock, write
+from tests.truth_support import FakeClock
 
 
 @pytest.fixture
@@ -137,60 +135,3 @@ async def test_the_clock_of_a_host_has_no_say(truth: SqlTruth, elsewhere: SqlTru
     clock.advance(10**15)
 
     assert not await elsewhere.acquire("relay", "b", 60)
-
-
-# Generations
-
-TEXT = Generation(kind=IndexKind.TEXT, name="openbrain-text-1", model="", dimensions=0, builder="t1", status="serving")
-VECTOR = Generation(
-    kind=IndexKind.VECTOR, name="openbrain-v-1", model="minilm", dimensions=384, builder="v1", status="serving"
-)
-
-
-async def test_the_first_generation_of_a_kind_serves(truth: SqlTruth, elsewhere: SqlTruth) -> None:
-    assert await truth.serving(IndexKind.TEXT) is None
-
-    assert await truth.ensure(TEXT) == TEXT
-    assert await truth.ensure(replace(TEXT, name="other", builder="t2")) == TEXT
-    assert await truth.serving(IndexKind.VECTOR) is None
-    assert await truth.ensure(replace(VECTOR, status="building")) == VECTOR
-
-    assert await elsewhere.serving(IndexKind.TEXT) == TEXT
-    assert await elsewhere.serving(IndexKind.VECTOR) == VECTOR
-
-
-async def test_a_generation_of_another_model_goes_only_while_there_is_no_memory(
-    truth: SqlTruth, elsewhere: SqlTruth
-) -> None:
-    larger = replace(VECTOR, name="openbrain-v-2", model="mpnet", dimensions=768)
-    assert await truth.ensure(VECTOR) == VECTOR
-
-    assert await truth.ensure(larger) == VECTOR, "only who says so replaces it"
-    assert await truth.ensure(larger, replace_unused=True) == larger
-    assert await elsewhere.serving(IndexKind.VECTOR) == larger
-    assert await truth.ensure(VECTOR, replace_unused=True) == VECTOR, "and back, under the old name"
-
-    (stored,) = await truth.remember([write("The first memory.")])
-    assert stored.memory is not None
-    assert await truth.ensure(larger, replace_unused=True) == VECTOR
-    assert await elsewhere.serving(IndexKind.VECTOR) == VECTOR
-
-
-async def test_generations_made_at_once_agree(truth: SqlTruth, elsewhere: SqlTruth) -> None:
-    offers = [replace(TEXT, name=f"text-{number % 3}", builder=str(number)) for number in range(12)]
-
-    answers = await asyncio.gather(
-        *((truth, elsewhere)[number % 2].ensure(offer) for number, offer in enumerate(offers))
-    )
-
-    assert len(set(answers)) == 1
-    assert answers[0] in offers
-    assert await truth.serving(IndexKind.TEXT) == answers[0]
-
-
-async def test_a_generation_that_stands_can_serve_again(truth: SqlTruth, database: Database) -> None:
-    standing = {"kind": "text", "name": TEXT.name, "model": "", "dimensions": 0, "builder": "t1", "created_at": 1}
-    await put_into(database, index_generations, {**standing, "status": "retired", "serving": None})
-
-    assert await truth.ensure(TEXT) == TEXT
-    assert await truth.serving(IndexKind.TEXT) == TEXT

@@ -12,8 +12,8 @@ from openbrain import wiring
 from openbrain.adapters.sql import schema_commands
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import FILE, truth_url
+from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Checked
-from openbrain.ports.truth import IndexKind
 from openbrain.settings import Settings
 from openbrain_cli.doctoring.findings import Finding, Status, clock_problems, down, found, timed
 

@@ -16,7 +16,7 @@ from openbrain.events import CloudEvent
 from openbrain.memory import DAY
 from openbrain.parts import Parts
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
-from openbrain.ports.truth import IndexKind
+from openbrain.ports.generations import IndexKind
 from openbrain.streams import health
 from openbrain.streams.connection import connect, without_login
 from openbrain.streams.erasing import StreamEraser
@@ -67,7 +67,9 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
     async def ask_redis() -> None:
         await client.execute_command("PING")  # type: ignore[no-untyped-call]
 
-    worker = Worker(parts.truth, kinds(parts, StreamEraser(client, streams), project_text), consumer_name())
+    worker = Worker(
+        parts.truth, kinds(parts, StreamEraser(client, streams), project_text), consumer_name(), lasting={PURGE}
+    )
 
     async def purge_past() -> int:
         now = parts.clock.now()

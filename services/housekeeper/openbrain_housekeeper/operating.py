@@ -5,7 +5,7 @@ A step may be repeated: what a killed process did not write down is done again b
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from openbrain.streams.group import message
 
 Step = Callable[[Operation], Awaitable[Progress]]
 """Does a bounded piece of an operation and says how far it is now. `TryLater` waits and does it again; any other error
-ends the operation as failed."""
+ends the operation as failed, unless its kind must come to its end."""
 
 HOLD_S = 15.0
 """A dead worker's operation is taken up by another after this long."""
@@ -29,7 +29,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Worker:
-    """Works on operations as one holder."""
+    """Works on operations as one holder. `lasting`: kinds that are tried again whatever stops them."""
 
     def __init__(
         self,
@@ -37,11 +37,12 @@ class Worker:
         kinds: Mapping[str, Step],
         holder: str,
         *,
+        lasting: Collection[str] = (),
         hold_s: float = HOLD_S,
         pace_s: float = PACE_S,
         time: Callable[[], float] | None = None,
     ) -> None:
-        self._operations, self._kinds, self._holder = operations, kinds, holder
+        self._operations, self._kinds, self._holder, self._lasting = operations, kinds, holder, lasting
         self._hold_s, self._pace_s, self._time = hold_s, pace_s, time
 
     async def round(self) -> int:
@@ -73,9 +74,12 @@ class Worker:
         while True:
             try:
                 progress = await step(held)
-            except TryLater as error:
-                _log.info("operation.waits", id=held.id, kind=held.kind, message=str(error))
-                told = {**held.result, WAITS_FOR: str(error)}
+            except Exception as error:
+                if not isinstance(error, TryLater) and held.kind not in self._lasting:
+                    raise
+                why = message(error)
+                _log.info("operation.waits", id=held.id, kind=held.kind, message=why)
+                told = {**held.result, WAITS_FOR: why}
                 return Progress(done=held.done, total=held.total, result=told, waits=True)
             if progress.finished or progress.waits or lost.is_set() or time() >= until:
                 return progress

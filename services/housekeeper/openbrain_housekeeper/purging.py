@@ -10,9 +10,9 @@ from openbrain.errors import TryLater
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import Purging as PurgingTruth
+from openbrain.ports.generations import Generation
 from openbrain.ports.index import Scrubbed
 from openbrain.ports.operations import TRACES, Operation, Operations, Progress
-from openbrain.ports.truth import Generation
 from openbrain.streams.erasing import Doomed, Swept
 
 OWN = frozenset({"streams", "embeddings", "tombstones"})
@@ -76,9 +76,7 @@ class Purging:
         if name is not None and told is not None:
             result[name] = told
         done = sum(each in result for each in phases)
-        waits = name == "tombstones" and told is None
-        finished = done == len(phases)
-        return Progress(done=done, total=len(phases), result=result, finished=finished, waits=waits)
+        return Progress(done=done, total=len(phases), result=result, finished=done == len(phases))
 
     async def _phase(
         self, name: str, phase: Callable[[Operation], Awaitable[object]], operation: Operation
@@ -100,8 +98,10 @@ class Purging:
         inputs = operation.request.get(TRACES, {}).get("inputs", ())
         return {"dropped": await self._truth.drop_embeddings(inputs)}
 
-    async def _tombstones(self, operation: Operation) -> object | None:
-        return {"written": True} if await self._truth.tombstoned(_ids(operation)) else None
+    async def _tombstones(self, operation: Operation) -> object:
+        if not await self._truth.tombstoned(_ids(operation)):
+            raise TryLater("an index has not taken every removal yet; look for dead letters if this lasts")
+        return {"written": True}
 
     async def _scrub(self, _operation: Operation) -> object:
         return dict(await self._truth.scrub())

@@ -6,7 +6,7 @@ from typing import Any
 from openbrain.events import MemoryEmbedded, MemoryStored, MemorySuperseded
 from openbrain.memory import Change
 from openbrain.parts import Parts
-from openbrain.ports.truth import IndexKind
+from openbrain.ports.generations import IndexKind
 from openbrain.rooms import lazy_app, note_failure, room_of
 from openbrain.streams.delivery import Delivery, Results
 from openbrain.streams.results import per_delivery

@@ -10,8 +10,9 @@ from typing import Protocol
 from openbrain.errors import TryLater
 from openbrain.memory import Memory
 from openbrain.ports.clock import Clock
+from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry, TextIndex, Tombstone, VectorEntry, VectorIndex
-from openbrain.ports.truth import Generation, IndexKind, Mark, Projecting, Reading, Vectors
+from openbrain.ports.truth import Mark, Projecting, Reading, Vectors
 from openbrain_indexer.entries import text_entry, tombstones, vector_entries
 
 ROUNDS = 5

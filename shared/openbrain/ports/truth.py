@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from openbrain.memory import Memory
 from openbrain.ports.access import Access
 from openbrain.ports.erasing import Closing, Erasing, Purging
+from openbrain.ports.generations import Generations, IndexKind
 from openbrain.ports.index import Count, Hit
 from openbrain.ports.keeping import Leases, Outbox, Upkeep
 from openbrain.ports.operations import Operations
@@ -166,13 +167,6 @@ class Mark:
     revision: int
 
 
-class IndexKind(StrEnum):
-    """The two projections."""
-
-    TEXT = "text"
-    VECTOR = "vector"
-
-
 class Projecting(Protocol):
     """What indexers write back."""
 
@@ -216,34 +210,6 @@ class Vectors(Protocol):
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """The vectors of these memories; absent where none were made."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
-    """One index generation: rooms and API read the serving one from here, name and model together."""
-
-    kind: IndexKind
-    name: str
-    model: str
-    """`ModelIdentity.key`; '' for text."""
-    dimensions: int
-    """0 for text."""
-    builder: str
-    status: str
-
-
-class Generations(Protocol):
-    """Which index serves."""
-
-    async def serving(self, kind: IndexKind) -> Generation | None:
-        """The one that answers."""
-
-    async def ensure(self, generation: Generation, *, replace_unused: bool = False) -> Generation:
-        """Make it the serving one if none is; returns the serving one. Safe for several processes at once.
-
-        `replace_unused`: also where one of another model serves, as long as the store holds no memory at all. Only for
-        a process that knows that no other works with the one that serves.
-        """
 
 
 class Truth(

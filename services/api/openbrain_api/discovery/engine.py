@@ -8,8 +8,9 @@ import structlog
 
 from openbrain.errors import SetupError, TryLater
 from openbrain.memory import Memory
+from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Count, Found, Hit, Place, TextIndex
-from openbrain.ports.truth import IndexKind, Reading
+from openbrain.ports.truth import Reading
 from openbrain.visibility import AllOf, matches
 from openbrain_api.discovery import by_words
 from openbrain_api.discovery.cursors import Cursor

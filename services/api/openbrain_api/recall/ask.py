@@ -8,8 +8,8 @@ import structlog
 
 from openbrain.errors import SetupError, TryLater
 from openbrain.ports.embedder import Embedder
+from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
-from openbrain.ports.truth import IndexKind
 from openbrain.visibility import AllOf
 from openbrain_api.recall.query_vectors import QueryVectors
 from openbrain_api.recall.serving import Serving

@@ -2,7 +2,7 @@
 
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.truth import Generation, Generations, IndexKind
+from openbrain.ports.generations import Generation, Generations, IndexKind
 
 
 class Serving:

@@ -13,8 +13,9 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.functions import FunctionElement
 
+from openbrain.adapters.sql.column_types import BYTEWISE
 from openbrain.adapters.sql.database import MARIADB, SQLITE
-from openbrain.adapters.sql.tables import BYTEWISE, memories
+from openbrain.adapters.sql.tables import memories
 from openbrain.limits import TAG_CHARS
 from openbrain.memory import MemoryType, Scope
 from openbrain.visibility import KEYWORD_FIELDS, NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, bindparam, inspect, text
 
+from openbrain.adapters.sql.column_types import BYTEWISE
 from openbrain.adapters.sql.sqlite_errors import NOT_PREPARED
 from openbrain.adapters.sql.statements import is_sqlite
-from openbrain.adapters.sql.tables import BYTEWISE, metadata
+from openbrain.adapters.sql.tables import metadata
 
 _OLDEST_MARIADB = (10, 6)
 

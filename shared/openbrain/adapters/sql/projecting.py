@@ -9,7 +9,8 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.statements import chunks, slot, slots
 from openbrain.adapters.sql.tables import memories
 from openbrain.ports.clock import Clock
-from openbrain.ports.truth import IndexKind, Mark
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.truth import Mark
 
 ERROR_CHARS = 1000
 

@@ -9,6 +9,7 @@ from openbrain.adapters.sql.closing import SqlClosing
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.erasing import SqlErasing
 from openbrain.adapters.sql.generations import SqlGenerations
+from openbrain.adapters.sql.index_writers import SqlIndexWriters
 from openbrain.adapters.sql.leases import SqlLeases
 from openbrain.adapters.sql.operations import SqlOperations
 from openbrain.adapters.sql.outbox import SqlOutbox
@@ -37,6 +38,7 @@ class SqlTruth(
     SqlLeases,
     SqlUpkeep,
     SqlGenerations,
+    SqlIndexWriters,
     SqlAccess,
     SqlOperations,
     SqlErasing,

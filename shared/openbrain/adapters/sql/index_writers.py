@@ -1,0 +1,68 @@
+"""Who writes the indexes, and which generations each writer knows. The database's clock says how long that counts."""
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+from sqlalchemy import Connection, delete, select, text
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.generations import from_row, written_of
+from openbrain.adapters.sql.statements import is_sqlite
+from openbrain.adapters.sql.tables import index_writers as table
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.generations import Generation, IndexKind, IndexWriter
+
+_NOW_SQLITE = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
+# UTC_TIMESTAMP and not UNIX_TIMESTAMP(NOW(6)), which repeats an hour when the server's summer time ends.
+_NOW_MARIADB = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+
+_CONFIRM = """INSERT INTO index_writers (consumer, kind, builder, names, expires_at)
+ VALUES (:consumer, :kind, :builder, :names, {now} + :span) {otherwise}"""
+_OTHERWISE_SQLITE = """ON CONFLICT (consumer, kind) DO UPDATE SET
+ builder = excluded.builder, names = excluded.names, expires_at = excluded.expires_at"""
+_OTHERWISE_MARIADB = """ON DUPLICATE KEY UPDATE
+ builder = VALUES(builder), names = VALUES(names), expires_at = VALUES(expires_at)"""
+
+_CONFIRM_SQLITE = text(_CONFIRM.format(now=_NOW_SQLITE, otherwise=_OTHERWISE_SQLITE))
+_CONFIRM_MARIADB = text(_CONFIRM.format(now=_NOW_MARIADB, otherwise=_OTHERWISE_MARIADB))
+
+
+class SqlIndexWriters:
+    """`ports.generations.Generations`, the writers of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def confirm(self, consumer: str, kind: IndexKind, builder: str, seconds: float) -> Sequence[Generation]:
+        """As in the port."""
+        row = {"consumer": consumer, "kind": kind.value, "builder": builder, "span": round(seconds * MICROSECONDS)}
+        return await self._database.write(lambda connection: _confirm(connection, kind, row))
+
+    async def withdraw(self, consumer: str, kind: IndexKind) -> None:
+        """As in the port."""
+        mine = delete(table).where(table.c.consumer == consumer, table.c.kind == kind.value)
+        await self._database.write(lambda connection: connection.execute(mine).rowcount)
+
+    async def writers(self, kind: IndexKind) -> Sequence[IndexWriter]:
+        """As in the port."""
+        return await self._database.read(lambda connection: _writers(connection, kind))
+
+
+def _confirm(connection: Connection, kind: IndexKind, row: Mapping[str, object]) -> list[Generation]:
+    # Shared with other writers, and never held together with a change of the generations.
+    found = connection.execute(written_of(kind).with_for_update(read=True)).mappings()
+    written = [from_row(each) for each in found]
+    names = orjson.dumps(sorted(each.name for each in written)).decode()
+    connection.execute(_CONFIRM_SQLITE if is_sqlite(connection) else _CONFIRM_MARIADB, {**row, "names": names})
+    return written
+
+
+def _writers(connection: Connection, kind: IndexKind) -> list[IndexWriter]:
+    now = text(_NOW_SQLITE if is_sqlite(connection) else _NOW_MARIADB)
+    query = select(table).where(table.c.kind == kind.value, table.c.expires_at > now).order_by(table.c.consumer)
+    return [
+        IndexWriter(
+            consumer=row["consumer"], kind=kind, builder=row["builder"], names=frozenset(orjson.loads(row["names"]))
+        )
+        for row in connection.execute(query).mappings()
+    ]
