@@ -15,6 +15,13 @@ class TryLater(OpenBrainError):
     """A dependency is down or busy: wait, then do the same again."""
 
 
+class ModelChanged(TryLater):
+    """The embedding model is not the one that made the vectors: its name has other weights now. Waiting helps only
+    where somebody puts the old ones back."""
+
+    code = "model_changed"
+
+
 class NeverRetry(OpenBrainError):
     """The same input will always be refused."""
 

@@ -82,25 +82,38 @@ def vector_index(settings: Settings) -> VectorIndex:
     )
 
 
-def embedder(settings: Settings) -> Embedder:
-    """The embedding model."""
-    chosen = settings.embedding
-    if chosen.url == EMBEDDED:
-        from openbrain.adapters.embedded_models import embedded_model
+def embedder(settings: Settings, name: str = "") -> Embedder:
+    """The embedding model of that name; '' is the one that the settings name.
 
-        model = embedded_model(chosen.model)
-        return model.open(model.folder(models_folder(settings)), chosen.threads)
+    With Ollama's URL an embedded model still answers to its full name, so that a store can move from one to the other.
+    """
+    from openbrain.adapters.embedded_models import by_full_name, embedded_model
+
+    chosen, wanted = settings.embedding, name or settings.embedding.model
+    embedded = embedded_model(wanted) if chosen.url == EMBEDDED else by_full_name(wanted)
+    if embedded is not None:
+        return embedded.open(embedded.folder(models_folder(settings)), chosen.threads)
     if chosen.url.startswith(("http://", "https://")):
         from openbrain.adapters.ollama import Ollama
 
         return Ollama(
             chosen.url,
-            chosen.model,
+            wanted,
             batch=chosen.batch,
             timeout_s=chosen.timeout_s,
             keep_alive=chosen.keep_alive,
         )
     raise SetupError("OPENBRAIN_EMBEDDING__URL must be http(s)://… of Ollama, or `embedded`")
+
+
+def model_name(settings: Settings, name: str = "") -> str:
+    """The name that is kept with a model's vectors, for one that people may write in several ways; '' as above."""
+    from openbrain.adapters.embedded_models import by_full_name, embedded_model
+    from openbrain.adapters.models import server_name
+
+    wanted = name or settings.embedding.model
+    embedded = embedded_model(wanted) if settings.embedding.url == EMBEDDED else by_full_name(wanted)
+    return server_name(wanted) if embedded is None else embedded.full_name
 
 
 def models_folder(settings: Settings) -> Path:

@@ -24,6 +24,11 @@ class EmbeddedModel:
     open: Callable[[Path, int], OnnxSentences]
     installable: bool
 
+    @property
+    def full_name(self) -> str:
+        """With the kind of its weights, as its vectors are known by: no server calls a model so."""
+        return self.kind.identity.name
+
     def folder(self, models: Path) -> Path:
         """Where it is installed, below the folder of all models."""
         return models / self.name
@@ -63,11 +68,16 @@ EMBEDDED_MODELS = (
 )
 
 
+def by_full_name(name: str) -> EmbeddedModel | None:
+    """The one that is known by exactly this name."""
+    return next((each for each in EMBEDDED_MODELS if each.full_name == name), None)
+
+
 def embedded_model(name: str) -> EmbeddedModel:
     """By name or alias; '' is the one that comes with OpenBrain. `SetupError` names all."""
     wanted = name.lower() or MINILM
     for each in EMBEDDED_MODELS:
-        if wanted in {each.name, *each.aliases}:
+        if wanted in {each.name, *each.aliases, each.full_name}:
             return each
     known = ", ".join(f"{each.name} ({', '.join(each.aliases)})" for each in EMBEDDED_MODELS)
     raise SetupError(

@@ -78,6 +78,11 @@ MODELS: dict[str, Model] = {
 }
 
 
+def server_name(name: str) -> str:
+    """As Ollama's models are named among each other: '' is the default, and `:latest` goes without saying."""
+    return (name or OLLAMA_DEFAULT).removesuffix(":latest")
+
+
 def model(name: str) -> Model:
     """The entry of `name` as a server spells it: a namespace before it and a tag behind it don't matter."""
     return MODELS.get(name.rpartition("/")[2].partition(":")[0].lower(), Model())

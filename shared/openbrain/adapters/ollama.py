@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import structlog
 
-from openbrain.adapters.models import OLLAMA_DEFAULT, SPLITTER_VERSION, model
+from openbrain.adapters.models import SPLITTER_VERSION, model, server_name
 from openbrain.adapters.ollama_http import OllamaHttp, RunnerDied, TooLong
 from openbrain.adapters.passages import break_words, passages
 from openbrain.adapters.unit_vectors import mean_direction, unit_vectors
-from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.errors import ModelChanged, NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.index import Checked
 
@@ -33,7 +33,7 @@ class Ollama:
         self, url: str, name: str = "", *, batch: int = 32, timeout_s: float = 60, keep_alive: str = "30m"
     ) -> None:
         """`name` as in `ollama pull NAME`; '' takes the default model."""
-        self._name = (name or OLLAMA_DEFAULT).removesuffix(":latest")
+        self._name = server_name(name)
         self._model = model(self._name)
         self._http = OllamaHttp(url, timeout_s=timeout_s)
         self._batch = batch
@@ -47,6 +47,9 @@ class Ollama:
             self._identity = await self._ask_identity()
         return self._identity
 
+    async def unchanged(self) -> bool:
+        return await self._digest() == (await self.identity()).digest
+
     def passages(self, text: str, header: str) -> Sequence[str]:
         return passages(text, header, self._model)
 
@@ -59,6 +62,7 @@ class Ollama:
         vectors: dict[str, array[float]] = {}
         for texts in self._requests(sorted(dict.fromkeys(sent.values()), key=len)):
             vectors.update(zip(texts, await self._embed_texts(texts, dimensions), strict=True))
+        await self._require_unchanged()
         return [vectors[sent[text]] for text in inputs]
 
     async def embed_query(self, query: str) -> "array[float]":
@@ -131,9 +135,8 @@ class Ollama:
     def _vectors(self, rows: list[list[float]], dimensions: int) -> "list[array[float]]":
         lengths = {len(row) for row in rows} - {dimensions}
         if lengths:
-            raise TryLater(
-                f"{self._name} now gives {min(lengths)} dimensions, and gave {dimensions} when this process started: "
-                "the model was changed; restart to use it, or put the old one back"
+            raise ModelChanged(
+                f"{self._name} now gives {min(lengths)} dimensions, and gave {dimensions} before: {self._remedy()}"
             )
         try:
             return unit_vectors(np.asarray(rows, dtype=np.float64))
@@ -168,10 +171,24 @@ class Ollama:
             raise SetupError(f"Ollama at {self._http.place} does not have the model: run `ollama pull {self._name}`")
         return digest.removeprefix("sha256:")
 
+    async def _require_unchanged(self) -> None:
+        """After embedding: the server takes the weights that the name stands for when it is asked, and its answers
+        don't say which."""
+        try:
+            unchanged = await self.unchanged()
+        except SetupError as error:
+            raise TryLater(str(error)) from error
+        if not unchanged:
+            raise ModelChanged(self._other_weights())
+
     async def _changed_weights(self) -> list[str]:
-        if await self._digest() == (await self.identity()).digest:
-            return []
-        return [f"{self._name} was pulled again and is another model now: restart OpenBrain to embed with it"]
+        return [] if await self.unchanged() else [self._other_weights()]
+
+    def _other_weights(self) -> str:
+        return f"{self._name} was pulled again and is another model now: {self._remedy()}"
+
+    def _remedy(self) -> str:
+        return f"`openbrain models change {self._name}` embeds everything with it, or put the old one back"
 
     async def _wrong_tokens(self) -> list[str]:
         """Some versions of Ollama tokenize accents, curly quotes and signs wrongly for BERT models."""

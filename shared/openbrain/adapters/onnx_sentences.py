@@ -61,6 +61,9 @@ class OnnxSentences:
             await self._on(self._queries, self._loaded)
         return self._kind.identity
 
+    async def unchanged(self) -> bool:
+        return True  # its file is checked when it is loaded, and is not read again
+
     def passages(self, text: str, header: str) -> Sequence[str]:
         return passages(text, header, self._kind.model)
 

@@ -31,12 +31,15 @@ class Embedder(Protocol):
     async def identity(self) -> ModelIdentity:
         """Which model answers; asked of the server once and then remembered. `SetupError` when it is missing."""
 
+    async def unchanged(self) -> bool:
+        """Whether the model under this name still is the one of `identity`; a vector of another one is never given."""
+
     def passages(self, text: str, header: str) -> Sequence[str]:
         """The exact model inputs of a document: prompt, header (date and speaker) and overlapping pieces of text,
         each within the model's token limit. At least one; nothing of the text is left out."""
 
     async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
-        """Unit vectors of exact model inputs, in order."""
+        """Unit vectors of exact model inputs, in order. `ModelChanged` where `identity` tells of another model."""
 
     async def embed_query(self, query: str) -> "array[float]":
         """The unit vector of a question, with the model's query prompt before it."""
