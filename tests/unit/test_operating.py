@@ -173,6 +173,28 @@ async def test_one_that_waits_says_for_what_and_goes_on_later(truth: SqlTruth) -
     assert (await standing(truth, operation_id)).result == {"n": 3}
 
 
+async def test_what_must_come_to_its_end_is_tried_again_whatever_stops_it(truth: SqlTruth) -> None:
+    broken = True
+
+    async def refuse(operation: Operation) -> None:
+        if broken and operation.done == 1:
+            raise LookupError("a secret")
+
+    operation_id = await asked(truth, 3)
+    kind = Counting(before=refuse)
+    one = Worker(truth, {"count": kind}, "one", lasting={"count"}, hold_s=30, pace_s=60)
+
+    assert await rounds(truth, one) == 0
+    waiting = await standing(truth, operation_id)
+    assert (waiting.status, waiting.done) == ("running", 1)
+    assert "a secret" not in waiting.result["waits_for"]
+    broken = False
+    clock_of(truth).advance(MICROSECONDS)
+    await rounds(truth, one)
+
+    assert (await standing(truth, operation_id)).status is OperationStatus.DONE
+
+
 async def _held_until(truth: SqlTruth) -> int:
     found = await rows(truth._database, "SELECT held_until FROM operations")
     return int(found[0]["held_until"])

@@ -95,7 +95,10 @@ def _close(connection: Connection, workspace_id: str, operation: Operation, now:
         raise NotFound("no workspace with this id")
     if row.deleted_at is None:
         connection.execute(update(workspaces).where(this).values(deleted_at=now))
-    return queue.start(connection, operation, now)
+    standing = queue.open_ones(connection, operation.workspace_id, operation.kind)
+    return next((each for each in standing if each.request == operation.request), None) or queue.start(
+        connection, operation, now
+    )
 
 
 def _erase_all(connection: Connection, workspace_id: str, limit: int, since: int | None, now: int) -> Ended:

@@ -134,6 +134,12 @@ def one(connection: Connection, workspace_id: str, operation_id: str) -> Operati
     return _one(connection, _of(workspace_id, operation_id))
 
 
+def open_ones(connection: Connection, workspace_id: str, kind: str) -> Sequence[Operation]:
+    """Those of a kind that have not ended."""
+    standing = select(*_SHOWN).where(table.c.workspace_id == workspace_id, table.c.kind == kind, _OPEN)
+    return [_operation(row) for row in connection.execute(standing).mappings()]
+
+
 def _one(connection: Connection, where: ColumnElement[bool]) -> Operation | None:
     row = connection.execute(select(*_SHOWN).where(where)).mappings().one_or_none()
     return None if row is None else _operation(row)
