@@ -1,0 +1,229 @@
+"""How each fault of a plan is done to the servers and the rooms of a run."""
+
+import asyncio
+import contextlib
+import random
+import signal
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import pymysql
+import redis
+
+from tests.faults.double import Double
+from tests.faults.fleet import Fleet
+from tests.faults.network import Network
+from tests.faults.plan import Fault
+from tests.faults.streams_reading import GROUPS, SPOILT
+from tests.servers.process import ServerProcess
+
+
+class Scene(Protocol):
+    """What faults are done to."""
+
+    fleet: Fleet
+    double: Double
+    networks: dict[str, Network]
+    prefix: str
+    injected: Counter[str]
+    chance: random.Random
+
+    @property
+    def streams(self) -> ServerProcess: ...
+    @property
+    def truth(self) -> ServerProcess: ...
+    @property
+    def indexes(self) -> ServerProcess | None: ...
+
+    def link(self) -> "redis.Redis": ...
+    def sql(self) -> Any: ...
+
+
+async def strike(fault: Fault, scene: Scene) -> None:
+    """Do it, and undo it after its time."""
+    scene.injected[str(fault)] += 1
+    await _HOW[fault.kind](fault, scene)
+
+
+async def _kill(fault: Fault, scene: Scene) -> None:
+    for process in scene.fleet.of(fault.target)[:1]:
+        scene.fleet.signal(process, signal.SIGKILL)
+
+
+async def _stop(fault: Fault, scene: Scene) -> None:
+    for process in scene.fleet.of(fault.target)[:1]:
+        scene.fleet.signal(process, signal.SIGSTOP)
+        await asyncio.sleep(fault.seconds)
+        scene.fleet.signal(process, signal.SIGCONT)
+
+
+async def _server_killed(server: ServerProcess, seconds: float) -> None:
+    await asyncio.to_thread(server.kill)
+    await asyncio.sleep(seconds)
+    await asyncio.to_thread(server.start)
+
+
+async def _server_stopped(server: ServerProcess, seconds: float) -> None:
+    server.pause()
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        server.resume()
+
+
+async def _streams_kill(fault: Fault, scene: Scene) -> None:
+    await _server_killed(scene.streams, fault.seconds)
+
+
+async def _streams_demoted(fault: Fault, scene: Scene) -> None:
+    """A failover: for a while it is the replica of a master that nobody reaches, and takes no writes."""
+    await _undone(scene, ("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE"), fault.seconds)
+
+
+async def _streams_flushed(_: Fault, scene: Scene) -> None:
+    with contextlib.closing(scene.link()) as link:
+        await asyncio.to_thread(link.flushall)
+
+
+async def _streams_paused(fault: Fault, scene: Scene) -> None:
+    with contextlib.closing(scene.link()) as link:
+        await asyncio.to_thread(link.execute_command, "CLIENT", "PAUSE", round(fault.seconds * 1000), "ALL")
+        await asyncio.sleep(fault.seconds)
+
+
+async def _streams_full_memory(fault: Fault, scene: Scene) -> None:
+    await _undone(scene, ("CONFIG", "SET", "maxmemory", "1mb"), ("CONFIG", "SET", "maxmemory", "0"), fault.seconds)
+
+
+async def _streams_full_disk(fault: Fault, scene: Scene) -> None:
+    filler = scene.streams.data / "filler"
+    try:
+        await asyncio.to_thread(_fill, filler)
+        await asyncio.sleep(fault.seconds + 1)
+    finally:
+        filler.unlink(missing_ok=True)
+
+
+def _fill(filler: Any) -> None:
+    with filler.open("wb", buffering=0) as out, contextlib.suppress(OSError):
+        for size in (1 << 20, 4096, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    out.write(b"\0" * size)
+
+
+async def _undone(scene: Scene, do: tuple[str, ...], undo: tuple[str, ...], seconds: float) -> None:
+    with contextlib.closing(scene.link()) as link:
+        await asyncio.to_thread(link.execute_command, *do)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            await _insist(lambda: link.execute_command(*undo))
+
+
+async def _insist(call: Callable[[], Any]) -> None:
+    for _ in range(100):
+        with contextlib.suppress(redis.RedisError, OSError):
+            await asyncio.to_thread(call)
+            return
+        await asyncio.sleep(0.1)
+
+
+async def _truth_kill(fault: Fault, scene: Scene) -> None:
+    await _server_killed(scene.truth, fault.seconds)
+
+
+async def _truth_stopped(fault: Fault, scene: Scene) -> None:
+    await _server_stopped(scene.truth, fault.seconds)
+
+
+async def _truth_locks(fault: Fault, scene: Scene) -> None:
+    """Somebody holds half of the rows for longer than a write waits."""
+    with contextlib.suppress(pymysql.MySQLError), contextlib.closing(await asyncio.to_thread(scene.sql)) as link:
+        cursor = link.cursor()
+        half = "SELECT id FROM memories WHERE CRC32(id) % 2 = 0 FOR UPDATE"
+        await asyncio.to_thread(cursor.execute, "SET SESSION innodb_lock_wait_timeout = 1")
+        await asyncio.to_thread(cursor.execute, half)
+        await asyncio.sleep(2 + fault.seconds)
+        await asyncio.to_thread(link.rollback)
+
+
+async def _indexes_stopped(fault: Fault, scene: Scene) -> None:
+    if scene.indexes is not None:
+        await _server_stopped(scene.indexes, 2 + fault.seconds)
+
+
+async def _indexes_kill(fault: Fault, scene: Scene) -> None:
+    if scene.indexes is not None:
+        await _server_killed(scene.indexes, fault.seconds)
+
+
+async def _embedder(fault: Fault, scene: Scene) -> None:
+    scene.double.mode = fault.target
+    try:
+        await asyncio.sleep(fault.seconds)
+    finally:
+        scene.double.mode = ""
+
+
+async def _network(fault: Fault, scene: Scene) -> None:
+    between = scene.networks[fault.target]
+    between.set(fault.more["mode"])
+    try:
+        await asyncio.sleep(fault.seconds)
+    finally:
+        between.set("")
+
+
+async def _redelivery(_: Fault, scene: Scene) -> None:
+    """Every entry that the work streams still hold, twice more and in any order."""
+    await _insist(lambda: redeliver(scene))
+
+
+def redeliver(scene: Scene) -> None:
+    with contextlib.closing(scene.link()) as link:
+        for stream in ("memory.stored", "memory.embedded", "memory.superseded", "memory.submitted"):
+            name = scene.prefix + stream
+            entries = [fields for _, fields in link.xrange(name) if SPOILT not in fields.get(b"__data__", b"")] * 2
+            scene.chance.shuffle(entries)
+            for fields in entries[:400]:
+                link.xadd(name, fields)
+
+
+async def _spoilt(_: Fault, scene: Scene) -> None:
+    """What no room can take, among what they can."""
+    with contextlib.closing(scene.link()) as link:
+        for stream in GROUPS:
+            for body in (b"\xff\xfe " + SPOILT, b'{"specversion": "1.0", "note": "' + SPOILT + b'"}'):
+                await _insist(lambda stream=stream, body=body: link.xadd(scene.prefix + stream, {"__data__": body}))
+
+
+async def _nothing(_: Fault, __: Scene) -> None:
+    """It was put into the process when it started."""
+
+
+_HOW: dict[str, Callable[[Fault, Scene], Awaitable[None]]] = {
+    "kill at a mark": _nothing,
+    "stop at a mark": _nothing,
+    "wait at a mark": _nothing,
+    "clock skew": _nothing,
+    "kill": _kill,
+    "stop": _stop,
+    "streams kill": _streams_kill,
+    "streams demoted": _streams_demoted,
+    "streams flushed": _streams_flushed,
+    "streams paused": _streams_paused,
+    "streams full memory": _streams_full_memory,
+    "streams full disk": _streams_full_disk,
+    "truth kill": _truth_kill,
+    "truth stopped": _truth_stopped,
+    "truth locks": _truth_locks,
+    "indexes stopped": _indexes_stopped,
+    "indexes kill": _indexes_kill,
+    "embedder": _embedder,
+    "network": _network,
+    "redelivery": _redelivery,
+    "late redelivery": _redelivery,
+    "spoilt entries": _spoilt,
+}

@@ -1,0 +1,101 @@
+"""The verifier's own look at the indexes: Elasticsearch over HTTP, tantivy and qdrant-edge from their folders."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+_PAGE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What stands under one id."""
+
+    id: str
+    memory_id: str
+    revision: int
+    tombstone: bool
+    text: str | None = None
+    """None where the engine does not keep it, or in a vector index."""
+    tags: tuple[str, ...] | None = None
+    project: str | None = None
+    vector: Sequence[float] | None = None
+
+
+def elasticsearch(url: str, index: str) -> dict[str, Entry]:
+    """All entries of an index that a search can see; nothing where there is no such index."""
+    with httpx.Client(base_url=url, timeout=20) as http:
+        asked: dict[str, Any] = {"size": _PAGE, "query": {"match_all": {}}, "_source": {"exclude_vectors": False}}
+        answer = http.post(f"/{index}/_search", json=asked)
+        if answer.status_code == 400:  # a server that never leaves vectors out does not know how to be asked for them
+            answer = http.post(f"/{index}/_search", json={**asked, "_source": True})
+        if answer.status_code == 404:
+            return {}
+        answer.raise_for_status()
+        hits = answer.json()["hits"]
+        if hits["total"]["value"] >= _PAGE:
+            raise ValueError(f"{index} holds more than the {_PAGE} entries that one look takes")
+        return {hit["_id"]: _of_source(hit["_id"], hit["_source"]) for hit in hits["hits"]}
+
+
+def _of_source(entry_id: str, source: Mapping[str, Any]) -> Entry:
+    tags = source.get("tags")
+    return Entry(
+        id=entry_id,
+        memory_id=source["memory_id"],
+        revision=source["revision"],
+        tombstone=bool(source.get("tombstone")),
+        text=source.get("text"),
+        tags=None if tags is None else tuple(tags),
+        project=source.get("project"),
+        vector=source.get("vector"),
+    )
+
+
+def tantivy(folder: Path, fields: Any) -> dict[str, Entry]:
+    """All live documents of a folder that nobody has open. `fields`: the schema."""
+    from tantivy import Index, Query
+
+    if not folder.exists():
+        return {}
+    index = Index(fields, str(folder))
+    index.reload()
+    searcher = index.searcher()
+    found: dict[str, Entry] = {}
+    for _, address in searcher.search(Query.all_query(), limit=_PAGE).hits:
+        memory_id = bytes(searcher.doc(address).get_first("memory_id") or b"").decode()
+        (revision,), (tombstone,) = (searcher.fast_field_values(name, [address]) for name in ("revision", "tombstone"))
+        entry = Entry(memory_id, memory_id, int(revision or 0), bool(tombstone))
+        if memory_id in found:
+            raise ValueError(f"the text index holds {memory_id} twice")
+        found[memory_id] = entry
+    return found
+
+
+def qdrant_edge(folder: Path) -> dict[str, Entry]:
+    """All points of a shard that nobody has open."""
+    from qdrant_edge import EdgeShard, ScrollRequest
+
+    if not folder.exists():
+        return {}
+    shard = EdgeShard.load(str(folder / "shard"))
+    try:
+        points, _ = shard.scroll(ScrollRequest(limit=_PAGE, with_payload=True, with_vector=True))
+        return {str(each.id): _of_point(each) for each in points}
+    finally:
+        shard.close()
+
+
+def _of_point(point: Any) -> Entry:
+    payload = point.payload or {}
+    vectors = point.vector or {}
+    return Entry(
+        id=str(point.id),
+        memory_id=payload.get("memory_id", str(point.id)),
+        revision=payload["revision"],
+        tombstone="terms" not in payload,
+        vector=vectors.get("v") if isinstance(vectors, dict) else None,
+    )

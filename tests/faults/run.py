@@ -1,0 +1,309 @@
+"""One seed from start to verdict, on servers."""
+
+import asyncio
+import contextlib
+import random
+import shutil
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.asyncio import Redis
+
+from tests.faults import comparing, findings, index_reading, streams_reading, truth_reading
+from tests.faults.faults import strike
+from tests.faults.findings import Finding, told
+from tests.faults.fleet import Fleet, tail
+from tests.faults.network import Network
+from tests.faults.operations import of_producer
+from tests.faults.oracle import Oracle
+from tests.faults.plan import ROOMS, SETTINGS, Fault, Plan
+from tests.faults.producers import Producers
+from tests.faults.streams_reading import SPOILT
+from tests.faults.submissions import Submissions
+from tests.faults.world import WORKSPACE, World
+from tests.servers.process import ServerProcess
+from tests.waiting import PATIENCE_S
+
+ANSWER_S = PATIENCE_S / 2
+"""How long a producer waits for its acknowledgement, through all faults."""
+CONVERGE_S = PATIENCE_S / 2
+
+
+@dataclass
+class Verdict:
+    """What became of a seed."""
+
+    seed: int
+    form: str
+    findings: list[Finding]
+    injected: Counter[str]
+    acknowledged: Counter[str]
+    statuses: Counter[int]
+    seconds: float
+    converged_s: float
+    submissions: int
+    restarts: int
+    log_tails: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def good(self) -> bool:
+        return not self.findings
+
+    def line(self) -> str:
+        """What to read; and, where it failed, what to type."""
+        acknowledged = sum(self.acknowledged.values())
+        said = f"seed {self.seed} ({self.form}): {acknowledged} acknowledged, {sum(self.injected.values())} faults"
+        said += f", {self.restarts} restarts, {self.seconds:.1f} s (converged in {self.converged_s:.1f} s)"
+        if self.good:
+            return f"ok   {said}"
+        return f"FAIL {said}: {told(self.findings)}\n     again: make faults SEEDS=1 FIRST_SEED={self.seed}"
+
+
+class Run:
+    """A plan on a world; what faults are done to."""
+
+    def __init__(self, plan: Plan, world: World) -> None:
+        self.plan, self.world = plan, world
+        self.prefix = f"f{plan.seed}-{random.randrange(1 << 24):x}."
+        self.chance = random.Random(plan.seed + 1)
+        self.double = world.double
+        self.networks: dict[str, Network] = {}
+        self.injected: Counter[str] = Counter()
+        self.oracle = Oracle()
+        self.folder = world.folder / self.prefix
+        self.fleet: Fleet
+        self._done = 0
+
+    @property
+    def streams(self) -> ServerProcess:
+        return self.world.streams[self.plan.streams]
+
+    @property
+    def truth(self) -> ServerProcess:
+        return self.world.mariadb
+
+    @property
+    def indexes(self) -> ServerProcess | None:
+        return self.world.elasticsearch
+
+    def link(self) -> "redis.Redis":
+        return redis.Redis.from_url(self.streams.url, socket_timeout=3, protocol=2)
+
+    def sql(self) -> Any:
+        return self.world.sql()
+
+    async def verdict(self) -> Verdict:
+        """Run it all."""
+        started = time.monotonic()
+        self.folder.mkdir(parents=True)
+        async with AsyncExitStack() as stack:
+            stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            environment, secret = await self._prepare(stack)
+            self.fleet = Fleet(self.world.zygote, environment, self.folder, mutant=self.plan.mutant)
+            stack.push_async_callback(self.fleet.stop)
+            await self._start_rooms()
+            submissions = Submissions(self.streams.url, self.prefix, WORKSPACE)
+            stack.push_async_callback(submissions.stop)
+            submissions.start()
+            statuses = await self._work(submissions, secret)
+            calm = time.monotonic()
+            found = await self._converged(submissions)
+            converged_s = time.monotonic() - calm
+            tails = {} if not found else {each.name: tail(each.log) for each in self.fleet.processes}
+        await asyncio.to_thread(self.world.drop_indexes, self.prefix)
+        return Verdict(
+            seed=self.plan.seed,
+            form=f"{self.plan.form} {self.plan.streams} {self.plan.embedder}",
+            findings=found,
+            injected=self.injected,
+            acknowledged=self.oracle.acknowledged,
+            statuses=statuses,
+            seconds=time.monotonic() - started,
+            converged_s=converged_s,
+            submissions=submissions.sent,
+            restarts=sum(process.lives - 1 for process in self.fleet.processes),
+            log_tails=tails,
+        )
+
+    async def _prepare(self, stack: AsyncExitStack) -> tuple[dict[str, str], str]:
+        link = await asyncio.to_thread(self.world.reset_streams, self.plan.streams)
+        link.close()
+        secret = await self.world.reset_truth()
+        elasticsearch = await asyncio.to_thread(self.world.reset_elasticsearch)
+        self.double.reset()
+        urls = {
+            "streams": self.streams.url,
+            "truth": self.truth.url,
+            "indexes": elasticsearch,
+            "embedder": f"http://127.0.0.1:{self.double.port}",
+        }
+        if self.plan.embedder == "ollama":
+            urls["embedder"] = self.world.ollama_url
+        for fault in self.plan.faults:
+            if fault.kind == "network" and fault.target not in self.networks:
+                port = int(urls[fault.target].rpartition(":")[2].partition("/")[0])
+                between = await stack.enter_async_context(Network(port).open())
+                assert isinstance(between, Network)
+                self.networks[fault.target] = between
+                urls[fault.target] = urls[fault.target].replace(f":{port}", f":{between.port}")
+        return {**SETTINGS, **self._places(urls), **self.plan.settings}, secret
+
+    def _places(self, urls: Mapping[str, str]) -> dict[str, str]:
+        return {
+            "OPENBRAIN_STREAMS__URL": urls["streams"],
+            "OPENBRAIN_STREAMS__PREFIX": self.prefix,
+            "OPENBRAIN_TRUTH__URL": urls["truth"],
+            "OPENBRAIN_TEXT__URL": urls["indexes"],
+            "OPENBRAIN_VECTORS__URL": f"elasticsearch+{urls['indexes']}",
+            "OPENBRAIN_EMBEDDING__URL": urls["embedder"],
+            "OPENBRAIN_EMBEDDING__MODEL": "all-minilm" if self.plan.embedder == "ollama" else "double",
+            "OPENBRAIN_DATA_DIR": str(self.folder),
+        }
+
+    async def _start_rooms(self) -> None:
+        for room in ROOMS:
+            for number in range(self.plan.replicas[room]):
+                self.fleet.start(room, plan=self._room_plan(room) if number == 0 else None)
+        for api in self.fleet.of("api"):
+            await self.fleet.ready(api)
+
+    def _room_plan(self, room: str) -> dict[str, Any]:
+        marks = [fault for fault in self.plan.faults if fault.kind.endswith("at a mark") and fault.more["room"] == room]
+        skews = [fault for fault in self.plan.faults if fault.kind == "clock skew" and fault.target == room]
+        return {"marks": [dict(fault.more) for fault in marks], "skew_s": skews[0].more["skew_s"] if skews else 0}
+
+    async def _work(self, submissions: Submissions, secret: str) -> Counter[int]:
+        """Operations and, meanwhile, faults; then what comes after."""
+        producers = Producers(
+            self.plan.seed,
+            [api.url for api in self.fleet.of("api")],
+            secret,
+            submissions,
+            self.oracle,
+            self._one_done,
+            ANSWER_S,
+        )
+        during = [asyncio.create_task(self._when_due(fault)) for fault in self.plan.faults if fault.at <= 1]
+        everything = list(self.plan.operations)
+        count = self.plan.producers
+        await asyncio.gather(
+            *(producers.run(list(of_producer(everything, each, count)), self.plan.pause_s) for each in range(count))
+        )
+        self._done = len(everything)
+        await asyncio.gather(*during)
+        for fault in self.plan.faults:
+            if fault.at > 1:
+                await self._quiet()
+                await strike(fault, self)
+        return producers.statuses
+
+    def _one_done(self) -> None:
+        self._done += 1
+
+    async def _when_due(self, fault: Fault) -> None:
+        while self._done < fault.at * len(self.plan.operations):
+            await asyncio.sleep(0.01)
+        await strike(fault, self)
+
+    async def _quiet(self) -> None:
+        """Until nothing is under way, or for a while."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CONVERGE_S):
+                while [each for each in await self._look() if each.kind == findings.LEFTOVER]:
+                    await asyncio.sleep(0.2)
+
+    async def _converged(self, submissions: Submissions) -> list[Finding]:
+        """What still differs when the time is over; nothing as soon as nothing does."""
+        deadline = time.monotonic() + CONVERGE_S
+        replayed = 0
+        while True:
+            found = await self._look()
+            if not found:
+                break
+            if time.monotonic() > deadline:
+                break
+            replayed += await self._replay_dead()
+            await asyncio.sleep(0.2)
+        found += [Finding(findings.LOST, each) for each in self.oracle.problems]
+        found += [Finding(findings.DUPLICATE, each) for each in submissions.problems]
+        found += [Finding(findings.PROCESS, each) for each in self.fleet.unexpected]
+        if self.plan.once and self.plan.embedder == "double":
+            again = {text: count for text, count in self.double.served.items() if count > 1 and text != "a"}
+            if again:
+                found.append(
+                    Finding(findings.DUPLICATE, f"{len(again)} texts were embedded up to {max(again.values())} times")
+                )
+        return found
+
+    async def _replay_dead(self) -> int:
+        """An operator replays what a lying embedder sent to the dead letters, once it is well again."""
+        lied = any(fault.kind == "embedder" for fault in self.plan.faults)
+        return await asyncio.to_thread(self._replay) if lied else 0
+
+    def _replay(self) -> int:
+        count = 0
+        with contextlib.closing(self.link()) as link:
+            name = f"{self.prefix}memory.stored.embedder.dead"
+            for entry, fields in link.xrange(name):
+                if SPOILT not in fields.get(b"__data__", b""):
+                    link.xadd(f"{self.prefix}memory.stored", {"__data__": fields[b"__data__"]})
+                    link.xdel(name, entry)
+                    count += 1
+        return count
+
+    async def _look(self) -> list[Finding]:
+        try:
+            return await asyncio.to_thread(self._compare)
+        except Exception as error:  # noqa: BLE001 - a server that is still starting is a reason to look again
+            return [Finding(findings.LEFTOVER, f"can't look yet: {type(error).__name__}: {error}")]
+
+    def _compare(self) -> list[Finding]:
+        with contextlib.closing(self.link()) as link:
+            found = list(streams_reading.leftovers(link, self.prefix))
+            found += streams_reading.undeserved(streams_reading.dead_letters(link, self.prefix))
+        truth = truth_reading.read(self.truth.url)
+        if truth.outbox:
+            found.append(Finding(findings.LEFTOVER, f"{truth.outbox} events in the outbox"))
+        now = time.time() * 1_000_000
+        due = sum(1 for row in truth.rows.values() if row.alive and row.expires_at and row.expires_at <= now)
+        if due:
+            found.append(Finding(findings.LEFTOVER, f"{due} memories are due and not ended"))
+        found += comparing.acknowledged(truth, self.oracle)
+        strict = self.plan.strict_tombstones
+        model = {comparing.input_hash(said): (said, self._answer(said)) for said in list(self.double.served)}
+        kinds = set()
+        url = self.world.elasticsearch_url or (self.indexes.url if self.indexes else "")
+        for generation in truth.generations:
+            if generation.status not in truth_reading.WRITTEN:
+                continue
+            kinds.add(generation.kind)
+            entries = index_reading.elasticsearch(url, generation.name)
+            if generation.kind == "text":
+                found += comparing.text(truth, generation, entries, tombstones=strict)
+            else:
+                found += comparing.vectors(truth, generation, entries, model, tombstones=strict)
+        found += [Finding(findings.GAP, f"no {kind} index serves") for kind in {"text", "vector"} - kinds]
+        return found
+
+    @staticmethod
+    def _answer(said: str) -> list[float]:
+        from tests.faults.double import vector
+
+        return vector(said)
+
+
+async def with_redis(url: str) -> Redis:
+    """A client that gives up soon."""
+    return Redis.from_url(url, socket_timeout=2)
+
+
+def logs_of(verdict: Verdict, folder: Path) -> None:
+    """Keep the ends of the rooms' logs beside the result."""
+    for name, said in verdict.log_tails.items():
+        (folder / f"seed-{verdict.seed}-{name}.log").write_text(said, encoding="utf-8")

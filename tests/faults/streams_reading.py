@@ -1,0 +1,66 @@
+"""The verifier's own look at the streams: what is left undone, and what was buried."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import redis
+
+from tests.faults import findings
+from tests.faults.findings import Finding
+
+GROUPS = {
+    "memory.submitted": ("ingest",),
+    "memory.stored": ("embedder", "indexer-text"),
+    "memory.embedded": ("indexer-vector",),
+    "memory.superseded": ("indexer-text", "indexer-vector"),
+    "memory.reindex": ("embedder", "indexer-text", "indexer-vector"),
+}
+SPOILT = b"spoilt by the harness"
+"""Stands in every entry that no room can take."""
+
+
+def leftovers(link: "redis.Redis", prefix: str) -> Iterator[Finding]:
+    """Pending and undelivered entries of our groups."""
+    for stream, groups in GROUPS.items():
+        name = prefix + stream
+        if not link.exists(name):
+            continue
+        standing: dict[str, Any] = {each["name"].decode(): each for each in link.xinfo_groups(name)}
+        for group in groups:
+            about = f"{stream} for {group}"
+            if group not in standing:
+                yield Finding(findings.LEFTOVER, f"{about}: there is no such group")
+                continue
+            found = standing[group]
+            if found["pending"]:
+                yield Finding(findings.LEFTOVER, f"{about}: {found['pending']} entries are pending")
+            if _undelivered(link, name, found["last-delivered-id"]):
+                yield Finding(findings.LEFTOVER, f"{about}: entries were never delivered")
+
+
+def _undelivered(link: "redis.Redis", name: str, last: bytes) -> bool:
+    return bool(link.xrange(name, b"(" + last, b"+", count=1))
+
+
+def dead_letters(link: "redis.Redis", prefix: str) -> list[tuple[str, str, dict[bytes, bytes]]]:
+    """(stream, group, fields) of every dead letter."""
+    found = []
+    for stream, groups in GROUPS.items():
+        for group in groups:
+            entries: Sequence[Any] = link.xrange(f"{prefix}{stream}.{group}.dead")
+            found += [(stream, group, fields) for _, fields in entries]
+    return found
+
+
+def undeserved(letters: Sequence[tuple[str, str, dict[bytes, bytes]]]) -> Iterator[Finding]:
+    """Dead letters that are not of the harness's own spoilt entries; and spoilt ones that were buried twice."""
+    buried: set[tuple[str, str, bytes]] = set()
+    for stream, group, fields in letters:
+        body, entry = fields.get(b"__data__", b""), fields.get(b"entry", b"")
+        if SPOILT not in body:
+            error = fields.get(b"error", b"").decode()
+            message = fields.get(b"message", b"").decode(errors="replace")
+            yield Finding(findings.DEAD, f"{stream} for {group}: {error} {message}")
+        elif (stream, group, entry) in buried:
+            yield Finding(findings.DEAD, f"{stream} for {group}: entry {entry.decode()} was buried twice")
+        buried.add((stream, group, entry))

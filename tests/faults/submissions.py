@@ -1,0 +1,104 @@
+"""Producers by XADD: a submission is acknowledged by the memory.stored event that names it, or by a dead letter."""
+
+import asyncio
+import time
+from collections import defaultdict
+from typing import Any
+
+import orjson
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+AWAY = (RedisError, OSError, TimeoutError)
+AGAIN_S = 4.0
+"""A producer that has heard nothing for so long submits again: an XADD is only as durable as its Redis."""
+
+
+class Submissions:
+    """Appends submissions and follows memory.stored for what became of them."""
+
+    def __init__(self, url: str, prefix: str, workspace: str) -> None:
+        self._redis: Redis = Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)
+        self._prefix, self._workspace = prefix, workspace
+        self._stored: dict[str, str] = {}
+        self._heard: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._following: asyncio.Task[None] | None = None
+        self.problems: list[str] = []
+        self.sent = 0
+
+    def start(self) -> None:
+        self._following = asyncio.create_task(self._follow())
+
+    async def stop(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
+        await self._redis.aclose()
+
+    async def submit(self, event_id: str, body: dict[str, Any], patience_s: float) -> str:
+        """The id of the memory. `TimeoutError` where nobody acknowledges."""
+        async with asyncio.timeout(patience_s):
+            while True:
+                await self._append(event_id, body)
+                try:
+                    async with asyncio.timeout(AGAIN_S):
+                        await self._heard[event_id].wait()
+                except TimeoutError:
+                    continue
+                return self._stored[event_id]
+
+    async def spoil(self, stream: str, body: bytes) -> None:
+        """Append what no room can take."""
+        await self._insist(stream, body)
+
+    async def _append(self, event_id: str, body: dict[str, Any]) -> None:
+        event = {
+            "specversion": "1.0",
+            "id": event_id,
+            "source": "/faults",
+            "type": "openbrain.memory.submitted.v1",
+            "datacontenttype": "application/json",
+            "data": {**body, "workspace_id": self._workspace},
+        }
+        await self._insist("memory.submitted", orjson.dumps(event))
+
+    async def _insist(self, stream: str, body: bytes) -> None:
+        while True:
+            try:
+                await self._redis.xadd(self._prefix + stream, {"__data__": body})
+            except AWAY:
+                await asyncio.sleep(0.1)
+            else:
+                self.sent += 1
+                return
+
+    async def _follow(self) -> None:
+        cursor = "0-0"
+        stream = self._prefix + "memory.stored"
+        while True:
+            try:
+                found = await self._redis.xread({stream: cursor}, count=500, block=500)
+            except AWAY:
+                await asyncio.sleep(0.1)
+                continue
+            for _, entries in found or ():
+                for entry, fields in entries:
+                    cursor = entry
+                    self._note(fields.get(b"__data__", b""))
+
+    def _note(self, raw: bytes) -> None:
+        try:
+            event = orjson.loads(raw)
+            cause, memory_id = event.get("causationid"), event["data"]["memory_id"]
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+            return
+        if not cause or event["data"].get("change") not in {"created", "duplicate"}:
+            return
+        known = self._stored.setdefault(cause, memory_id)
+        if known != memory_id:
+            self.problems.append(f"submission {cause} was acknowledged as {known} and as {memory_id}")
+        self._heard[cause].set()
+
+
+def now_ms() -> int:
+    return int(time.time() * 1000)
