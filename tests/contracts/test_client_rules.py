@@ -121,6 +121,8 @@ async def test_changes_name_the_edition_and_refusals_keep_their_numbers(brain: B
         back = await client.restore(stored.id, reason="after all")
         with pytest.raises(NotFound):
             await client.restore(unknown_id())
+        with pytest.raises(Outdated):
+            await client.erase(stored.id, if_match='"1"')
         await brain.truth.change_workspace("w1", WorkspaceChange(max_memories=1))
         with pytest.raises(QuotaExceeded) as full:
             await client.remember({"content": "two", "type": "fact"})

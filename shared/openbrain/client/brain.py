@@ -15,7 +15,7 @@ from openbrain.client.breaker import Breaker
 from openbrain.client.discovery import Discovery
 from openbrain.client.ending import Ending
 from openbrain.client.transfers import Transfers
-from openbrain.client.wire import Wire
+from openbrain.client.wire import Wire, write_headers
 from openbrain.credentials import from_environment
 from openbrain.ids import uuid7
 from openbrain.submission import Submission
@@ -93,7 +93,7 @@ class OpenBrain(Discovery, Transfers, Access, Ending):
         body = self._placed(_offer(offer))
         if body.get("allow_duplicate") and not idempotency_key:
             idempotency_key = _fresh_key()  # so that our own second attempt is not a second memory
-        headers = _write_headers(idempotency_key, wait)
+        headers = write_headers(idempotency_key, wait=wait)
         return await self._wire.ask(answers.Remembered, "POST", "/v1/brain/remember", body=body, headers=headers)
 
     async def remember_batch(
@@ -108,7 +108,7 @@ class OpenBrain(Discovery, Transfers, Access, Ending):
             "POST",
             "/v1/brain/remember:batch",
             body={"memories": bodies},
-            headers=_write_headers(idempotency_key, wait),
+            headers=write_headers(idempotency_key, wait=wait),
         )
 
     async def recall(
@@ -177,7 +177,7 @@ class OpenBrain(Discovery, Transfers, Access, Ending):
             f"/v1/brain/memories/{_part(memory_id)}",
             body=dict(changes),
             query={"session_id": session_id or None},
-            headers=_write_headers("", wait, if_match),
+            headers=write_headers(wait=wait, if_match=if_match),
         )
 
     async def forget(
@@ -190,7 +190,7 @@ class OpenBrain(Discovery, Transfers, Access, Ending):
             f"/v1/brain/forget/{_part(memory_id)}",
             body={"reason": reason} if reason else None,
             query={"session_id": session_id or None},
-            headers=_write_headers("", wait, if_match),
+            headers=write_headers(wait=wait, if_match=if_match),
         )
 
     async def restore(
@@ -204,7 +204,7 @@ class OpenBrain(Discovery, Transfers, Access, Ending):
             f"/v1/brain/memories/{_part(memory_id)}:restore",
             body={"reason": reason} if reason else {},
             query={"session_id": session_id or None},
-            headers=_write_headers("", wait, if_match),
+            headers=write_headers(wait=wait, if_match=if_match),
         )
 
     async def health(self) -> answers.Health:
@@ -229,11 +229,6 @@ def _question(filters: Filters, *, top_k: int | None, explain: bool, keywords: S
     if author:
         beside["filter"] = {"agent_id": author}
     return {**filters, **{name: value for name, value in beside.items() if value}}
-
-
-def _write_headers(idempotency_key: str, wait: int, if_match: str = "") -> dict[str, str]:
-    headers = {"idempotency-key": idempotency_key, "prefer": f"wait={wait}" if wait else "", "if-match": if_match}
-    return {name: value for name, value in headers.items() if value}
 
 
 def _fresh_key() -> str:

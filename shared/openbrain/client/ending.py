@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from openbrain import answers
 from openbrain.client.arguments import Filters
-from openbrain.client.wire import Wire
+from openbrain.client.wire import Wire, write_headers
 
 LOOK_S = 10
 """How long one request watches an operation."""
@@ -18,15 +18,18 @@ class Ending:
     _wire: Wire
     org: str
 
-    async def erase(self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0) -> answers.Ended:
-        """Leave nothing of one memory but the proof; `wait` seconds until its traces are gone too."""
+    async def erase(
+        self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
+    ) -> answers.Ended:
+        """Leave nothing of one memory but the proof; `wait` seconds until its traces are gone too. `if_match`: only
+        while it is as this entity tag says, else `Outdated`."""
         return await self._wire.ask(
             answers.Ended,
             "DELETE",
             f"/v1/brain/memories/{quote(memory_id, safe='')}",
             body={"reason": reason} if reason else None,
             query={"erase": "1", "session_id": session_id or None},
-            headers={"prefer": f"wait={wait}"} if wait else {},
+            headers=write_headers(wait=wait, if_match=if_match),
         )
 
     async def forget_matching(

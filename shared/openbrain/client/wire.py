@@ -155,6 +155,12 @@ class Wire:
         return response, bytes(raw)
 
 
+def write_headers(idempotency_key: str = "", *, wait: int = 0, if_match: str = "") -> dict[str, str]:
+    """What a write says beside its body, as far as it was given."""
+    headers = {"idempotency-key": idempotency_key, "prefer": f"wait={wait}" if wait else "", "if-match": if_match}
+    return {name: value for name, value in headers.items() if value}
+
+
 def _worth_repeating(response: httpx.Response, repeat: bool) -> bool:
     return response.status_code in (408, 429) or (response.status_code == 503 and repeat)
 
