@@ -24,6 +24,7 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.tables import metadata
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.auth import Permission, hash_secret, issue
+from openbrain.embedders import Embedders
 from openbrain.events import CloudEvent, EventData
 from openbrain.ids import uuid7
 from openbrain.ports.access import Workspace
@@ -52,6 +53,11 @@ def small_model() -> MiniLM:
     return _MODEL[0]
 
 
+def the_one(embedder: Embedder) -> Embedders:
+    """Whatever is asked for, this model comes."""
+    return Embedders(lambda: embedder, lambda _: embedder, lambda _: "")
+
+
 @dataclass
 class Brain:
     """The parts, and the app on them."""
@@ -68,11 +74,12 @@ class Brain:
 
     def app(self, **other: Any) -> Starlette:
         """The API; `other` replaces a port."""
+        embedder = other.pop("embedder", self.embedder)
         ports: dict[str, Any] = {
             "truth": self.truth,
             "text": self.text,
             "vectors": self.vectors,
-            "embedder": self.embedder,
+            "embedders": the_one(embedder),
             "clock": self.clock,
             "gate": OpenGate(),
             "wake": self.wake,
@@ -104,8 +111,8 @@ class Brain:
             if stored:
                 await embed_stored(stored, truth=self.truth, embedder=self.embedder, clock=self.clock, batch=32)
             ids = list(dict.fromkeys(event.data.memory_id for _, event in found))
-            await project_text(ids, truth=self.truth, index=self.text, generation=text, clock=self.clock)
-            await project_vector(ids, truth=self.truth, index=self.vectors, generation=vector, clock=self.clock)
+            await project_text(ids, truth=self.truth, index=self.text, generations=[text], clock=self.clock)
+            await project_vector(ids, truth=self.truth, index=self.vectors, generations=[vector], clock=self.clock)
             await self.truth.delete([entry.id for entry in entries])
 
     @asynccontextmanager

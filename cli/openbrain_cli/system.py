@@ -17,7 +17,9 @@ from openbrain.adapters.sql.truth import truth_url
 from openbrain.auth import OPERATORS
 from openbrain.collecting import long_running
 from openbrain.errors import Conflict
+from openbrain.index_writing import everywhere
 from openbrain.parts import Parts
+from openbrain.ports.generations import Generation
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
 from openbrain.wiring import EMBEDDED
@@ -85,9 +87,11 @@ async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | 
         yield Running(parts, rooms, folder.path / KEY_FILE)
 
 
-async def _project_text(parts: Parts, ids: Sequence[str]) -> object:
-    generation = await parts.text_generation()
-    return await project_text(ids, truth=parts.truth, index=parts.text, generation=generation, clock=parts.clock)
+async def _project_text(parts: Parts, ids: Sequence[str]) -> None:
+    async def project(generations: Sequence[Generation]) -> None:
+        await project_text(ids, truth=parts.truth, index=parts.text, generations=generations, clock=parts.clock)
+
+    await everywhere(parts.text_written, project)
 
 
 async def _first_keys(parts: Parts, folder: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from openbrain.errors import SetupError, TryLater
+from openbrain.index_writing import FLAGS
 from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.generations import Generation, Generations, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
@@ -22,15 +23,16 @@ async def text_generation(truth: Generations, index: TextIndex, first_name: str)
         kind=IndexKind.TEXT, name=first_name, model="", dimensions=0, builder=index.builder, status=SERVING
     )
     generation = await truth.ensure(wanted)
-    _same_builder(generation, index.builder)
-    await index.prepare(generation.name)
+    if _same_builder(generation, index.builder):
+        await index.prepare(generation.name)
     return generation
 
 
 async def vector_generation(
     truth: Generations, index: VectorIndex, identity: ModelIdentity, first_name: str, *, alone: bool = False
 ) -> Generation:
-    """The serving vector generation, ready to be written, for the process that knows the model.
+    """The serving vector generation, ready to be written; where there is none, it is one of this model. What serves
+    decides which model is used, not who asks.
 
     `alone`: no other process works on this store, so an index of another model may go while there is no memory.
     """
@@ -38,28 +40,29 @@ async def vector_generation(
         kind=IndexKind.VECTOR,
         name=f"{first_name}-{identity.key}",
         model=identity.key,
+        model_name=identity.name,
         dimensions=identity.dimensions,
         builder=index.builder,
         status=SERVING,
     )
     generation = await truth.ensure(wanted, replace_unused=alone)
-    if generation.model != identity.key:
-        raise SetupError(
-            f"the vector index was made with {generation.model} ({generation.dimensions} dimensions) and the embedder "
-            f"is {identity.key} ({identity.dimensions}): "
-            "set the embedding model that the index was made with"
-        )
-    _same_builder(generation, index.builder)
-    await index.prepare(generation.name, generation.dimensions)
+    if _same_builder(generation, index.builder):
+        await index.prepare(generation.name, generation.dimensions)
     return generation
 
 
-def _same_builder(generation: Generation, builder: str) -> None:
-    if generation.builder != builder:
-        raise SetupError(
-            f"the {generation.kind} index {generation.name} was built by {generation.builder} and this version writes "
-            f"{builder}: run the version that built it, or point the settings at a new index"
-        )
+def _same_builder(generation: Generation, builder: str) -> bool:
+    """Another version's index is left as it is: it answers where it can be read, until a new one is made."""
+    if generation.builder == builder:
+        return True
+    _log.warning(
+        "start.other_builder",
+        index=generation.name,
+        builder=generation.builder,
+        ours=builder,
+        message=f"make a new index with `openbrain reindex {FLAGS[generation.kind]}`",
+    )
+    return False
 
 
 class Prepared(Generic[T]):
@@ -96,6 +99,6 @@ async def existing_vector_generation(truth: Generations, index: VectorIndex) -> 
     generation = await truth.serving(IndexKind.VECTOR)
     if generation is None:
         raise TryLater("no vector index yet: an embedder makes it as soon as its model answers")
-    _same_builder(generation, index.builder)
-    await index.prepare(generation.name, generation.dimensions)
+    if _same_builder(generation, index.builder):
+        await index.prepare(generation.name, generation.dimensions)
     return generation

@@ -6,17 +6,20 @@ from types import TracebackType
 from typing import Self
 
 from openbrain import generations, wiring
-from openbrain.errors import SetupError
+from openbrain.embedders import Embedders
+from openbrain.errors import OpenBrainError, SetupError
 from openbrain.generations import Prepared
+from openbrain.index_writing import Written
 from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
-from openbrain.ports.generations import Generation
+from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.settings import Settings
+from openbrain.streams.runtime import consumer_name
 
 
 class Parts:
@@ -50,7 +53,18 @@ class Parts:
 
     @cached_property
     def embedder(self) -> Embedder:
+        """The model that the settings name."""
         return wiring.embedder(self.settings)
+
+    @cached_property
+    def embedders(self) -> Embedders:
+        """Models by name: that of `embedder`, and those of the generations."""
+        settings = self.settings
+        return Embedders(
+            lambda: self.embedder,
+            lambda name: wiring.embedder(settings, name),
+            lambda name: wiring.model_name(settings, name),
+        )
 
     @cached_property
     def wake(self) -> Wake:
@@ -67,20 +81,56 @@ class Parts:
 
     @cached_property
     def vector_generation(self) -> Prepared[Generation]:
-        """The serving vector generation, for who has the model."""
+        """The serving vector generation, made with the first model where there is none."""
+        return Prepared(self._vector_generation)
 
-        async def prepare() -> Generation:
-            identity = await self.embedder.identity()
-            return await generations.vector_generation(
-                self.truth, self.vectors, identity, wiring.vector_name(self.settings), alone=self.shared
-            )
+    async def _vector_generation(self) -> Generation:
+        serving = await self.truth.serving(IndexKind.VECTOR)
+        if serving is not None and not (self.shared and self._others_than_set(serving)):
+            return await generations.existing_vector_generation(self.truth, self.vectors)
+        try:
+            _, identity = await self.embedders.current("")
+        except OpenBrainError:
+            # The setting may name a model that is no more: it is of no account once another one serves.
+            if serving is None:
+                raise
+            return await generations.existing_vector_generation(self.truth, self.vectors)
+        first = wiring.vector_name(self.settings)
+        return await generations.vector_generation(self.truth, self.vectors, identity, first, alone=self.shared)
 
-        return Prepared(prepare)
+    def _others_than_set(self, serving: Generation) -> bool:
+        """Whether the settings name another model than the one that serves. As long as nothing is stored they count."""
+        try:
+            return serving.model_name != wiring.model_name(self.settings)
+        except SetupError:
+            return False
 
     @cached_property
     def existing_vector_generation(self) -> Prepared[Generation]:
         """The serving vector generation, for who has not."""
         return Prepared(lambda: generations.existing_vector_generation(self.truth, self.vectors))
+
+    @cached_property
+    def text_written(self) -> Written:
+        """The full-text generations that this process writes."""
+        return Written(
+            self.truth,
+            IndexKind.TEXT,
+            lambda: self.text.builder,
+            lambda generation: self.text.prepare(generation.name),
+            consumer_name(),
+        )
+
+    @cached_property
+    def vector_written(self) -> Written:
+        """The vector generations that this process writes."""
+        return Written(
+            self.truth,
+            IndexKind.VECTOR,
+            lambda: self.vectors.builder,
+            lambda generation: self.vectors.prepare(generation.name, generation.dimensions),
+            consumer_name(),
+        )
 
     def _refuse_embedded(self, what: str, url: str, name: str) -> None:
         if url == wiring.EMBEDDED and not self.shared:
@@ -92,7 +142,7 @@ class Parts:
     async def close(self) -> None:
         """Close what was opened, all of it even where one fails."""
         async with AsyncExitStack() as stack:
-            for name in ("truth", "text", "vectors", "embedder", "wake", "rates"):
+            for name in ("truth", "text", "vectors", "embedders", "embedder", "wake", "rates"):
                 part = self.__dict__.pop(name, None)
                 if hasattr(part, "close"):
                     stack.push_async_callback(part.close)

@@ -1,19 +1,21 @@
 """indexer as two processes: `faststream run openbrain_indexer.app:text` and `…:vector`, or rooms of `openbrain up`."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from openbrain.events import MemoryEmbedded, MemoryStored, MemorySuperseded
+from openbrain.index_writing import Written, everywhere
 from openbrain.memory import Change
 from openbrain.parts import Parts
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.generations import Generation, IndexKind
 from openbrain.rooms import lazy_app, note_failure, room_of
-from openbrain.streams.delivery import Delivery, Results
+from openbrain.streams.delivery import Delivery, OnDead, Results
 from openbrain.streams.results import per_delivery
 from openbrain.streams.room import Room
 from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED
-from openbrain_indexer.handlers import project_text, project_vector
+from openbrain_indexer.handlers import Failures, project_text, project_vector
 
 BATCHES = 4
 """Indexes are paid by the batch (a commit, a refresh, a request), so that these rooms take more entries at once."""
@@ -22,58 +24,85 @@ BATCHES = 4
 def text_room(parts: Parts) -> Room:
     """Everything that changes or ends a memory, into the full-text index."""
 
-    async def handle(batch: Sequence[Delivery[MemoryStored | MemorySuperseded]]) -> Results:
-        failures = await project_text(
-            _changed(batch),
-            truth=parts.truth,
-            index=parts.text,
-            generation=await parts.text_generation(),
-            clock=parts.clock,
-        )
-        return per_delivery(batch, failures)
+    async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
+        return await project_text(ids, truth=parts.truth, index=parts.text, generations=generations, clock=parts.clock)
 
-    on_dead = note_failure(parts, IndexKind.TEXT)
+    async def handle(batch: Sequence[Delivery[MemoryStored | MemorySuperseded]]) -> Results:
+        await parts.text_generation()
+        return per_delivery(batch, await _projected(batch, parts.text_written, project))
+
+    on_dead = _noted(note_failure(parts, IndexKind.TEXT))
     subscriptions = [
         Subscription(spec=STORED, handler=handle, on_dead=on_dead),
         Subscription(spec=SUPERSEDED, handler=handle, on_dead=on_dead),
         Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True),
     ]
-    checks = {"truth": parts.truth.check, "text": parts.text.check}
+    checks = {"truth": parts.truth.check, "text": parts.text.check, "generations": parts.text_written.check}
     return room_of(parts, "indexer-text", subscriptions, checks=checks, prepare=parts.text_generation, batches=BATCHES)
 
 
 def vector_room(parts: Parts) -> Room:
     """What was embedded and what ended, into the vector index."""
 
-    async def handle(batch: Sequence[Delivery[MemoryEmbedded | MemoryStored | MemorySuperseded]]) -> Results:
-        failures = await project_vector(
-            _changed(batch),
-            truth=parts.truth,
-            index=parts.vectors,
-            generation=await parts.existing_vector_generation(),
-            clock=parts.clock,
+    async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
+        return await project_vector(
+            ids, truth=parts.truth, index=parts.vectors, generations=generations, clock=parts.clock
         )
-        return per_delivery(batch, failures)
 
-    on_dead = note_failure(parts, IndexKind.VECTOR)
+    async def handle(batch: Sequence[Delivery[MemoryEmbedded | MemoryStored | MemorySuperseded]]) -> Results:
+        await parts.existing_vector_generation()
+        return per_delivery(batch, await _projected(batch, parts.vector_written, project))
+
+    on_dead = _noted(note_failure(parts, IndexKind.VECTOR))
     subscriptions = [
         Subscription(spec=EMBEDDED, handler=handle, on_dead=on_dead),
         Subscription(spec=SUPERSEDED, handler=handle, on_dead=on_dead),
         Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True),
     ]
-    checks = {"truth": parts.truth.check, "vectors": parts.vectors.check}
+    checks = {"truth": parts.truth.check, "vectors": parts.vectors.check, "generations": parts.vector_written.check}
     return room_of(
         parts, "indexer-vector", subscriptions, checks=checks, prepare=parts.existing_vector_generation, batches=BATCHES
     )
 
 
-def _changed(batch: Sequence[Delivery[Any]]) -> list[str]:
-    """The memories to project. A duplicate changed nothing: its event is acknowledged unread."""
-    return [
-        delivery.event.data.memory_id
-        for delivery in batch
-        if getattr(delivery.event.data, "change", None) is not Change.DUPLICATE
-    ]
+async def _projected(
+    batch: Sequence[Delivery[Any]],
+    written: Written,
+    project: Callable[[Sequence[str], Sequence[Generation]], Awaitable[Failures]],
+) -> Failures:
+    """Each memory into the generations that its event is about: all, those of a model, or the one it names."""
+    failures: dict[str, Exception] = {}
+    for (name, model), ids in _changed(batch).items():
+
+        async def write(generations: Sequence[Generation], ids: Sequence[str] = ids) -> None:
+            failures.update(await project(ids, generations))
+
+        def wanted(each: Generation, name: str | None = name, model: str | None = model) -> bool:
+            return name in (None, each.name) and model in (None, each.model)
+
+        await everywhere(written, write, wanted)
+    return failures
+
+
+def _changed(batch: Sequence[Delivery[Any]]) -> Mapping[tuple[str | None, str | None], list[str]]:
+    """The memories to project, by the generation and the model that their events name. A duplicate changed nothing:
+    its event is acknowledged unread."""
+    found: defaultdict[tuple[str | None, str | None], list[str]] = defaultdict(list)
+    for delivery in batch:
+        data = delivery.event.data
+        if getattr(data, "change", None) is not Change.DUPLICATE:
+            found[getattr(data, "generation", None), getattr(data, "model", None)].append(data.memory_id)
+    return found
+
+
+def _noted(note: OnDead) -> OnDead:
+    """What one generation beside the one that serves could not take says nothing of the memory."""
+
+    async def on_dead(delivery: Delivery[Any], error: Exception) -> None:
+        if getattr(delivery.event.data, "generation", None) is None:
+            await note(delivery, error)
+
+    return on_dead
 
 
 def __getattr__(name: str) -> Any:

@@ -5,12 +5,14 @@ The event only says which row to read, so duplicates, reordering and replay chan
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+import structlog
 
 from openbrain.errors import TryLater
 from openbrain.memory import Memory
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextEntry, TextIndex, Tombstone, VectorEntry, VectorIndex
 from openbrain.ports.truth import Mark, Projecting, Reading, Vectors
 from openbrain_indexer.entries import text_entry, tombstones, vector_entries
@@ -24,6 +26,9 @@ TURN = 64
 Failures = Mapping[str, Exception]
 """Memory id -> why it could not be projected."""
 
+Entry_contra = TypeVar("Entry_contra", contravariant=True)
+_log = structlog.get_logger(__name__)
+
 
 class TextTruth(Reading, Projecting, Protocol):
     """What the text projection needs of the truth."""
@@ -34,9 +39,14 @@ class VectorTruth(Reading, Projecting, Vectors, Protocol):
 
 
 async def project_text(
-    memory_ids: Iterable[str], *, truth: TextTruth, index: TextIndex, generation: Generation, clock: Clock
+    memory_ids: Iterable[str],
+    *,
+    truth: TextTruth,
+    index: TextIndex,
+    generations: Sequence[Generation],
+    clock: Clock,
 ) -> Failures:
-    """Make the text index hold these memories as the truth has them now."""
+    """Make these text generations hold these memories as the truth has them now."""
 
     async def write(rows: Sequence[Memory]) -> tuple[Failures, Sequence[Memory]]:
         now = clock.now()
@@ -46,37 +56,79 @@ async def project_text(
                 entries.append(text_entry(row, index.builder))
             else:
                 entries.extend(tombstones(row, first=0, end=1))
-        return await index.write(generation.name, entries), rows
+        return await _write_all(index, generations, entries), rows
 
-    return await _until_still(memory_ids, IndexKind.TEXT, truth, write)
+    return await _until_still(memory_ids, IndexKind.TEXT, truth, write, marks=_serves(generations))
 
 
 async def project_vector(
-    memory_ids: Iterable[str], *, truth: VectorTruth, index: VectorIndex, generation: Generation, clock: Clock
+    memory_ids: Iterable[str],
+    *,
+    truth: VectorTruth,
+    index: VectorIndex,
+    generations: Sequence[Generation],
+    clock: Clock,
 ) -> Failures:
-    """Make the vector index hold these memories as the truth has them now.
+    """Make these vector generations hold these memories as the truth has them now.
 
     A row whose vectors belong to an older revision is left alone: the event of its own vectors follows.
     """
 
     async def write(rows: Sequence[Memory]) -> tuple[Failures, Sequence[Memory]]:
         now = clock.now()
-        alive = [row.id for row in rows if row.alive(now) and row.wants_vector]
-        passages = await truth.passages(alive, generation.model) if alive else {}
-        entries: list[VectorEntry | Tombstone] = []
-        written: list[Memory] = []
-        async for row in _in_turns(rows):
-            if not row.alive(now):
-                entries.extend(tombstones(row, first=0, end=max(1, row.passages_high)))
-            elif (found := passages.get(row.id)) is not None and found.revision == row.revision:
-                entries.extend(vector_entries(row, found, index.builder))
-            else:
-                continue
-            written.append(row)
-        failed = await index.write(generation.name, entries) if entries else {}
-        return _by_memory(entries, failed), written
+        first: tuple[Failures, Sequence[Memory]] | None = None
+        for model in dict.fromkeys(each.model for each in generations):
+            entries, written = await _vector_entries(rows, model, truth, index.builder, now)
+            these = [each for each in generations if each.model == model]
+            failed = await _write_all(index, these, entries) if entries else {}
+            first = first or (_by_memory(entries, failed), written)
+        return first or ({}, ())
 
-    return await _until_still(memory_ids, IndexKind.VECTOR, truth, write)
+    return await _until_still(memory_ids, IndexKind.VECTOR, truth, write, marks=_serves(generations))
+
+
+async def _vector_entries(
+    rows: Sequence[Memory], model: str, truth: VectorTruth, builder: str, now: int
+) -> tuple[list[VectorEntry | Tombstone], list[Memory]]:
+    """What generations of this model should hold, and the rows that this makes whole."""
+    alive = [row.id for row in rows if row.alive(now) and row.wants_vector]
+    passages = await truth.passages(alive, model) if alive else {}
+    entries: list[VectorEntry | Tombstone] = []
+    written: list[Memory] = []
+    async for row in _in_turns(rows):
+        if not row.alive(now):
+            entries.extend(tombstones(row, first=0, end=max(1, row.passages_high)))
+        elif (found := passages.get(row.id)) is not None and found.revision == row.revision:
+            entries.extend(vector_entries(row, found, builder))
+        else:
+            continue
+        written.append(row)
+    return entries, written
+
+
+class _Writable(Protocol[Entry_contra]):
+    async def write(self, name: str, entries: Sequence[Entry_contra | Tombstone]) -> Failures: ...
+
+
+async def _write_all(
+    index: _Writable[Entry_contra], generations: Sequence[Generation], entries: Sequence[Entry_contra | Tombstone]
+) -> Failures:
+    """Into all at once; what the first refuses. What another refuses alone is found when it is compared."""
+    first, *others = await asyncio.gather(
+        *(index.write(each.name, entries) for each in generations), return_exceptions=True
+    )
+    for failed in (first, *others):
+        if isinstance(failed, BaseException):
+            raise failed
+    for generation, failed in zip(generations[1:], others, strict=True):
+        if isinstance(failed, Mapping) and failed:
+            kinds = sorted({type(error).__name__ for error in failed.values()})
+            _log.warning("indexer.refused_beside", generation=generation.name, count=len(failed), errors=kinds)
+    return first if isinstance(first, Mapping) else {}
+
+
+def _serves(generations: Sequence[Generation]) -> bool:
+    return any(each.status == GenerationStatus.SERVING for each in generations)
 
 
 async def _in_turns(rows: Sequence[Memory]) -> AsyncIterator[Memory]:
@@ -96,16 +148,19 @@ async def _until_still(
     kind: IndexKind,
     truth: TextTruth,
     write: Callable[[Sequence[Memory]], Awaitable[tuple[Failures, Sequence[Memory]]]],
+    *,
+    marks: bool,
 ) -> Failures:
-    """Write and mark; a row that moved on in between is read and written again before it is acknowledged."""
+    """Write and mark; a row that moved on in between is read and written again before it is acknowledged. Without
+    marks nothing is noted: the event of what a row moved on to follows."""
     pending = list(dict.fromkeys(memory_ids))
     failures: dict[str, Exception] = {}
     for _ in range(ROUNDS):
         rows = list((await truth.rows(pending)).values())
         failed, written = await write(rows)
         failures.update(failed)
-        marks = [Mark(row.id, row.revision) for row in written if row.id not in failures]
-        pending = list(await truth.mark(kind, marks)) if marks else []
+        done = [Mark(row.id, row.revision) for row in written if row.id not in failures] if marks else []
+        pending = list(await truth.mark(kind, done)) if done else []
         if not pending:
             return failures
     busy = TryLater("these memories change faster than they are indexed; they are tried again")
