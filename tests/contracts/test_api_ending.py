@@ -3,20 +3,24 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx
 
 from openbrain.auth import Permission
+from openbrain.ids import uuid7
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
 from openbrain.ports.generations import IndexKind
+from openbrain.ports.operations import Operation
 from openbrain.streams.erasing import Doomed, Swept
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting
 from openbrain_housekeeper.operating import Step, Worker
 from openbrain_housekeeper.purging import Indexes, Purging
 from tests.api_support import Brain, brain, brain_database_url, http, refused, remembered, unknown_id
+from tests.truth_support import stored, viewer
 from tests.waiting import PATIENCE_S
 
 __all__ = ["brain", "brain_database_url"]
@@ -193,6 +197,27 @@ async def test_a_workspace_ends_with_everything_in_it(brain: Brain) -> None:
         refused(unknown, 404)
         assert await contents(foreign) == {"theirs"}
         assert {each["id"] for each in (await operator.get(WORKSPACES)).json()["workspaces"]} == {"system", "w2"}
+
+
+async def test_what_is_written_to_a_workspace_after_all_ends_with_it(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key("w1")) as ada:
+        await remembered(ada, "one")
+    queued = Operation(id=uuid7(0), workspace_id="system", kind=CLOSE, actor="op", request={"workspace": "w1"})
+    operation = await brain.truth.close_workspace("w1", queued)
+    closing = Closing(brain.truth, NoStreams(), brain.clock, settle_s=0)
+
+    for _ in range(50):
+        before = operation.result
+        step = await closing(operation)
+        operation = replace(operation, done=step.done, total=step.total, result=step.result)
+        if "blanked" in step.result and "blanked" not in before and operation.done == 1:
+            await stored(brain.truth, "late", workspace_id="w1", viewer=viewer("w1"))
+        await brain.settle()
+        if step.finished:
+            break
+
+    assert step.finished
+    assert (step.done, step.result["rows"]["api_keys"]) == (4, 1)
 
 
 async def ended(client: httpx.AsyncClient, path: str) -> dict[str, Any]:

@@ -50,8 +50,11 @@ class Closing:
         dropped = await self._truth.drop_rows(workspace_id, CHUNK)
         done = operation.done + dropped.rows
         step = replace(step, done=done, total=max(operation.total or 0, done + dropped.waiting))
-        if dropped.rows or dropped.waiting:
-            return replace(step, waits=not dropped.rows)
+        if dropped.rows:
+            return step
+        if dropped.waiting:
+            # For the indexes, or one came in after all: that is blanked too.
+            return replace(step, waits=True, result={name: each for name, each in told.items() if name != "blanked"})
         return await self._rest(operation, step, workspace_id)
 
     async def _blank(self, operation: Operation, step: Progress, workspace_id: str) -> Progress:
