@@ -10,8 +10,8 @@ from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbrain.auth import Keyring
+from openbrain.embedders import Embedders
 from openbrain.ports.clock import Clock
-from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
@@ -27,6 +27,7 @@ from openbrain_api.http.endpoint import Endpoint, not_found
 from openbrain_api.http.route import Route
 from openbrain_api.openapi.document import document
 from openbrain_api.ports import Api
+from openbrain_api.recall.answering import Answering
 from openbrain_api.recall.ask import Indexes
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.recording import Recorder
@@ -43,7 +44,7 @@ def build_api(
     truth: Truth,
     text: TextIndex,
     vectors: VectorIndex,
-    embedder: Embedder,
+    embedders: Embedders,
     clock: Clock,
     gate: WriteGate,
     wake: Wake,
@@ -59,11 +60,12 @@ def build_api(
     )
     recorder = Recorder(truth, wake)
     serving = Serving(truth, clock)
+    answering = Answering(serving, embedders)
     indexes = Indexes(
         text=text,
         vectors=vectors,
-        embedder=embedder,
         serving=serving,
+        answering=answering,
         cache=settings.embedding.query_cache,
         timeout_s=settings.recall.index_timeout_s,
     )
@@ -71,7 +73,7 @@ def build_api(
         "truth": truth.check,
         "text": text.check,
         "vectors": vectors.check,
-        "embedder": embedder.check,
+        "embedder": answering.check,
     }
     api = Api(
         truth=truth,
@@ -96,6 +98,7 @@ def build_api(
         finally:
             await committer.close()
             await recorder.close()
+            await answering.close()
             if close is not None:
                 await close()
 

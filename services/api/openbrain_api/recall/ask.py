@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain.errors import SetupError, TryLater
-from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
 from openbrain.visibility import AllOf
+from openbrain_api.recall.answering import Answering
 from openbrain_api.recall.query_vectors import QueryVectors
 from openbrain_api.recall.serving import Serving
 
@@ -62,16 +62,16 @@ class Indexes:
         *,
         text: TextIndex,
         vectors: VectorIndex,
-        embedder: Embedder,
         serving: Serving,
+        answering: Answering,
         cache: int,
         timeout_s: float,
     ) -> None:
         self._text = text
         self._vectors = vectors
-        self._embedder = embedder
         self._serving = serving
-        self._query_vectors = QueryVectors(embedder, cache)
+        self._answering = answering
+        self._query_vectors = QueryVectors(cache)
         self._timeout = timeout_s
 
     async def ask(self, asks: Sequence[Ask]) -> Sequence[Heard]:
@@ -94,13 +94,9 @@ class Indexes:
         return await self._text.search_many(generation.name, searches)
 
     async def _ask_vectors(self, asks: Sequence[Ask]) -> Answers:
-        generation = await self._serving.get(IndexKind.VECTOR)
-        if generation is None:
-            raise TryLater("no vector index serves yet: start indexer-vector")
-        identity = await self._embedder.identity()
-        if identity.key != generation.model:
-            raise SetupError(f"vectors were made by {generation.model}, queries would be by {identity.key}: reindex")
-        known = await self._query_vectors.vectors([ask.query for ask in asks], identity.key)
+        asked = await self._answering.get()
+        generation = asked.generation
+        known = await self._query_vectors.vectors([ask.query for ask in asks], asked.embedder, generation.model)
         searches = [VectorSearch(known[ask.query], ask.condition, ask.limit) for ask in asks if ask.query in known]
         found = iter(await self._vectors.search_many(generation.name, searches))
         return [next(found) if ask.query in known else None for ask in asks]

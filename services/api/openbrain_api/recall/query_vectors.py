@@ -13,14 +13,13 @@ Vectors = Mapping[str, "array[float]"]
 class QueryVectors:
     """Embeds each query once while it is among the last `size` of its model."""
 
-    def __init__(self, embedder: Embedder, size: int) -> None:
-        self._embedder = embedder
+    def __init__(self, size: int) -> None:
         self._size = size
         self._known: OrderedDict[tuple[str, str], array[float]] = OrderedDict()
 
-    async def vectors(self, queries: Sequence[str], model: str) -> Vectors:
-        """The unit vector of each query by the model with that identity key; those that can't be embedded are absent,
-        and where that is so of all, it raises why."""
+    async def vectors(self, queries: Sequence[str], embedder: Embedder, model: str) -> Vectors:
+        """The unit vector of each query by the embedder, whose identity has the key `model`; those that can't be
+        embedded are absent, and where that is so of all, it raises why."""
         found: dict[str, array[float]] = {}
         for query in queries:
             known = self._known.get((model, query))
@@ -29,22 +28,22 @@ class QueryVectors:
                 found[query] = known
         missing = [query for query in dict.fromkeys(queries) if query not in found]
         if missing:
-            fresh = await self._embedded(missing, alone=not found)
+            fresh = await self._embedded(missing, embedder, alone=not found)
             found |= fresh
             self._keep(fresh, model)
         return found
 
-    async def _embedded(self, queries: Sequence[str], *, alone: bool) -> Vectors:
+    async def _embedded(self, queries: Sequence[str], embedder: Embedder, *, alone: bool) -> Vectors:
         """In one call; where the model refuses one of them, in halves, so that it hurts no other."""
         try:
-            return dict(zip(queries, await self._embedder.embed_queries(queries), strict=True))
+            return dict(zip(queries, await embedder.embed_queries(queries), strict=True))
         except NeverRetry:
             if len(queries) == 1:
                 if alone:
                     raise
                 return {}
         half = len(queries) // 2
-        parts = [await self._embedded(part, alone=False) for part in (queries[:half], queries[half:])]
+        parts = [await self._embedded(part, embedder, alone=False) for part in (queries[:half], queries[half:])]
         return {**parts[0], **parts[1]}
 
     def _keep(self, fresh: Vectors, model: str) -> None:

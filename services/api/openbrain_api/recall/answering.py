@@ -1,0 +1,85 @@
+"""Which vector generation is asked, and the model that its questions are embedded by: together, once a request."""
+
+import asyncio
+from dataclasses import dataclass
+
+import structlog
+
+from openbrain.embedders import Embedders
+from openbrain.errors import OpenBrainError, TryLater
+from openbrain.ports.embedder import Embedder
+from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.index import Checked
+from openbrain_api.recall.serving import Serving
+
+_WARM = "a question that loads the model"
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A generation and the model that made it."""
+
+    generation: Generation
+    embedder: Embedder
+
+
+class Answering:
+    """Follows the truth from one serving generation to the next.
+
+    A model that is asked for the first time must be loaded, which may take longer than an answer may. Meanwhile the
+    generation that served until now, which is kept up, answers on.
+    """
+
+    def __init__(self, serving: Serving, embedders: Embedders) -> None:
+        self._serving, self._embedders = serving, embedders
+        self._now: Asked | None = None
+        self._loading: tuple[str, asyncio.Task[Asked]] | None = None
+
+    async def get(self) -> Asked:
+        """`TryLater` while there is none, or its model is away; `SetupError` where the model is not to be had."""
+        generation = await self._serving.get(IndexKind.VECTOR)
+        if generation is None:
+            raise TryLater("no vector index serves yet: start indexer-vector")
+        if self._now is None or self._now.generation.model == generation.model:
+            self._now = Asked(generation, await self._embedders.ready(generation))
+            return self._now
+        return await self._next(generation, self._now)
+
+    async def _next(self, generation: Generation, before: Asked) -> Asked:
+        if self._loading is None or self._loading[0] != generation.name:
+            if self._loading is not None:
+                self._loading[1].cancel()
+            task = asyncio.create_task(self._load(generation), name=f"load {generation.model}")
+            self._loading = generation.name, task
+        task = self._loading[1]
+        if not task.done():
+            return before
+        self._loading = None
+        try:
+            self._now = task.result()
+        except OpenBrainError:
+            self._now = None
+            raise
+        return self._now
+
+    async def _load(self, generation: Generation) -> Asked:
+        embedder = await self._embedders.ready(generation)
+        await embedder.embed_query(_WARM)
+        _log.info("api.model_changed", generation=generation.name, model=generation.model)
+        return Asked(generation, embedder)
+
+    async def check(self) -> Checked:
+        """How the model of the serving generation is; raises as `Embedders.check`."""
+        try:
+            generation = await self._serving.get(IndexKind.VECTOR)
+        except TryLater:  # the database's trouble is told under its own name
+            generation = None if self._now is None else self._now.generation
+        return await self._embedders.check(generation)
+
+    async def close(self) -> None:
+        """Wait for no model any more."""
+        if self._loading is not None:
+            self._loading[1].cancel()
+            await asyncio.gather(self._loading[1], return_exceptions=True)
+            self._loading = None
