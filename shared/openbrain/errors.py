@@ -36,6 +36,12 @@ class Invalid(NeverRetry):
         self.field = field
 
 
+class UnknownVersion(OpenBrainError):
+    """An event of a version that this process was not made for: a newer replica of its room takes it."""
+
+    code = "unknown_version"
+
+
 class NotFound(NeverRetry):
     """Unknown here: the same words for an id that is another tenant's and for one that never was."""
 

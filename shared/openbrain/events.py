@@ -200,6 +200,7 @@ def encode(
     causation_id: str | None = None,
     traceparent: str | None = None,
     source: str = SOURCE,
+    version: int = 1,
 ) -> bytes:
     """The finished bytes of an event of `stream` (its name without prefix), as they stand in `__data__`.
 
@@ -210,7 +211,7 @@ def encode(
         "specversion": "1.0",
         "id": event_id,
         "source": source,
-        "type": event_type(stream),
+        "type": event_type(stream, version),
         "time": to_iso(at),
         "datacontenttype": "application/json",
         "data": {name: value for name, value in given.items() if value is not None},

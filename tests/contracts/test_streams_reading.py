@@ -70,7 +70,7 @@ async def test_a_room_that_starts_again_goes_on_where_it_was(url: str) -> None:
 
 async def test_malformed_entries_are_dead_letters_and_their_neighbours_are_handled(url: str) -> None:
     settings, seen = scaled(url), Seen()
-    wrong_type = stored(5).replace(b"openbrain.memory.stored.v1", b"openbrain.memory.stored.v9")
+    wrong_type = stored(5).replace(b"openbrain.memory.stored.v1", b"openbrain.memory.embedded.v1")
     wrong_data = stored(6).replace(b'"revision":1', b'"revision":"none"')
     await publish(settings, stored(1), b"\xff\xfe", stored(2), wrong_type, wrong_data, b"[]", stored(3))
     async with looking(settings) as looks:

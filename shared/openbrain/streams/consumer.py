@@ -10,7 +10,6 @@ import structlog
 
 from openbrain import telemetry
 from openbrain.errors import Invalid, NeverRetry, TryLater
-from openbrain.events import CloudEvent, decode
 from openbrain.streams.aside import Aside
 from openbrain.streams.delivery import Delivery, Entry
 from openbrain.streams.ending import Abandoned, Ending
@@ -41,8 +40,7 @@ class Consumer:
         self._settling: set[str] = set()
         """Those whose end is on its way to Redis: a renewal that comes after it finds them gone, and that is right."""
         self._yields = yields
-        self._model: type[CloudEvent[Any]] = CloudEvent[subscription.spec.data]  # type: ignore[name-defined]
-        self._type = subscription.spec.type
+        self._decode = subscription.spec.decoder()
         settings, labels = runtime.settings, (group.stream, runtime.group)
         self.limit = FailureLimit(
             *labels,
@@ -98,7 +96,6 @@ class Consumer:
 
     async def _parse(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> list[Delivery[Any]]:
         stream, workspace = self.group.stream, self.subscription.workspace
-        model, expected = self._model, self._type
         good: list[Delivery[Any]] = []
         bad: list[tuple[Entry, Exception]] = []
         for number, entry in enumerate(entries, 1):
@@ -108,15 +105,14 @@ class Consumer:
             try:
                 if raw is None:
                     raise Invalid("__data__", "the entry has no such field")  # noqa: TRY301 - told like the others
-                good.append(Delivery(entry.id, stream, workspace, decode(model, raw, expected), entry))
+                good.append(Delivery(entry.id, stream, workspace, self._decode(raw), entry))
             except Exception as error:  # noqa: BLE001 - whatever is in an entry, its neighbours go on
                 bad.append((entry, error))
         telling = [] if self.subscription.spec.from_outside else bad
         if counted and telling and self.limit.note(0, len(telling), telling[-1][1], unknown=len(good)):
             self._keep([entry for entry, _ in telling])
         else:
-            for entry, reason in bad:
-                await self._ending.bury(entry, None, reason, loop)
+            await self._ending.give_up(bad, loop)
         return good
 
     async def _work(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool = True) -> None:

@@ -42,22 +42,22 @@ class Ending:
         await self._insist(loop, lambda: self._group.ack(ids))
         self._count("handled", len(ids))
 
-    async def give_up(self, failed: Sequence[tuple[Delivery[Any], Exception]], loop: str) -> None:
-        """An attempt failed: park them, or bury those that have no other."""
+    async def give_up(self, failed: Sequence[tuple[Delivery[Any] | Entry, Exception]], loop: str) -> None:
+        """An attempt failed: park them, or bury those that have no other. An entry: what could not be parsed."""
         again = []
-        for delivery, error in failed:
-            last = isinstance(error, NeverRetry) or delivery.failures + 1 >= self._attempts
+        for held, error in failed:
+            last = isinstance(error, NeverRetry) or held.failures + 1 >= self._attempts
             if not isinstance(error, Abandoned):
                 self._count("failed", 1)
             if last:
-                await self.bury(delivery.entry, delivery, error, loop)
+                await self._bury(held, error, loop)
             else:
-                again.append((delivery, error))
+                again.append((held, error))
                 _log.warning(
                     "streams.entry_parked",
                     stream=self._group.stream,
-                    entry=delivery.id,
-                    attempt=delivery.failures + 1,
+                    entry=held.id,
+                    attempt=held.failures + 1,
                     error=kind(error),
                     message=message(error),
                 )
@@ -65,10 +65,11 @@ class Ending:
             await self._insist(loop, lambda: self._group.park(again))
             self._count("parked", len(again))
 
-    async def bury(self, entry: Entry, delivery: Delivery[Any] | None, error: Exception, loop: str) -> None:
-        """A dead letter, and the reason told where it is kept. `delivery`: None for what could not be parsed."""
-        if delivery is not None and self._on_dead is not None:
-            await self._tell(self._on_dead, delivery, error, loop)
+    async def _bury(self, held: Delivery[Any] | Entry, error: Exception, loop: str) -> None:
+        """A dead letter, and the reason told where it is kept."""
+        entry = held.entry if isinstance(held, Delivery) else held
+        if isinstance(held, Delivery) and self._on_dead is not None:
+            await self._tell(self._on_dead, held, error, loop)
         attempted = not isinstance(error, Abandoned)
         if await self._insist(loop, lambda: self._group.bury(entry, error, attempted=attempted)):
             self._count("dead", 1)

@@ -68,12 +68,12 @@ class ConsumerGroup:
         """Acknowledge what is still ours of these; how many that was."""
         return int(await scripts.ACK(self.client, self._keys, self.group, self.consumer, " ".join(ids)))
 
-    async def park(self, failed: Iterable[tuple[Delivery[Any], Exception]]) -> int:
+    async def park(self, failed: Iterable[tuple[Delivery[Any] | Entry, Exception]]) -> int:
         """Count a failed attempt of each and put it aside for its pause; how many were still ours."""
         args: list[str | int] = []
-        for delivery, error in failed:
-            pause = self._backoff_ms[delivery.failures]
-            args += [delivery.id, self._ripe_ms - pause, f"{kind(error)} {message(error)}"]
+        for held, error in failed:
+            pause = self._backoff_ms[held.failures]
+            args += [held.id, self._ripe_ms - pause, f"{kind(error)} {message(error)}"]
         return len(await scripts.PARK(self.client, self._keys, self.group, self.consumer, PARKED, *args))
 
     async def bury(self, entry: Entry, error: Exception, *, attempted: bool) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from openbrain import events
 from openbrain.submission import MemorySubmitted
+from openbrain.versions import Decode, Older, decoder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +22,19 @@ class StreamSpec:
     """Whether others than our rooms append to it: what can't be taken from them is refused, one by one, and says
     nothing of the reader."""
     about: str = ""
+    version: int = 1
+    """Of `data`, the newest that readers know."""
+    older: tuple[Older, ...] = ()
+    """Versions that are read beside it."""
 
     @property
     def type(self) -> str:
-        """The CloudEvents type on it."""
-        return events.event_type(self.name)
+        """The CloudEvents type on it: the newest."""
+        return events.event_type(self.name, self.version)
+
+    def decoder(self) -> Decode:
+        """Reads an event of it, whatever version; makes models, so once a reader."""
+        return decoder(self.name, self.data, version=self.version, older=self.older)
 
 
 SUBMITTED = StreamSpec(
