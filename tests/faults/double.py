@@ -57,8 +57,8 @@ class Double:
             # The question for the dimensions; who asks it gets an answer unless the whole server is in trouble.
             mode = mode if mode in {"slow", "hang", "error 500"} else ""
         self.troubled += bool(mode)
-        if mode == "slow":
-            time.sleep(0.8)
+        if mode in {"slow", "very slow"}:
+            time.sleep(0.8 if mode == "slow" else 3.0)
         if mode == "hang":
             time.sleep(6)
         status, error = {

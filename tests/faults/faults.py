@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import functools
 import random
 import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+import httpx
 import pymysql
 import redis
 
@@ -38,6 +40,8 @@ class Scene(Protocol):
 
     def link(self) -> "redis.Redis": ...
     def sql(self) -> Any: ...
+    def start_room(self, room: str) -> None: ...
+    def elasticsearch_url(self) -> str: ...
 
 
 async def strike(fault: Fault, scene: Scene) -> None:
@@ -88,7 +92,7 @@ async def _streams_flushed(_: Fault, scene: Scene) -> None:
 
 async def _streams_paused(fault: Fault, scene: Scene) -> None:
     with contextlib.closing(scene.link()) as link:
-        await asyncio.to_thread(link.execute_command, "CLIENT", "PAUSE", round(fault.seconds * 1000), "ALL")
+        await asyncio.to_thread(_ask, link, "CLIENT", "PAUSE", round(fault.seconds * 1000), "ALL")
         await asyncio.sleep(fault.seconds)
 
 
@@ -115,11 +119,15 @@ def _fill(filler: Any) -> None:
 
 async def _undone(scene: Scene, do: tuple[str, ...], undo: tuple[str, ...], seconds: float) -> None:
     with contextlib.closing(scene.link()) as link:
-        await asyncio.to_thread(link.execute_command, *do)
+        await asyncio.to_thread(_ask, link, *do)
         try:
             await asyncio.sleep(seconds)
         finally:
-            await _insist(lambda: link.execute_command(*undo))
+            await _insist(lambda: _ask(link, *undo))
+
+
+def _ask(link: "redis.Redis", *command: str | int) -> None:
+    link.execute_command(*command)  # type: ignore[no-untyped-call]
 
 
 async def _insist(call: Callable[[], Any]) -> None:
@@ -185,7 +193,8 @@ def redeliver(scene: Scene) -> None:
     with contextlib.closing(scene.link()) as link:
         for stream in ("memory.stored", "memory.embedded", "memory.superseded", "memory.submitted"):
             name = scene.prefix + stream
-            entries = [fields for _, fields in link.xrange(name) if SPOILT not in fields.get(b"__data__", b"")] * 2
+            found: Any = link.xrange(name)
+            entries = [fields for _, fields in found if SPOILT not in fields.get(b"__data__", b"")] * 2
             scene.chance.shuffle(entries)
             for fields in entries[:400]:
                 link.xadd(name, fields)
@@ -196,7 +205,39 @@ async def _spoilt(_: Fault, scene: Scene) -> None:
     with contextlib.closing(scene.link()) as link:
         for stream in GROUPS:
             for body in (b"\xff\xfe " + SPOILT, b'{"specversion": "1.0", "note": "' + SPOILT + b'"}'):
-                await _insist(lambda stream=stream, body=body: link.xadd(scene.prefix + stream, {"__data__": body}))
+                await _insist(functools.partial(link.xadd, scene.prefix + stream, {"__data__": body}))
+
+
+async def _late_start(fault: Fault, scene: Scene) -> None:
+    scene.start_room(fault.target)
+
+
+async def _deletes_forgotten(_: Fault, scene: Scene) -> None:
+    """Elasticsearch remembers a delete for a minute by default: as if that had passed."""
+    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
+        for _attempt in range(100):
+            answer = await http.put(f"/{scene.prefix}*/_settings", json={"index.gc_deletes": "0s"})
+            if answer.status_code == 200 and await _indexes(http, scene.prefix):
+                return
+            await asyncio.sleep(0.05)
+
+
+async def _indexes(http: httpx.AsyncClient, prefix: str) -> list[str]:
+    found = (await http.get(f"/{prefix}*/_alias")).json()
+    return [name for name in found if name.startswith(prefix)]
+
+
+async def _damaged(_: Fault, scene: Scene) -> None:
+    """Another text under the same revision, in every living text entry."""
+    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
+        for name in await _indexes(http, scene.prefix):
+            hits = (await http.post(f"/{name}/_search", json={"size": 1000})).json()["hits"]["hits"]
+            for hit in hits:
+                if "text" in hit["_source"]:
+                    body = {**hit["_source"], "text": "damaged"}
+                    version = {"version": hit["_source"]["revision"], "version_type": "external_gte"}
+                    (await http.put(f"/{name}/_doc/{hit['_id']}", params=version, json=body)).raise_for_status()
+            await http.post(f"/{name}/_refresh")
 
 
 async def _nothing(_: Fault, __: Scene) -> None:
@@ -208,6 +249,9 @@ _HOW: dict[str, Callable[[Fault, Scene], Awaitable[None]]] = {
     "stop at a mark": _nothing,
     "wait at a mark": _nothing,
     "clock skew": _nothing,
+    "late start": _late_start,
+    "deletes are forgotten at once": _deletes_forgotten,
+    "entries damaged": _damaged,
     "kill": _kill,
     "stop": _stop,
     "streams kill": _streams_kill,

@@ -55,14 +55,13 @@ def _of_source(entry_id: str, source: Mapping[str, Any]) -> Entry:
     )
 
 
-def tantivy(folder: Path, fields: Any) -> dict[str, Entry]:
-    """All live documents of a folder that nobody has open. `fields`: the schema."""
+def tantivy(folder: Path) -> dict[str, Entry]:
+    """All live documents of a folder that nobody has open."""
     from tantivy import Index, Query
 
     if not folder.exists():
         return {}
-    index = Index(fields, str(folder))
-    index.reload()
+    index = Index.open(str(folder))
     searcher = index.searcher()
     found: dict[str, Entry] = {}
     for _, address in searcher.search(Query.all_query(), limit=_PAGE).hits:

@@ -113,7 +113,7 @@ def _wrap(target: str, side: str, mark: Mapping[str, Any]) -> None:
     def due() -> bool:
         nonlocal passed
         passed += 1
-        return passed == mark["nth"]
+        return passed == int(mark["nth"])
 
     if inspect.iscoroutinefunction(original):
 

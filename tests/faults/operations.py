@@ -36,6 +36,8 @@ class Operation:
     content: str = ""
     tags: tuple[str, ...] = ()
     embed: bool = True
+    twin: bool = False
+    """Another memory may say the same: only its key tells a repetition."""
 
 
 def operations(chance: random.Random, count: int, slots: int, *, ends_soon: bool = True) -> list[Operation]:
@@ -50,7 +52,8 @@ def operations(chance: random.Random, count: int, slots: int, *, ends_soon: bool
         by_stream = kind in {"remember", "supersede", "duplicate"} and chance.random() < 0.4
         tags = tuple(chance.sample(WORDS, chance.randint(0, 3)))
         embed = chance.random() > 0.1
-        made.append(Operation(number, slot, kind, by_stream, content(chance, number), tags, embed))
+        twin = chance.random() < 0.15
+        made.append(Operation(number, slot, kind, by_stream, content(chance, number), tags, embed, twin))
         standing[slot] = {"forget": "forgotten", "expire": "none", "erase": "none"}.get(kind, "alive")
     return made
 

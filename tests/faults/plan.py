@@ -71,15 +71,18 @@ class Plan:
     mutant: str = ""
     strict_tombstones: bool = True
     """Whether every tombstone must still be there at the end."""
+    converge_s: float = 0.0
+    """How long the indexes may take to become equal when all is calm; 0 takes the usual patience."""
     once: bool = False
     """Whether nothing may be embedded twice, for nobody died."""
 
 
-def plan(seed: int, abilities: frozenset[str], *, count: int = 120) -> Plan:
-    """The same for the same seed and abilities."""
+def plan(seed: int, abilities: frozenset[str], *, count: int = 120, form: str = "") -> Plan:
+    """The same for the same seed and abilities. `form`: only this one."""
     chance = random.Random(seed)
     # A tenth in one process: it takes a model and an engine of its own.
-    form = UP if chance.random() < 0.1 and "up" in abilities else SERVERS
+    chosen = UP if chance.random() < 0.1 and "up" in abilities else SERVERS
+    form = form or chosen
     streams = chance.choice([name for name in ("redis", "valkey") if f"streams {name}" in abilities])
     embedder = "ollama" if "ollama" in abilities and chance.random() < 0.05 else "double"
     faults = _faults_up(chance) if form == UP else _faults(chance, abilities, embedder)
@@ -92,7 +95,7 @@ def plan(seed: int, abilities: frozenset[str], *, count: int = 120) -> Plan:
         seed=seed,
         form=form,
         streams=streams,
-        embedder="embedded" if form == UP else embedder,
+        embedder=chance.choice(("embedded", "double")) if form == UP else embedder,
         operations=tuple(made),
         producers=chance.choice((2, 4, 6)),
         slots=slots,
@@ -137,9 +140,8 @@ def _faults(chance: random.Random, abilities: frozenset[str], embedder: str) -> 
         "late redelivery": 1.0,
         "spoilt entries": 1.0,
     }
-    for kind in dict.fromkeys(chance.choices(list(kinds), weights=list(kinds.values()), k=chance.choice((2, 3, 4)))):
-        found.append(_fault(chance, kind))
-    return found
+    chosen = dict.fromkeys(chance.choices(list(kinds), weights=list(kinds.values()), k=chance.choice((2, 3, 4))))
+    return found + [_fault(chance, kind) for kind in chosen]
 
 
 def _fault(chance: random.Random, kind: str) -> Fault:

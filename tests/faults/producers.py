@@ -101,6 +101,7 @@ class Producers:
             "tags": list(operation.tags),
             "embed": operation.embed,
             "project": f"slot-{operation.slot}",
+            "allow_duplicate": operation.twin,
         }
         if supersedes:
             body["supersedes"] = supersedes
@@ -134,7 +135,7 @@ class Producers:
             )
 
     async def _same_content(self, http: httpx.AsyncClient, operation: Operation, slot: Slot) -> None:
-        if not slot.as_made or "supersedes" in slot.body:
+        if not slot.as_made or "supersedes" in slot.body or slot.body["allow_duplicate"]:
             return
         answer = await self._insist(http, "POST", "/v1/brain/remember", slot.body)
         again = str(self._expect(answer, operation.number, {200, 201})["id"])
@@ -168,16 +169,19 @@ class Producers:
         slot.as_made = False
 
     async def _expire(self, http: httpx.AsyncClient, operation: Operation, slot: Slot) -> None:
-        await self._patch(http, operation, slot, {"expires_at": _moment(LATER_S)}, gone=True)
+        """An answer that was lost may have done it already; a moment that passed meanwhile is refused: a new one."""
+        path = f"/v1/brain/memories/{slot.memory_id}"
+        while True:
+            answer = await self._insist(http, "PATCH", path, {"expires_at": _moment(LATER_S)})
+            if answer.status_code not in {400, 422}:
+                break
+        if answer.status_code != 404:
+            self._expect(answer, operation.number, {200})
         self.oracle.memories[slot.memory_id].reason = "expired"
 
-    async def _patch(
-        self, http: httpx.AsyncClient, operation: Operation, slot: Slot, body: dict[str, Any], *, gone: bool = False
-    ) -> None:
-        """`gone`: an earlier try may have ended it already."""
-        answer = await self._insist(http, "PATCH", f"/v1/brain/memories/{slot.memory_id}", body, gone=gone)
-        if not (gone and answer.status_code in {404, 422, 400}):
-            self._expect(answer, operation.number, {200})
+    async def _patch(self, http: httpx.AsyncClient, operation: Operation, slot: Slot, body: dict[str, Any]) -> None:
+        answer = await self._insist(http, "PATCH", f"/v1/brain/memories/{slot.memory_id}", body)
+        self._expect(answer, operation.number, {200})
 
     async def _forget(self, http: httpx.AsyncClient, operation: Operation, slot: Slot) -> None:
         answer = await self._insist(http, "DELETE", f"/v1/brain/forget/{slot.memory_id}")
@@ -201,20 +205,17 @@ class Producers:
         path: str,
         body: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
-        *,
-        gone: bool = False,
     ) -> httpx.Response:
         deadline = time.monotonic() + self.patience_s
-        pause, trouble, tries = 0.05, "", 0
+        pause, trouble = 0.05, ""
         while time.monotonic() < deadline:
             self._place += 1
             url = self.urls[self._place % len(self.urls)]
-            tries += 1
             with contextlib.suppress(httpx.HTTPError):
                 answer = await http.request(method, url + path, json=body, headers=headers)
                 self.statuses[answer.status_code] += 1
                 if answer.status_code not in UNSETTLED:
-                    return answer if not gone or tries > 1 or answer.status_code == 200 else answer
+                    return answer
                 trouble = f"{answer.status_code} {answer.text[:200]}"
             await asyncio.sleep(pause)
             pause = min(0.5, pause * 1.6)

@@ -6,19 +6,20 @@ import random
 import shutil
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import redis
-from redis.asyncio import Redis
 
 from tests.faults import comparing, findings, index_reading, streams_reading, truth_reading
+from tests.faults.double import vector
 from tests.faults.faults import strike
 from tests.faults.findings import Finding, told
-from tests.faults.fleet import Fleet, tail
+from tests.faults.fleet import Fleet, Process, tail
+from tests.faults.index_reading import Entry
 from tests.faults.network import Network
 from tests.faults.operations import of_producer
 from tests.faults.oracle import Oracle
@@ -26,6 +27,7 @@ from tests.faults.plan import ROOMS, SETTINGS, Fault, Plan
 from tests.faults.producers import Producers
 from tests.faults.streams_reading import SPOILT
 from tests.faults.submissions import Submissions
+from tests.faults.truth_reading import Generation, Truth
 from tests.faults.world import WORKSPACE, World
 from tests.servers.process import ServerProcess
 from tests.waiting import PATIENCE_S
@@ -93,10 +95,16 @@ class Run:
         return self.world.elasticsearch
 
     def link(self) -> "redis.Redis":
-        return redis.Redis.from_url(self.streams.url, socket_timeout=3, protocol=2)
+        return redis.Redis.from_url(self.streams_url(), socket_timeout=3, protocol=2)
 
     def sql(self) -> Any:
         return self.world.sql()
+
+    def streams_url(self) -> str:
+        return self.streams.url
+
+    def elasticsearch_url(self) -> str:
+        return self.world.elasticsearch_url or (self.indexes.url if self.indexes else "")
 
     async def verdict(self) -> Verdict:
         """Run it all."""
@@ -108,15 +116,15 @@ class Run:
             self.fleet = Fleet(self.world.zygote, environment, self.folder, mutant=self.plan.mutant)
             stack.push_async_callback(self.fleet.stop)
             await self._start_rooms()
-            submissions = Submissions(self.streams.url, self.prefix, WORKSPACE)
+            submissions = Submissions(self.streams_url(), self.prefix, WORKSPACE)
             stack.push_async_callback(submissions.stop)
             submissions.start()
-            statuses = await self._work(submissions, secret)
+            statuses = await self._work(submissions, await self._secret(secret))
             calm = time.monotonic()
             found = await self._converged(submissions)
             converged_s = time.monotonic() - calm
             tails = {} if not found else {each.name: tail(each.log) for each in self.fleet.processes}
-        await asyncio.to_thread(self.world.drop_indexes, self.prefix)
+        await self._tidy()
         return Verdict(
             seed=self.plan.seed,
             form=f"{self.plan.form} {self.plan.streams} {self.plan.embedder}",
@@ -130,6 +138,12 @@ class Run:
             restarts=sum(process.lives - 1 for process in self.fleet.processes),
             log_tails=tails,
         )
+
+    async def _secret(self, given: str) -> str:
+        return given
+
+    async def _tidy(self) -> None:
+        await asyncio.to_thread(self.world.drop_indexes, self.prefix)
 
     async def _prepare(self, stack: AsyncExitStack) -> tuple[dict[str, str], str]:
         link = await asyncio.to_thread(self.world.reset_streams, self.plan.streams)
@@ -167,11 +181,21 @@ class Run:
         }
 
     async def _start_rooms(self) -> None:
+        late = {fault.target for fault in self.plan.faults if fault.kind == "late start"}
         for room in ROOMS:
-            for number in range(self.plan.replicas[room]):
-                self.fleet.start(room, plan=self._room_plan(room) if number == 0 else None)
-        for api in self.fleet.of("api"):
+            if room not in late:
+                self.start_room(room)
+        for api in self.apis():
             await self.fleet.ready(api)
+
+    def apis(self) -> Sequence[Process]:
+        """Who answers requests."""
+        return self.fleet.of("api")
+
+    def start_room(self, room: str) -> None:
+        """All its replicas; marks and a wrong clock are the first one's."""
+        for number in range(self.plan.replicas[room]):
+            self.fleet.start(room, plan=self._room_plan(room) if number == 0 else None)
 
     def _room_plan(self, room: str) -> dict[str, Any]:
         marks = [fault for fault in self.plan.faults if fault.kind.endswith("at a mark") and fault.more["room"] == room]
@@ -182,7 +206,7 @@ class Run:
         """Operations and, meanwhile, faults; then what comes after."""
         producers = Producers(
             self.plan.seed,
-            [api.url for api in self.fleet.of("api")],
+            [api.url for api in self.apis()],
             secret,
             submissions,
             self.oracle,
@@ -220,42 +244,31 @@ class Run:
 
     async def _converged(self, submissions: Submissions) -> list[Finding]:
         """What still differs when the time is over; nothing as soon as nothing does."""
-        deadline = time.monotonic() + CONVERGE_S
-        replayed = 0
-        while True:
-            found = await self._look()
-            if not found:
-                break
-            if time.monotonic() > deadline:
-                break
-            replayed += await self._replay_dead()
+        deadline = time.monotonic() + (self.plan.converge_s * PATIENCE_S / 120 or CONVERGE_S)
+        while (found := await self._look()) and time.monotonic() < deadline:
+            await self._replay_dead()
             await asyncio.sleep(0.2)
         found += [Finding(findings.LOST, each) for each in self.oracle.problems]
         found += [Finding(findings.DUPLICATE, each) for each in submissions.problems]
         found += [Finding(findings.PROCESS, each) for each in self.fleet.unexpected]
-        if self.plan.once and self.plan.embedder == "double":
-            again = {text: count for text, count in self.double.served.items() if count > 1 and text != "a"}
-            if again:
-                found.append(
-                    Finding(findings.DUPLICATE, f"{len(again)} texts were embedded up to {max(again.values())} times")
-                )
+        again = [count for text, count in self.double.served.items() if count > 1 and text != "a"]
+        if self.plan.once and again:
+            found.append(Finding(findings.DUPLICATE, f"{len(again)} texts were embedded up to {max(again)} times"))
         return found
 
-    async def _replay_dead(self) -> int:
+    async def _replay_dead(self) -> None:
         """An operator replays what a lying embedder sent to the dead letters, once it is well again."""
-        lied = any(fault.kind == "embedder" for fault in self.plan.faults)
-        return await asyncio.to_thread(self._replay) if lied else 0
+        if any(fault.kind == "embedder" for fault in self.plan.faults):
+            await asyncio.to_thread(self._replay)
 
-    def _replay(self) -> int:
-        count = 0
+    def _replay(self) -> None:
         with contextlib.closing(self.link()) as link:
             name = f"{self.prefix}memory.stored.embedder.dead"
-            for entry, fields in link.xrange(name):
+            letters: Any = link.xrange(name)
+            for entry, fields in letters:
                 if SPOILT not in fields.get(b"__data__", b""):
                     link.xadd(f"{self.prefix}memory.stored", {"__data__": fields[b"__data__"]})
                     link.xdel(name, entry)
-                    count += 1
-        return count
 
     async def _look(self) -> list[Finding]:
         try:
@@ -264,43 +277,41 @@ class Run:
             return [Finding(findings.LEFTOVER, f"can't look yet: {type(error).__name__}: {error}")]
 
     def _compare(self) -> list[Finding]:
+        truth = truth_reading.read(self.truth.url)
+        found = [*self._leftovers(truth), *comparing.acknowledged(truth, self.oracle)]
+        return found + self._indexes(
+            truth, lambda generation: index_reading.elasticsearch(self.elasticsearch_url(), generation.name)
+        )
+
+    def _leftovers(self, truth: Truth) -> list[Finding]:
+        """What is under way, or nobody's any more."""
         with contextlib.closing(self.link()) as link:
             found = list(streams_reading.leftovers(link, self.prefix))
             found += streams_reading.undeserved(streams_reading.dead_letters(link, self.prefix))
-        truth = truth_reading.read(self.truth.url)
         if truth.outbox:
             found.append(Finding(findings.LEFTOVER, f"{truth.outbox} events in the outbox"))
         now = time.time() * 1_000_000
         due = sum(1 for row in truth.rows.values() if row.alive and row.expires_at and row.expires_at <= now)
         if due:
             found.append(Finding(findings.LEFTOVER, f"{due} memories are due and not ended"))
-        found += comparing.acknowledged(truth, self.oracle)
+        return found
+
+    def _indexes(self, truth: Truth, entries_of: Callable[[Generation], Mapping[str, Entry]]) -> list[Finding]:
+        """Every generation that is written."""
+        found: list[Finding] = []
         strict = self.plan.strict_tombstones
-        model = {comparing.input_hash(said): (said, self._answer(said)) for said in list(self.double.served)}
+        model = {comparing.input_hash(said): (said, vector(said)) for said in list(self.double.served)}
         kinds = set()
-        url = self.world.elasticsearch_url or (self.indexes.url if self.indexes else "")
         for generation in truth.generations:
             if generation.status not in truth_reading.WRITTEN:
                 continue
             kinds.add(generation.kind)
-            entries = index_reading.elasticsearch(url, generation.name)
+            entries = entries_of(generation)
             if generation.kind == "text":
                 found += comparing.text(truth, generation, entries, tombstones=strict)
             else:
                 found += comparing.vectors(truth, generation, entries, model, tombstones=strict)
-        found += [Finding(findings.GAP, f"no {kind} index serves") for kind in {"text", "vector"} - kinds]
-        return found
-
-    @staticmethod
-    def _answer(said: str) -> list[float]:
-        from tests.faults.double import vector
-
-        return vector(said)
-
-
-async def with_redis(url: str) -> Redis:
-    """A client that gives up soon."""
-    return Redis.from_url(url, socket_timeout=2)
+        return found + [Finding(findings.GAP, f"no {kind} index serves") for kind in {"text", "vector"} - kinds]
 
 
 def logs_of(verdict: Verdict, folder: Path) -> None:

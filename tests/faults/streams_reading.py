@@ -47,7 +47,7 @@ def dead_letters(link: "redis.Redis", prefix: str) -> list[tuple[str, str, dict[
     found = []
     for stream, groups in GROUPS.items():
         for group in groups:
-            entries: Sequence[Any] = link.xrange(f"{prefix}{stream}.{group}.dead")
+            entries: Any = link.xrange(f"{prefix}{stream}.{group}.dead")
             found += [(stream, group, fields) for _, fields in entries]
     return found
 

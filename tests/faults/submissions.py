@@ -1,7 +1,6 @@
 """Producers by XADD: a submission is acknowledged by the memory.stored event that names it, or by a dead letter."""
 
 import asyncio
-import time
 from collections import defaultdict
 from typing import Any
 
@@ -77,7 +76,7 @@ class Submissions:
         stream = self._prefix + "memory.stored"
         while True:
             try:
-                found = await self._redis.xread({stream: cursor}, count=500, block=500)
+                found: Any = await self._redis.xread({stream: cursor}, count=500, block=500)
             except AWAY:
                 await asyncio.sleep(0.1)
                 continue
@@ -98,7 +97,3 @@ class Submissions:
         if known != memory_id:
             self.problems.append(f"submission {cause} was acknowledged as {known} and as {memory_id}")
         self._heard[cause].set()
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)

@@ -54,6 +54,7 @@ class World:
         found |= {"elasticsearch kill"} if self.elasticsearch is not None else set()
         found |= {"full disk"} if self.small_disk else set()
         found |= {"ollama"} if self.ollama_url else set()
+        found |= {"up"}
         return frozenset(found)
 
     def reset_streams(self, name: str) -> "redis.Redis":
@@ -64,8 +65,8 @@ class World:
         if not process.alive:
             process.start()
         link = redis.Redis.from_url(process.url, socket_timeout=5, protocol=2)
-        link.execute_command("CLIENT", "UNPAUSE")
-        link.execute_command("REPLICAOF", "NO", "ONE")
+        for command in (("CLIENT", "UNPAUSE"), ("REPLICAOF", "NO", "ONE")):
+            link.execute_command(*command)  # type: ignore[no-untyped-call]
         link.config_set("maxmemory", 0)
         link.flushall()
         return link

@@ -1,0 +1,203 @@
+"""Plans made by hand, each for one way in which a pipeline can lose something. All pass; none survives its mutant."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.faults.operations import Operation
+from tests.faults.plan import LEASE_S, ROOMS, SERVERS, Fault, Plan
+
+_ONE_EACH = dict.fromkeys(ROOMS, 1)
+_HOLD_S = LEASE_S * 1.7
+_LONG = " ".join(f"word{number}" for number in range(900))
+PRODUCERS = 4
+
+
+def _operations(*kinds: str, slots: int = 12, **more: Any) -> tuple[Operation, ...]:
+    """Each kind once on every slot, kind after kind. `more`: of all of them."""
+    made: list[Operation] = []
+    for kind in kinds:
+        for slot in range(slots):
+            number = len(made)
+            content = f"operation {number} unique{number} {kind} of a slot"
+            made.append(Operation(number, slot, kind, content=content, **{"stream": False, "tags": (kind,), **more}))
+    return tuple(made)
+
+
+def _plan(
+    *faults: Fault,
+    operations: tuple[Operation, ...],
+    replicas: Mapping[str, int] | None = None,
+    settings: Mapping[str, str] | None = None,
+    pause_s: float = 0.03,
+    **more: Any,
+) -> Plan:
+    return Plan(
+        seed=0,
+        form=SERVERS,
+        streams="redis",
+        embedder="double",
+        operations=operations,
+        producers=PRODUCERS,
+        slots=12,
+        replicas={**_ONE_EACH, **(replicas or {})},
+        faults=faults,
+        pause_s=pause_s,
+        settings=settings or {},
+        converge_s=20,
+        **more,
+    )
+
+
+def _mark(room: str, point: str, nth: int, action: str = "kill") -> Fault:
+    mark = {"room": room, "point": point, "nth": nth, "action": action, "seconds": _HOLD_S}
+    return Fault(f"{action} at a mark", f"{room} {point}", more=mark)
+
+
+def killed_in_the_middle() -> Plan:
+    """Every consumer dies once with a batch in hand, before it did anything with it."""
+    rooms = ("embedder", "indexer-text", "indexer-vector")
+    marks = [_mark(room, "before the effect", 2) for room in rooms]
+    return _plan(*marks, operations=_operations("remember", "supersede"))
+
+
+def a_writer_from_the_past() -> Plan:
+    """A text indexer stands still between reading rows and writing them. Meanwhile half of them change and half end,
+    and the other replica writes that. Then it goes on, writes what it read, and dies before it could look again."""
+    first, second = _operations("remember"), _operations("update", "forget")
+    changes = tuple(each for each in second if (each.kind == "update") == (each.slot % 2 == 0))
+    after = tuple(
+        Operation(len(first) + number, each.slot, each.kind, stream=False, content=each.content, tags=each.tags)
+        for number, each in enumerate(changes)
+    )
+    return _plan(
+        Fault("deletes are forgotten at once"),
+        _mark("indexer-text", "before the effect", 1, "stop"),
+        _mark("indexer-text", "after the effect", 1),
+        operations=first + after,
+        replicas={"indexer-text": 2},
+    )
+
+
+def a_late_mark() -> Plan:
+    """A text indexer stands still between writing and marking while another writes a newer revision."""
+    return _plan(
+        _mark("indexer-text", "before the mark", 1, "stop"),
+        operations=_operations("remember", "update"),
+        replicas={"indexer-text": 2},
+    )
+
+
+def damaged_entries() -> Plan:
+    """Text entries hold something else at the same revision; the same events come again."""
+    return _plan(
+        Fault("entries damaged", at=2.0),
+        Fault("late redelivery", at=2.0),
+        operations=_operations("remember", "update"),
+    )
+
+
+def a_late_reader() -> Plan:
+    """A room starts for the first time when its streams are half written."""
+    return _plan(
+        Fault("late start", "indexer-text", at=0.6),
+        Fault("late start", "indexer-vector", at=0.6),
+        operations=_operations("remember", "update"),
+    )
+
+
+def a_late_commit() -> Plan:
+    """An API stands still inside its transaction while another commits events with higher numbers."""
+    return _plan(
+        _mark("api", "in the transaction", 4, "stop"),
+        operations=_operations("remember", "update"),
+        replicas={"api": 2},
+    )
+
+
+def a_dying_relay() -> Plan:
+    """The housekeeper dies between reading the outbox and publishing."""
+    return _plan(_mark("housekeeper", "between commit and publish", 3), operations=_operations("remember", "update"))
+
+
+def a_failover() -> Plan:
+    """The stream server takes no writes for two seconds."""
+    return _plan(Fault("streams demoted", at=0.2, seconds=2), operations=_operations("remember", "update"))
+
+
+def a_slow_model() -> Plan:
+    """The model takes longer than a lease for each request; two embedders run. Nothing is embedded twice."""
+    return _plan(
+        Fault("embedder", "very slow", at=0.0, seconds=10),
+        operations=_operations("remember", slots=8),
+        replicas={"embedder": 2},
+        settings={"OPENBRAIN_EMBEDDING__TIMEOUT_S": "20"},
+        once=True,
+    )
+
+
+def a_trimmed_reader() -> Plan:
+    """Streams are trimmed soon, and a room stands still for longer than that."""
+    return _plan(
+        Fault("stop", "indexer-text", at=0.1, seconds=5),
+        Fault("stop", "embedder", at=0.1, seconds=5),
+        operations=_operations("remember", "update"),
+        pause_s=0.15,
+        settings={"OPENBRAIN_STREAMS__RETENTION_S": "0.5", "OPENBRAIN_HOUSEKEEPING__TRIM_EVERY_S": "0.3"},
+        strict_tombstones=False,
+    )
+
+
+def spoilt_entries() -> Plan:
+    """Entries that no room can take stand among those that it can, while the rooms are not there."""
+    return _plan(
+        Fault("stop", "indexer-text", at=0.05, seconds=1.5),
+        Fault("stop", "embedder", at=0.05, seconds=1.5),
+        Fault("spoilt entries", at=0.3),
+        Fault("spoilt entries", at=0.6),
+        operations=_operations("remember", "update"),
+    )
+
+
+def a_lying_model() -> Plan:
+    """The model answers with fewer vectors than it was asked for: attempts fail, and are repeated."""
+    return _plan(Fault("embedder", "too few", at=0.05, seconds=1.2), operations=_operations("remember"))
+
+
+def shorter_texts() -> Plan:
+    """Texts of many passages become short."""
+    long = tuple(
+        Operation(number, number, "remember", stream=False, content=f"operation {number} unique{number} {_LONG}")
+        for number in range(8)
+    )
+    short = tuple(
+        Operation(8 + number, number, "update", stream=False, content=f"operation {8 + number} short unique{number}")
+        for number in range(8)
+    )
+    return _plan(operations=long + short, pause_s=0.4)
+
+
+def a_dying_api() -> Plan:
+    """The API dies between commit and answer; its client repeats the request, and copies are allowed."""
+    return _plan(
+        _mark("api", "between commit and answer", 2),
+        _mark("ingest", "after the effect", 2),
+        operations=_operations("remember", "supersede", twin=True),
+    )
+
+
+SCENARIOS: Mapping[str, Callable[[], Plan]] = {
+    "killed in the middle": killed_in_the_middle,
+    "a writer from the past": a_writer_from_the_past,
+    "a late mark": a_late_mark,
+    "damaged entries": damaged_entries,
+    "a late reader": a_late_reader,
+    "a late commit": a_late_commit,
+    "a dying relay": a_dying_relay,
+    "a failover": a_failover,
+    "a slow model": a_slow_model,
+    "a trimmed reader": a_trimmed_reader,
+    "spoilt entries": spoilt_entries,
+    "a lying model": a_lying_model,
+    "shorter texts": shorter_texts,
+    "a dying API": a_dying_api,
+}
