@@ -22,6 +22,10 @@ LOOKED_AT = 1000
 """Rows compared one by one between two breaths."""
 
 
+BUCKETS_AT_ONCE = 32
+"""Of 1024: so much of an index is in memory at a time."""
+
+
 class Fault(StrEnum):
     """How a memory's entries differ from its row."""
 
@@ -139,12 +143,7 @@ async def spans(truth: Reconciling, size: int = SUMMED) -> AsyncIterator[tuple[s
 
 
 def _plus(one: Sum, other: Sum) -> Sum:
-    return Sum(
-        one.entries + other.entries,
-        one.digests + other.digests,
-        one.tombstones + other.tombstones,
-        max(one.highest, other.highest),
-    )
+    return Sum(one.entries + other.entries, one.digests + other.digests, one.tombstones + other.tombstones)
 
 
 def _total(sums: Iterable[Sum]) -> Sum:
@@ -164,8 +163,9 @@ async def differences(
         rows = await truth.due_in(generation, after, until, now, buckets)
         for start in range(0, len(rows), LOOKED_AT):
             yield await _lacking(truth, index, generation, rows[start : start + LOOKED_AT], now)
-    for number in sorted(buckets):
-        yield await _too_much(truth, index, generation, number, now)
+    ordered = sorted(buckets)
+    for start in range(0, len(ordered), BUCKETS_AT_ONCE):
+        yield await _too_much(truth, index, generation, ordered[start : start + BUCKETS_AT_ONCE], now)
 
 
 async def _lacking(
@@ -201,10 +201,10 @@ async def _entries(index: Accountable, generation: Generation, rows: Sequence[Du
 
 
 async def _too_much(
-    truth: Reconciling, index: Accountable, generation: Generation, number: int, now: int
+    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int], now: int
 ) -> list[Difference]:
     entries: dict[str, list[Standing]] = defaultdict(list)
-    for each in await index.bucket(generation.name, number):
+    for each in await index.in_buckets(generation.name, buckets):
         entries[each.memory_id].append(each)
     ids = sorted(entries)
     found: list[Difference] = []

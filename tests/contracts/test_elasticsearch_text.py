@@ -65,7 +65,7 @@ async def test_every_field_is_mapped_and_no_other_is_taken(place: Place, text: E
     assert kinds.pop("metadata") == "flattened"
     assert kinds.pop("confidence") == "double"
     assert kinds.pop("tombstone") == "boolean"
-    assert {kinds.pop(name) for name in ("occurred_at", "expires_at", "revision", "digest")} == {"long"}
+    assert {kinds.pop(name) for name in ("occurred_at", "expires_at", "removed_at", "revision", "digest")} == {"long"}
     assert kinds.pop("bucket") == "integer"
     assert {"source", "session_id", "workspace_id", "tags", "audience"} < kinds.keys()
     assert set(kinds.values()) == {"keyword"}

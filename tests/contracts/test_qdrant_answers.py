@@ -133,7 +133,7 @@ async def test_a_new_collection_has_its_tenant_its_indexes_and_its_alias(
         **dict.fromkeys(("workspace_id", "org", "project", "agent_id", "memory_scope"), "keyword"),
         **dict.fromkeys(("audience", "type", "tags", "source", "memory_id"), "keyword"),
         "confidence": "float",
-        **dict.fromkeys(("occurred_at", "expires_at", "revision", "bucket"), "integer"),
+        **dict.fromkeys(("occurred_at", "expires_at", "removed_at", "revision", "bucket"), "integer"),
     }
     alias = {"create_alias": {"collection_name": "ob-first", "alias_name": "ob-vectors"}}
     assert server.bodies("POST /collections/aliases") == [{"actions": [alias]}]

@@ -33,6 +33,7 @@ COMMON_MAPPING: Mapping[str, Mapping[str, Any]] = {
     "bucket": {"type": "integer"},
     "digest": {"type": "long"},
     "tombstone": {"type": "boolean"},
+    "removed_at": {"type": "long"},
 }
 """Properties of every document; an index adds its own (text, or the vector)."""
 
@@ -151,4 +152,5 @@ def tombstone_document(entry: Tombstone) -> dict[str, Any]:
         "bucket": entry.bucket,
         "digest": 0,
         "tombstone": True,
+        **({"removed_at": entry.at} if entry.at else {}),
     }

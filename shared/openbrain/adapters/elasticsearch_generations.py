@@ -4,12 +4,13 @@ No scripts, no by-query calls, no reindexing: the fence is the document's extern
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Generic
 
 import orjson
 from elasticsearch import ApiError, AsyncElasticsearch, BadRequestError
 
+from openbrain.adapters.elasticsearch_accounts import STANDING, Accounts
 from openbrain.adapters.elasticsearch_common import (
     COMMON_MAPPING,
     missing,
@@ -22,7 +23,7 @@ from openbrain.adapters.elasticsearch_common import (
 from openbrain.adapters.elasticsearch_scrubbing import scrub
 from openbrain.adapters.fencing import Entry, highest_per_id
 from openbrain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, TryLater
-from openbrain.ports.index import Checked, Scrubbed, Standing, Tombstone
+from openbrain.ports.index import Checked, Scrubbed, Standing, Sum, Tombstone
 
 OLDEST = (8, 19)
 _IDS_ALONE = {
@@ -50,6 +51,7 @@ class Generations(Generic[Entry]):
     ) -> None:
         """`document` makes the document of an entry that is no tombstone; what it raises fails that entry alone."""
         self._client = client
+        self._accounts = Accounts(client)
         self._alias = alias
         self._builder = builder
         self._refresh = f"{refresh_ms}ms"
@@ -175,17 +177,49 @@ class Generations(Generic[Entry]):
         """What stands under the ids, without waiting for a refresh."""
         if not ids:
             return {}
-        wanted: Any = ["memory_id", "revision", "bucket", "digest", "tombstone"]
         with translated():
-            answer = await self._client.mget(index=self.index(name), ids=list(dict.fromkeys(ids)), source=wanted)
+            answer = await self._client.mget(index=self.index(name), ids=list(dict.fromkeys(ids)), source=STANDING)
         if any("error" in each for each in answer["docs"]):
             raise missing()
         return {each["_id"]: Standing(id=each["_id"], **each["_source"]) for each in answer["docs"] if each["found"]}
+
+    async def sums(self, name: str) -> Mapping[int, Sum]:
+        """What stands in each bucket."""
+        return await self._accounts.sums(self.index(name))
+
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
+        """Everything in these buckets."""
+        return await self._accounts.in_buckets(self.index(name), buckets)
+
+    async def highest(self, name: str) -> int:
+        """Of all revisions."""
+        return await self._accounts.highest(self.index(name))
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """Those that stand since before this time."""
+        return await self._accounts.drop_tombstones(self.index(name), before)
 
     async def scrub(self, name: str, parts: Sequence[str] | None) -> Scrubbed:
         """Let nothing of overwritten documents stay in the index's files."""
         with translated():
             return await scrub(self._client, self.index(name), parts)
+
+    async def expose(self, name: str) -> None:
+        """The alias stands for this one alone; in one step, so that whoever reads it always finds one."""
+        index = self.index(name)
+        with translated():
+            standing = await self._client.indices.get_alias(index=f"{self._alias}-*")
+            away = [
+                {"remove": {"index": each, "alias": self._alias}}
+                for each, told in standing.items()
+                if self._alias in told["aliases"] and each != index
+            ]
+            await self._client.indices.update_aliases(actions=[{"add": {"index": index, "alias": self._alias}}, *away])
+
+    async def drop(self, name: str) -> None:
+        """Delete the index, if it is there."""
+        with translated():
+            await self._client.indices.delete(index=self.index(name), ignore_unavailable=True)
 
     async def check(self) -> Checked:
         """The server, its version, and what is wrong with it."""

@@ -1,7 +1,7 @@
 """Full text on Elasticsearch: English analysis, the filter inside the query, scores of the text alone."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from openbrain.ports.index import (
     Scrubbed,
     Span,
     Standing,
+    Sum,
     TextEntry,
     TextQuery,
     TextSearch,
@@ -26,7 +27,7 @@ from openbrain.ports.index import (
 )
 from openbrain.visibility import AllOf
 
-BUILDER = "elasticsearch-english-1"
+BUILDER = "elasticsearch-english-2"
 _PROPERTIES = {
     "text": {"type": "text", "analyzer": "english"},
     # Longer values are kept but not indexed: one can't be a search term of Lucene.
@@ -100,9 +101,33 @@ class ElasticsearchText:
         """What stands under the ids."""
         return await self._generations.read(name, ids)
 
+    async def sums(self, name: str) -> Mapping[int, Sum]:
+        """One aggregation."""
+        return await self._generations.sums(name)
+
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
+        """Page by page."""
+        return await self._generations.in_buckets(name, buckets)
+
+    async def highest(self, name: str) -> int:
+        """One aggregation."""
+        return await self._generations.highest(name)
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """Each only if it is still the tombstone that was found."""
+        return await self._generations.drop_tombstones(name, before)
+
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
         """Merges away what was overwritten."""
         return await self._generations.scrub(name, parts)
+
+    async def expose(self, name: str) -> None:
+        """The alias stands for this one alone."""
+        await self._generations.expose(name)
+
+    async def drop(self, name: str) -> None:
+        """Delete the index."""
+        await self._generations.drop(name)
 
     async def check(self) -> Checked:
         """The server's version and state."""

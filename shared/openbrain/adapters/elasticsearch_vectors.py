@@ -1,16 +1,16 @@
 """Vectors on Elasticsearch, for who runs no Qdrant: graphs over float vectors, the filter inside the search."""
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from openbrain.adapters.elasticsearch_common import common_document, compiled, connect, translated
 from openbrain.adapters.elasticsearch_generations import Generations
 from openbrain.adapters.vector_entries import MOST, Passages, best_passages, same_dimensions, writable
-from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Tombstone, VectorEntry, VectorSearch
+from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
 from openbrain.visibility import AllOf
 
-BUILDER = "elasticsearch-knn-1"
+BUILDER = "elasticsearch-knn-2"
 CANDIDATES = 2
 """Looked at for each passage asked for, and LEAST at least: more finds the right ones oftener and takes longer."""
 LEAST = 200
@@ -71,9 +71,33 @@ class ElasticsearchVectors:
         """What stands under the ids."""
         return await self._generations.read(name, ids)
 
+    async def sums(self, name: str) -> Mapping[int, Sum]:
+        """One aggregation."""
+        return await self._generations.sums(name)
+
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
+        """Page by page."""
+        return await self._generations.in_buckets(name, buckets)
+
+    async def highest(self, name: str) -> int:
+        """One aggregation."""
+        return await self._generations.highest(name)
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """Each only if it is still the tombstone that was found."""
+        return await self._generations.drop_tombstones(name, before)
+
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
         """Merges away what was overwritten."""
         return await self._generations.scrub(name, parts)
+
+    async def expose(self, name: str) -> None:
+        """The alias stands for this one alone."""
+        await self._generations.expose(name)
+
+    async def drop(self, name: str) -> None:
+        """Delete the index."""
+        await self._generations.drop(name)
 
     async def check(self) -> Checked:
         """The server's version and state."""

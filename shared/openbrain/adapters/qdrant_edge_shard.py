@@ -30,6 +30,7 @@ from qdrant_edge import (
     QueryRequest,
     RangeFloat,
     ScoredPoint,
+    ScrollRequest,
     UpdateOperation,
 )
 
@@ -38,7 +39,7 @@ from openbrain.errors import OpenBrainError, SetupError, TryLater
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.index import Standing, Tombstone, VectorEntry
 
-BUILDER = "qdrant-edge-3"
+BUILDER = "qdrant-edge-4"
 VECTOR = "v"
 FLUSH_POINTS = 20_000
 """Written points after which the log is worked off. That stops everything for some 0.2 s (more on a busy disk), and is
@@ -108,7 +109,7 @@ class Shard:
             )
             shard.update(UpdateOperation.create_field_index(TERMS, WORDS))
             shard.update(UpdateOperation.create_field_index("confidence", PayloadSchemaType.Float))
-            for field in ("occurred_at", "expires_at"):
+            for field in ("occurred_at", "expires_at", "removed_at"):
                 shard.update(UpdateOperation.create_field_index(field, IntegerIndexParams(lookup=False, range=True)))
             shard.close()
         unfinished.rename(path)
@@ -179,6 +180,31 @@ class Shard:
         with _engine():
             return self._shard.count(CountRequest(exact=True))
 
+    def marks(self, after: str | None, limit: int) -> tuple[list[tuple[str, int, int]], str | None]:
+        """(id, bucket, digest; 0 for a tombstone) of the next points in the order of their ids, and where to go on;
+        None at the end."""
+        with _engine():
+            asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(["mark"]))
+            found, following = self._shard.scroll(asked)
+            marks = [(str(each.id), int((each.payload or {})["mark"])) for each in found]
+        return [(point, mark % _BUCKETS, mark // _BUCKETS) for point, mark in marks], _text(following)
+
+    def revisions(self, after: str | None, limit: int) -> tuple[list[int], str | None]:
+        """The same of their revisions."""
+        with _engine():
+            asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(["revision"]))
+            found, following = self._shard.scroll(asked)
+            return [int((each.payload or {})["revision"]) for each in found], _text(following)
+
+    def drop_tombstones(self, before: int) -> int:
+        """What lives has no such time, so that none of it can be meant."""
+        old = Filter(must=[FieldCondition(key="removed_at", range=RangeFloat(lt=before))])
+        with _engine():
+            count = self._shard.count(CountRequest(filter=old, exact=True))
+            if count:
+                self._shard.update(UpdateOperation.delete_points_by_filter(old))
+        return count
+
     def close(self) -> None:
         """Work off the log and let go."""
         with _engine():
@@ -192,6 +218,8 @@ def _point(entry: VectorEntry | Tombstone) -> Point:
     if entry.id != entry.memory_id:
         payload["memory_id"] = entry.memory_id
     if isinstance(entry, Tombstone):
+        if entry.at:
+            payload["removed_at"] = entry.at
         return Point(entry.id, {}, payload)
     fields = entry.fields
     payload["mark"] += entry.digest * _BUCKETS
@@ -202,6 +230,10 @@ def _point(entry: VectorEntry | Tombstone) -> Point:
     if fields.expires_at != ABSENT["expires_at"]:
         payload["expires_at"] = fields.expires_at
     return Point(entry.id, {VECTOR: _numbers(entry.vector)}, payload)
+
+
+def _text(point: Any) -> str | None:
+    return None if point is None else str(point)
 
 
 def _numbers(vector: Sequence[float]) -> Any:

@@ -3,18 +3,19 @@
 import asyncio
 import time
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 
 from qdrant_edge import Filter
 
+from openbrain.adapters.folders import remove_folder
 from openbrain.adapters.qdrant_edge_shard import BUILDER, Nearest, Shard
 from openbrain.adapters.qdrant_edge_terms import compiled
 from openbrain.adapters.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.errors import TryLater
-from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Tombstone, VectorEntry, VectorSearch
+from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
 from openbrain.visibility import NEVER, AllOf, AtLeast, Condition
 
 SLICE = 32
@@ -23,6 +24,8 @@ TOGETHER = 8
 """Searches before the first turn of the loop: most of what is gained by more, in the time of about three alone."""
 TURN_S = 0.02
 """Where so many take less than this, twice as many come before the next."""
+PAGE = 500
+"""Points looked at between two turns: about 5 ms."""
 MANY = 150_000
 """Points from which on a search blocks the loop for too long."""
 
@@ -78,9 +81,62 @@ class QdrantEdgeVectors:
         """What stands under the ids."""
         return self._shard(name).standing(list(dict.fromkeys(ids)))
 
+    async def sums(self, name: str) -> Mapping[int, Sum]:
+        """Every point is looked at, some at a time."""
+        found: dict[int, tuple[int, int, int]] = {}
+        async for marks in self._marks(name):
+            for _, bucket, digest in marks:
+                entries, digests, tombstones = found.get(bucket, (0, 0, 0))
+                # A tombstone has no digest.
+                found[bucket] = (
+                    (entries + 1, digests + digest, tombstones) if digest else (entries, digests, tombstones + 1)
+                )
+        return {bucket: Sum(*each) for bucket, each in found.items()}
+
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
+        """Every point is looked at, those in the buckets are read whole."""
+        found: list[Standing] = []
+        async for marks in self._marks(name):
+            ids = [point for point, bucket, _ in marks if bucket in buckets]
+            if ids:
+                found += self._shard(name).standing(ids).values()
+        return found
+
+    async def highest(self, name: str) -> int:
+        """Every point is looked at."""
+        highest, after = 0, None
+        while True:
+            revisions, after = self._shard(name).revisions(after, PAGE)
+            highest = max((highest, *revisions))
+            if after is None:
+                return highest
+            await asyncio.sleep(0)
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """At once."""
+        return self._shard(name).drop_tombstones(before)
+
+    async def _marks(self, name: str) -> AsyncIterator[list[tuple[str, int, int]]]:
+        after = None
+        while True:
+            marks, after = self._shard(name).marks(after, PAGE)
+            yield marks
+            if after is None:
+                return
+            await asyncio.sleep(0)
+
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
         """It holds no text; of names it holds hashes."""
         return Scrubbed(told={"product": "qdrant-edge", "holds": "no text"})
+
+    async def expose(self, name: str) -> None:
+        """Nobody else can read it."""
+
+    async def drop(self, name: str) -> None:
+        """Close it and delete its folder: aside first, so that a half deleted one is never opened."""
+        if (shard := self._open.pop(name, None)) is not None:
+            shard.close()
+        await asyncio.to_thread(remove_folder, self._path / name)
 
     async def check(self) -> Checked:
         """The engine's version; too many points are a problem."""

@@ -54,6 +54,8 @@ def point(entry: VectorEntry | Tombstone) -> models.PointStruct:
     """An entry as a point. A tombstone has no vector and no workspace, so that no search finds it."""
     payload: dict[str, Any] = {"memory_id": entry.memory_id, "revision": entry.revision, "bucket": entry.bucket}
     if isinstance(entry, Tombstone):
+        if entry.at:
+            payload["removed_at"] = entry.at
         return models.PointStruct(id=entry.id, vector={}, payload=payload)
     payload["digest"] = entry.digest
     payload |= {field: getattr(entry.fields, field) for field in (*KEYWORD_FIELDS, *NUMBER_FIELDS)}

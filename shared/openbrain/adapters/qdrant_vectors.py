@@ -3,7 +3,7 @@
 import asyncio
 import math
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,13 +14,17 @@ from openbrain.adapters.qdrant_errors import translated
 from openbrain.adapters.qdrant_filters import VECTOR, compiled, not_higher, point
 from openbrain.adapters.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.errors import NeverRetry, SetupError, TryLater
-from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Tombstone, VectorEntry, VectorSearch
+from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
 from openbrain.visibility import KEYWORD_FIELDS, AllOf
 
-BUILDER = "qdrant-1"
+BUILDER = "qdrant-2"
 OLDEST = (1, 16)
 POINTS = 128
 """Of one request: about 2 MB with 768 numbers each, and some 10 ms of the event loop to write as JSON."""
+
+PAGE = 1000
+"""Points of one answer to a scroll."""
+_STANDING = ["memory_id", "revision", "bucket", "digest"]
 
 # Graphs are built for each workspace alone; the other fields narrow a walk through one.
 _KEYWORD = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, enable_hnsw=False)
@@ -29,7 +33,7 @@ _INDEXES: Mapping[str, Any] = {
     **dict.fromkeys((*KEYWORD_FIELDS, "memory_id"), _KEYWORD),
     "workspace_id": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
     "confidence": models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False),
-    **dict.fromkeys(("occurred_at", "expires_at", "revision", "bucket"), _INTEGER),
+    **dict.fromkeys(("occurred_at", "expires_at", "removed_at", "revision", "bucket"), _INTEGER),
 }
 
 
@@ -159,20 +163,97 @@ class QdrantVectors:
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids."""
-        wanted = ["memory_id", "revision", "bucket", "digest"]
         await self._standing_dimensions(name)
         with translated():
             records = await self._client.retrieve(
                 self.collection(name),
                 list(dict.fromkeys(ids)),
-                with_payload=models.PayloadSelectorInclude(include=wanted),
+                with_payload=models.PayloadSelectorInclude(include=_STANDING),
             )
         return {str(each.id): _standing(str(each.id), each.payload or {}) for each in records}
+
+    async def sums(self, name: str) -> Mapping[int, Sum]:
+        """Every point's bucket and digest come here."""
+        found: dict[int, tuple[int, int, int]] = {}
+        async for records in self._scroll(name, ["bucket", "digest"]):
+            for payload in (each.payload or {} for each in records):
+                entries, digests, removed = found.get(payload["bucket"], (0, 0, 0))
+                digest = payload.get("digest")
+                counted = (
+                    (entries, digests, removed + 1) if digest is None else (entries + 1, digests + digest, removed)
+                )
+                found[payload["bucket"]] = counted
+        return {bucket: Sum(*each) for bucket, each in found.items()}
+
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
+        """By the index of the field."""
+        within = models.FieldCondition(key="bucket", match=models.MatchAny(any=sorted(buckets)))
+        found: list[Standing] = []
+        async for records in self._scroll(name, _STANDING, models.Filter(must=[within])):
+            found += [_standing(str(each.id), each.payload or {}) for each in records]
+        return found
+
+    async def highest(self, name: str) -> int:
+        """By the index of the field."""
+        await self._standing_dimensions(name)
+        with translated():
+            found, _ = await self._client.scroll(
+                self.collection(name),
+                limit=1,
+                order_by=models.OrderBy(key="revision", direction=models.Direction.DESC),
+                with_payload=models.PayloadSelectorInclude(include=["revision"]),
+            )
+        return max(((each.payload or {})["revision"] for each in found), default=0)
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """What lives has no such time, so that none of it can be meant."""
+        await self._standing_dimensions(name)
+        old = models.Filter(must=[models.FieldCondition(key="removed_at", range=models.Range(lt=before))])
+        with translated():
+            count = (await self._client.count(self.collection(name), count_filter=old, exact=True)).count
+            if count:
+                await self._client.delete(self.collection(name), models.FilterSelector(filter=old), wait=True)
+        return count
+
+    async def _scroll(
+        self, name: str, fields: list[str], within: models.Filter | None = None
+    ) -> AsyncIterator[Sequence[models.Record]]:
+        await self._standing_dimensions(name)
+        after: Any = None
+        while True:
+            with translated():
+                records, after = await self._client.scroll(
+                    self.collection(name),
+                    scroll_filter=within,
+                    limit=PAGE,
+                    offset=after,
+                    with_payload=models.PayloadSelectorInclude(include=fields),
+                )
+            yield records
+            if after is None:
+                return
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
         """It holds no text, but tags and other names; its optimizer rewrites segments when it sees fit."""
         left = "names and vectors of overwritten points stay in a segment until the server's optimizer rewrites it"
         return Scrubbed(told={"product": "Qdrant", "holds": "no text", "left_to_the_operator": [left]})
+
+    async def expose(self, name: str) -> None:
+        """The alias stands for this one; in one step."""
+        alias = f"{self._first_part}-vectors"
+        with translated():
+            standing = {each.alias_name for each in (await self._client.get_aliases()).aliases}
+            gone = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
+            made = models.CreateAliasOperation(
+                create_alias=models.CreateAlias(collection_name=self.collection(name), alias_name=alias)
+            )
+            await self._client.update_collection_aliases([gone, made] if alias in standing else [made])
+
+    async def drop(self, name: str) -> None:
+        """Delete the collection, if it is there."""
+        with translated():
+            await self._client.delete_collection(self.collection(name))
+        self._dimensions.pop(name, None)
 
     async def check(self) -> Checked:
         """The server's version; one without conditional writes is a problem."""

@@ -5,7 +5,7 @@ tombstone. A tombstone is written also where nothing stands. Writers need no ord
 """
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -167,8 +167,6 @@ class Sum(NamedTuple):
     digests: int = 0
     """The sum of the entries' digests."""
     tombstones: int = 0
-    highest: int = 0
-    """Of the revisions, tombstones' too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +198,27 @@ class Accountable(Protocol):
     async def sums(self, name: str) -> Mapping[int, Sum]:
         """By bucket; a bucket without anything is absent."""
 
-    async def bucket(self, name: str, bucket: int) -> Sequence[Standing]:
-        """Everything in one bucket, tombstones too, in any order."""
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
+        """Everything in these buckets, tombstones too, in any order: a few at once, so that it fits into memory."""
+
+    async def highest(self, name: str) -> int:
+        """Of all revisions, tombstones' too; 0 where nothing stands."""
 
     async def drop_tombstones(self, name: str, before: int) -> int:
         """Remove the tombstones that stand since before this time, never what took the place of one; how many."""
 
 
-class TextIndex(Accountable, Protocol):
+class Replaceable(Protocol):
+    """What becomes of whole generations. Both raise `TryLater` when the engine is away, and may be repeated."""
+
+    async def expose(self, name: str) -> None:
+        """Let the alias that others than OpenBrain read stand for it, where the engine has such a thing."""
+
+    async def drop(self, name: str) -> None:
+        """Remove it with all that it holds; nothing where it is not there. Nobody may write it any more."""
+
+
+class TextIndex(Accountable, Replaceable, Protocol):
     """Full text. All methods raise `TryLater` when the engine can't be reached."""
 
     builder: str
@@ -258,7 +269,7 @@ class TextIndex(Accountable, Protocol):
         """Release everything; what was written stays."""
 
 
-class VectorIndex(Accountable, Protocol):
+class VectorIndex(Accountable, Replaceable, Protocol):
     """Nearest neighbours by cosine. All methods raise `TryLater` when the engine can't be reached."""
 
     builder: str

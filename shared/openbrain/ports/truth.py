@@ -18,6 +18,8 @@ from openbrain.ports.index import Count, Hit
 from openbrain.ports.keeping import Leases, Outbox, Upkeep
 from openbrain.ports.operations import Operations
 from openbrain.ports.recalls import Recalls
+from openbrain.ports.reconciling import Reconciling
+from openbrain.ports.reindexing import Reindexing
 from openbrain.ports.transfer import Transfer
 from openbrain.visibility import Condition, Viewer
 
@@ -204,9 +206,16 @@ class Vectors(Protocol):
     async def known(self, hashes: Sequence[str], model: str) -> frozenset[str]:
         """Which model inputs already have a vector."""
 
-    async def save(self, vectors: Mapping[str, "array[float]"], embedded: Sequence[Embedded], model: str) -> None:
-        """Add vectors by input hash (those already there stay), replace the passages of each memory whose row is still
-        at that revision and alive, raise passages_high, announce `memory.embedded` for those."""
+    async def save(
+        self,
+        vectors: Mapping[str, "array[float]"],
+        embedded: Sequence[Embedded],
+        model: str,
+        *,
+        replace: bool = False,
+    ) -> None:
+        """Add vectors by input hash (those already there stay, unless `replace`), replace the passages of each memory
+        whose row is still at that revision and alive, raise passages_high, announce `memory.embedded` for those."""
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """The vectors of these memories; absent where none were made."""
@@ -228,6 +237,8 @@ class Truth(
     Closing,
     Transfer,
     Recalls,
+    Reconciling,
+    Reindexing,
     Protocol,
 ):
     """Everything at once, for wiring; a function asks for the small port that it needs."""

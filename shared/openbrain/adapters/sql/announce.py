@@ -1,6 +1,7 @@
 """Events about memories, as the finished bytes that the outbox keeps and the relay publishes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from openbrain.events import (
     EventData,
@@ -29,6 +30,21 @@ def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcem
         "change": change,
     }
     return _announcement(REINDEX if origin.bulk else STORED, data, memory.id, origin, at)
+
+
+def again(row: Sequence[Any], generation: str | None, at: int) -> Announcement:
+    """`memory.reindex` about a row as it stands (id, workspace, version, revision), for one generation or all."""
+    memory_id, workspace_id, version, revision = row
+    data = {
+        "memory_id": memory_id,
+        "workspace_id": workspace_id,
+        "version": version,
+        "revision": revision,
+        "change": Change.REINDEX,
+        "generation": generation,
+    }
+    body = encode(REINDEX.name, data, event_id=uuid7(at), at=at, subject=memory_id)
+    return REINDEX.name, body
 
 
 def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Origin, at: int) -> Announcement:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 
 from openbrain.adapters.sql.database import SQLITE, Database
 from openbrain.adapters.sql.direct import run
+from openbrain.adapters.sql.sqlite_crc32 import CRC32, crc32
 from openbrain.adapters.sql.sqlite_errors import translated
 from openbrain.adapters.sql.sqlite_log import cut_log
 from openbrain.adapters.sql.sqlite_threads import Threads
@@ -108,3 +109,4 @@ def _write_ahead(connection: sqlite3.Connection, lock_wait_s: float) -> None:
     # Pages stay in memory, and readers take them from the mapped file.
     connection.execute("PRAGMA cache_size = -16384")
     connection.execute("PRAGMA temp_store = MEMORY")
+    connection.create_function(CRC32, -1, crc32, deterministic=True)

@@ -17,6 +17,8 @@ from openbrain.adapters.sql.projecting import SqlProjecting
 from openbrain.adapters.sql.purging import SqlPurging
 from openbrain.adapters.sql.reading import DEGRADED_SCAN, SqlReading
 from openbrain.adapters.sql.recalls import SqlRecalls
+from openbrain.adapters.sql.reconciling import SqlReconciling
+from openbrain.adapters.sql.reindexing import SqlReindexing
 from openbrain.adapters.sql.transferring import SqlTransfer
 from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.vectors import SqlVectors
@@ -46,6 +48,8 @@ class SqlTruth(
     SqlClosing,
     SqlTransfer,
     SqlRecalls,
+    SqlReconciling,
+    SqlReindexing,
 ):
     """`ports.truth.Truth`: the ports together, because they need the same database and clock and nothing of each
     other."""

@@ -13,8 +13,8 @@ from tantivy import Document, Filter, Schema, SchemaBuilder, TextAnalyzer, TextA
 from openbrain.adapters.flat_metadata import flat
 from openbrain.ports.index import TextEntry, Tombstone
 
-BUILDER = "tantivy-english-2"
-INTEGERS = ("occurred_at", "expires_at", "revision", "bucket", "digest")
+BUILDER = "tantivy-english-3"
+INTEGERS = ("occurred_at", "expires_at", "removed_at", "revision", "bucket", "digest")
 _KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "source")
 _METADATA_CHARS = 1024
 # Scripts written without spaces: each sign is a word of its own, as Unicode's word boundaries have it.
@@ -67,6 +67,8 @@ def document(entry: TextEntry | Tombstone, fields: Schema) -> Document:
         "digest": 0,
         "tombstone": True,
     }
+    if isinstance(entry, Tombstone) and entry.at:
+        values["removed_at"] = entry.at
     if isinstance(entry, TextEntry):
         values |= {
             "digest": entry.digest,

@@ -4,18 +4,19 @@ import contextlib
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 
 from openbrain.adapters.fencing import highest_per_id
+from openbrain.adapters.tantivy_text import accounts
 from openbrain.adapters.tantivy_text.documents import document, english, memory_id, schema
 from openbrain.adapters.tantivy_text.finding import Reader
 from openbrain.adapters.tantivy_text.queries import any_word, compiled, filtered
 from openbrain.adapters.tantivy_text.scrubbing import Unclean, unclean
 from openbrain.errors import Invalid, SetupError, TryLater
-from openbrain.ports.index import Hit, Standing, TextEntry, TextSearch, Tombstone
+from openbrain.ports.index import Hit, Standing, Sum, TextEntry, TextSearch, Tombstone
 from openbrain.visibility import AllOf
 
 _HEAP = 15_000_000
@@ -70,24 +71,27 @@ class Generation:
             return self._write(batches)
 
     def _write(self, batches: Sequence[Batch]) -> list[Failures]:
-        writer = self._writer or self._take()
-        self._writer = None
         pending, standing, failures = self._fenced(batches)
         if pending:
-            try:
-                for entry_id, fresh in pending.items():
-                    if entry_id in standing:
-                        writer.delete_documents_by_term("id", entry_id)
-                    writer.add_document(fresh)
-                writer.commit()
-            except ValueError as error:
-                # Its state is unknown: it goes, with what was not committed, and the next write opens another.
-                # Gone also from this frame, which the error keeps alive: the lock must be free by then.
-                del writer
-                raise TryLater(f"the text index {self._path} can't be written, is the disk full? {error}") from error
-            self._index.reload()
-        self._writer = writer
+            self._commit([entry_id for entry_id in pending if entry_id in standing], pending.values())
         return failures
+
+    def _commit(self, removed: Iterable[str], added: Iterable[Document]) -> None:
+        writer = self._writer or self._take()
+        self._writer = None
+        try:
+            for entry_id in removed:
+                writer.delete_documents_by_term("id", entry_id)
+            for each in added:
+                writer.add_document(each)
+            writer.commit()
+        except ValueError as error:
+            # Its state is unknown: it goes, with what was not committed, and the next write opens another.
+            # Gone also from this frame, which the error keeps alive: the lock must be free by then.
+            del writer
+            raise TryLater(f"the text index {self._path} can't be written, is the disk full? {error}") from error
+        self._index.reload()
+        self._writer = writer
 
     def _fenced(self, batches: Sequence[Batch]) -> tuple[dict[str, Document], Mapping[str, int], list[Failures]]:
         """The documents to write, what stands under their ids, and what can't become a document."""
@@ -117,7 +121,7 @@ class Generation:
             for entry_id in ids
             if searcher.doc_freq("id", entry_id) and (address := self._address(searcher, entry_id)) is not None
         }
-        return dict(zip(found, _numbers(searcher, "revision", list(found.values())), strict=True))
+        return dict(zip(found, accounts.numbers(searcher, "revision", list(found.values())), strict=True))
 
     def _address(self, searcher: Searcher, entry_id: str) -> DocAddress | None:
         hits = searcher.search(Query.term_query(self._fields, "id", entry_id, "basic"), limit=1, count=False).hits
@@ -149,23 +153,30 @@ class Generation:
     def read(self, ids: Sequence[str]) -> dict[str, Standing]:
         """What stands under the ids."""
         searcher = self._index.searcher()
-        found = {entry_id: self._address(searcher, entry_id) for entry_id in dict.fromkeys(ids)}
-        addresses = {entry_id: address for entry_id, address in found.items() if address is not None}
-        places = list(addresses.values())
-        columns = [_numbers(searcher, name, places) for name in ("revision", "bucket", "digest", "tombstone")]
-        return {
-            entry_id: Standing(
-                id=entry_id,
-                memory_id=memory_id(searcher.doc(address)),
-                revision=revision,
-                bucket=bucket,
-                digest=digest,
-                tombstone=bool(tombstone),
-            )
-            for (entry_id, address), revision, bucket, digest, tombstone in zip(
-                addresses.items(), *columns, strict=True
-            )
-        }
+        known = {entry_id: self._address(searcher, entry_id) for entry_id in dict.fromkeys(ids)}
+        addresses = {entry_id: address for entry_id, address in known.items() if address is not None}
+        found = accounts.standings(searcher, list(addresses.values()))
+        return dict(zip(addresses, found, strict=True))
+
+    def sums(self) -> Mapping[int, Sum]:
+        """By bucket."""
+        return accounts.sums(self._index.searcher())
+
+    def highest(self) -> int:
+        """Of all revisions."""
+        return accounts.highest(self._index.searcher())
+
+    def in_buckets(self, buckets: Collection[int]) -> list[Standing]:
+        """Everything in these buckets."""
+        return accounts.in_buckets(self._index.searcher(), self._fields, buckets)
+
+    def drop_tombstones(self, before: int) -> int:
+        """Those that stand since before this time; nothing is written in between."""
+        with self._writing:
+            ids = accounts.old_tombstones(self._index.searcher(), self._fields, before)
+            if ids:
+                self._commit(ids, ())
+            return len(ids)
 
     def unclean(self, segments: Sequence[str] | None) -> Unclean:
         """As `scrubbing.unclean`; files of segments that are gone go first."""
@@ -188,10 +199,6 @@ def _owner(searcher: Searcher, address: DocAddress, known: dict[tuple[int, int],
     if place not in known:
         known[place] = memory_id(searcher.doc(address))
     return known[place]
-
-
-def _numbers(searcher: Searcher, field: str, places: list[DocAddress]) -> list[int]:
-    return [int(value or 0) for value in searcher.fast_field_values(field, places)] if places else []
 
 
 def _create(path: Path) -> None:

@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from openbrain.adapters.folders import remove_folder
 from openbrain.adapters.tantivy_text.documents import BUILDER
 from openbrain.adapters.tantivy_text.generation import Generation
 from openbrain.adapters.tantivy_text.group_commit import GroupCommit
@@ -21,6 +22,7 @@ from openbrain.ports.index import (
     Scrubbed,
     Span,
     Standing,
+    Sum,
     TextEntry,
     TextQuery,
     TextSearch,
@@ -103,6 +105,22 @@ class TantivyText:
         """What stands under the ids."""
         return await asyncio.to_thread(self._prepared(name).generation.read, ids)
 
+    async def sums(self, name: str) -> Mapping[int, Sum]:
+        """One aggregation."""
+        return await asyncio.to_thread(self._prepared(name).generation.sums)
+
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
+        """One search."""
+        return await asyncio.to_thread(self._prepared(name).generation.in_buckets, buckets)
+
+    async def highest(self, name: str) -> int:
+        """One aggregation."""
+        return await asyncio.to_thread(self._prepared(name).generation.highest)
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """In one commit."""
+        return await asyncio.to_thread(self._prepared(name).generation.drop_tombstones, before)
+
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
         """`parts` are segments. Tombstones in them are written again here; the living are the caller's to write."""
         generation = self._prepared(name).generation
@@ -111,6 +129,20 @@ class TantivyText:
             await self.write(name, found.tombstones)
             found = await asyncio.to_thread(generation.unclean, found.segments)
         return Scrubbed(told={"product": "tantivy"}, parts=found.segments, again=found.memories)
+
+    async def expose(self, name: str) -> None:
+        """Nobody else can read it."""
+
+    async def drop(self, name: str) -> None:
+        """Close it and delete its folder."""
+        await asyncio.to_thread(self._drop, name)
+
+    def _drop(self, name: str) -> None:
+        with self._opening:
+            if (standing := self._open.pop(name, None)) is not None:
+                standing.commits.close()
+                standing.generation.close()
+            remove_folder(self._path / name)
 
     async def check(self) -> Checked:
         """The library's version."""

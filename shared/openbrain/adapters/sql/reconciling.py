@@ -1,0 +1,94 @@
+"""The truth beside an index: what is due, and saying it again."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+
+from sqlalchemy import Connection, select, update
+
+from openbrain.adapters.sql import announce, due, outbox
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.statements import chunks
+from openbrain.adapters.sql.tables import memories
+from openbrain.ports.clock import Clock
+from openbrain.ports.generations import Generation
+from openbrain.ports.index import Sum
+from openbrain.ports.reconciling import Due
+
+_TOLD = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
+
+
+class SqlReconciling:
+    """`ports.reconciling.Reconciling`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def walk(self, after: str, limit: int) -> str | None:
+        """By the primary key."""
+        return await self._database.read(lambda connection: due.walk(connection, after, limit))
+
+    async def due_sums(self, generation: Generation, after: str, until: str, now: int) -> Mapping[int, Sum]:
+        """One statement; the rows stay where they are."""
+        return await self._database.read(lambda connection: due.sums(connection, generation, after, until, now))
+
+    async def due_in(
+        self, generation: Generation, after: str, until: str, now: int, buckets: Collection[int]
+    ) -> Sequence[Due]:
+        """As in the port."""
+        return await self._database.read(
+            lambda connection: due.in_buckets(connection, generation, after, until, now, buckets)
+        )
+
+    async def unmarked(self, generation: Generation, after: str, until: str, now: int, limit: int) -> Sequence[Due]:
+        """As in the port."""
+        if not due.serves(generation):
+            return ()
+        return await self._database.read(
+            lambda connection: due.behind(connection, generation, after, until, now, limit)
+        )
+
+    async def due(self, generation: Generation, ids: Collection[str], now: int) -> Mapping[str, Due]:
+        """As in the port."""
+        if not ids:
+            return {}
+        return await self._database.read(lambda connection: due.by_id(connection, generation, ids, now))
+
+    async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
+        """A transaction for each part, so that nobody waits long for the outbox."""
+        now = self._clock.now()
+        told = 0
+        for some in chunks(sorted(ids)):
+            told += await self._database.write(partial(_again, ids=some, generation=generation, now=now))
+        return told
+
+    async def lift(self, seen: Mapping[str, int]) -> int:
+        """In one transaction."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _lift(connection, seen, now))
+
+    async def lift_all(self, seen: int, after: str, until: str) -> int:
+        """In one transaction."""
+        low = memories.c.id > after, memories.c.id <= until, memories.c.revision <= seen
+        lifted = update(memories).where(*low).values(revision=seen + 1)
+        return await self._database.write(lambda connection: connection.execute(lifted).rowcount)
+
+
+def _again(connection: Connection, ids: Sequence[str], generation: str | None, now: int) -> int:
+    rows = connection.execute(select(*_TOLD).where(memories.c.id.in_(ids)).order_by(memories.c.id)).all()
+    outbox.append(connection, [announce.again(row, generation, now) for row in rows])
+    return len(rows)
+
+
+def _lift(connection: Connection, seen: Mapping[str, int], now: int) -> int:
+    by_revision: defaultdict[int, list[str]] = defaultdict(list)
+    for memory_id, revision in seen.items():
+        by_revision[revision].append(memory_id)
+    lifted = 0
+    for revision, ids in sorted(by_revision.items()):
+        for some in chunks(sorted(ids)):
+            low = memories.c.id.in_(some), memories.c.revision <= revision
+            lifted += connection.execute(update(memories).where(*low).values(revision=revision + 1)).rowcount
+            _again(connection, some, None, now)
+    return lifted
