@@ -40,6 +40,10 @@ class Streams(Group):
     aside: int = Field(
         2000, ge=1, description="Entries that wait in hand for a dependency, at most, while what needs none goes on."
     )
+    failing_share: float = Field(
+        0.5, gt=0, le=1, description="Where a larger share of entries fails the reader stops and probes; 1: never."
+    )
+    failing_least: int = Field(10, ge=1, description="Failures without which a reader never stops.")
     reconnect_max_s: Seconds = Field(5, description="Longest pause before Redis is tried again.")
     shutdown_s: Seconds = Field(15, description="How long a handler may take to end at shutdown.")
     bound_workspaces: tuple[str, ...] = Field((), description="Workspaces with a submission stream of their own.")

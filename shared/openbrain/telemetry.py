@@ -57,6 +57,12 @@ STREAM_BATCH_ENTRIES = Histogram(
 STREAM_BREAKER_OPEN = Gauge(
     "openbrain_stream_breaker_open", "1 while a dependency of the room is down.", ("group",), registry=REGISTRY
 )
+STREAM_STOPPED = Gauge(
+    "openbrain_stream_stopped",
+    "1 while the reader is stopped because most entries fail.",
+    ("stream", "group"),
+    registry=REGISTRY,
+)
 STREAM_LAG = Gauge(
     "openbrain_stream_lag", "Entries that the group was not given yet.", ("stream", "group"), registry=REGISTRY
 )

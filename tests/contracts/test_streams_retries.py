@@ -100,7 +100,7 @@ async def test_a_reason_that_cannot_be_kept_does_not_keep_the_entry(url: str) ->
 
 
 async def test_many_parked_entries_hide_none_that_is_due(url: str) -> None:
-    settings = scaled(url, batch=4, backoff_s=(0.1, 60))
+    settings = scaled(url, batch=4, backoff_s=(0.1, 60), failing_share=1)
 
     async def fail_always_but(batch: Sequence[Delivery[Any]]) -> None:
         if any(int(each.event.id) < 20 or not each.failures for each in batch):
