@@ -12,7 +12,7 @@ from openbrain.streams.delivery import Delivery
 from tests.streams_support import Seen, eventually, looking, publish, room, scaled, started, stored
 
 COMMANDS = (
-    "xreadgroup xgroup xpending xclaim xack xadd xinfo xlen xrange hget hset hdel del time ping eval evalsha"
+    "xreadgroup xgroup xpending xclaim xack xadd xinfo xlen xrange hget hset hdel del exists time ping eval evalsha"
 ).split()
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from openbrain.errors import Invalid
-from openbrain.streams.table import BROADCAST, SIGNAL_RAISED, STREAMS, SUBMITTED
+from openbrain.streams.group import states
+from openbrain.streams.table import BROADCAST, SIGNAL_RAISED, STREAMS, SUBMITTED, replays
 from openbrain.streams.table import dead_letters as dead
 
 WAKE = "openbrain.wake"
@@ -86,9 +87,11 @@ def _consumer(group: str, prefix: str, workspaces: Sequence[str]) -> User:
     for spec in _GROUPS[group]:
         if spec.per_workspace:
             streams += [f"{prefix}{spec.name}.{workspace}" for workspace in workspaces]
-    touched = [name for stream in streams for name in (stream, f"{stream}.{group}.retries", dead(stream, group))]
-    buries = f"+xadd {_keys([dead(stream, group) for stream in streams])}"
-    clears = f"+del {_keys([f'{stream}.{group}.retries' for stream in streams])}"
+    read = [name for stream in streams for name in (stream, replays(stream, group))]
+    graves = [dead(stream, group) for stream in streams]
+    touched = [*read, *(states(name, group) for name in read), *graves]
+    buries = f"+xadd {_keys(graves)}"
+    clears = f"+del {_keys([states(stream, group) for stream in streams])}"
     wakes = "+publish +subscribe +unsubscribe"
     about = f"room {group}: reads {', '.join(streams)}, buries what they can't take"
     return User(group, _rules(prefix, f"{wakes} +script|load", f"{_READS} {_keys(touched)}", buries, clears), about)
@@ -103,9 +106,11 @@ def _housekeeper(prefix: str) -> User:
 
 def _api(prefix: str) -> User:
     counts = f"+evalsha +eval +hmget +hset +pexpire +time ~{prefix}{RATES}*"
-    watched = f"{_WATCHES} {_keys([f'{prefix}{spec.name}*' for spec in STREAMS])}"
+    looks = "+xrange +xrevrange +evalsha +eval +xgroup|create +xgroup|destroy"
+    watched = f"{_WATCHES} {looks} {_keys([f'{prefix}{spec.name}*' for spec in STREAMS])}"
     own = "+publish +subscribe +unsubscribe +info +time"
-    return User("api", _rules(prefix, own, counts, watched), "wakes rooms, counts requests, looks at streams")
+    about = "wakes rooms, counts requests, looks at streams, makes groups of outside readers"
+    return User("api", _rules(prefix, own, counts, watched), about)
 
 
 def _producer(prefix: str) -> User:

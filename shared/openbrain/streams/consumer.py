@@ -41,9 +41,10 @@ class Consumer:
         """Those whose end is on its way to Redis: a renewal that comes after it finds them gone, and that is right."""
         self._yields = yields
         self._decode = subscription.spec.decoder()
-        settings, labels = runtime.settings, (group.stream, runtime.group)
+        settings, labels = runtime.settings, (group.told_as, runtime.group)
         self.limit = FailureLimit(
-            *labels,
+            group.stream,
+            runtime.group,
             Backoff(settings.breaker_s, settings.breaker_max_s),
             share=settings.failing_share,
             least=settings.failing_least,
@@ -58,6 +59,12 @@ class Consumer:
             outcome: telemetry.STREAM_ENTRIES.labels(*labels, outcome)
             for outcome in ("handled", "failed", "parked", "dead", "abandoned", "taken", "released", "lost")
         }
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing is taken up: the group is paused, or this is a replay that there is not."""
+        runtime = self.runtime
+        return runtime.paused or (self.group.is_replay and self.group.stream not in runtime.replaying)
 
     def count(self, outcome: str, number: int = 1) -> None:
         """Count entries by what became of them."""
@@ -156,7 +163,7 @@ class Consumer:
             runtime.beat(loop, 2 * runtime.settings.breaker_max_s + 60)
             if not (aside and self.aside.goes_on):
                 await runtime.until_dependencies_answer()
-            if self._yields():
+            if self._yields() or runtime.paused:
                 await runtime.sleep(0.05)
                 continue
             runtime.beat(loop, float("inf"))  # whoever has the lock is watched
@@ -164,7 +171,7 @@ class Consumer:
                 if runtime.closing.is_set():
                     raise Closing
                 away = runtime.breaker.wait_s() > 0
-                if (away and not (aside and self.aside.goes_on)) or self._yields():
+                if (away and not (aside and self.aside.goes_on)) or self._yields() or runtime.paused:
                     continue
                 runtime.beat(loop, runtime.handler_limit_s)
                 yield away

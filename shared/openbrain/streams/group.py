@@ -42,9 +42,13 @@ class Taken:
 class ConsumerGroup:
     """Every method is one call to the server and raises what redis-py raises."""
 
-    def __init__(self, client: Redis, stream: str, group: str, consumer: str, settings: Streams) -> None:
+    def __init__(
+        self, client: Redis, stream: str, group: str, consumer: str, settings: Streams, *, replays: str = ""
+    ) -> None:
+        """`replays`: the stream whose entries come again on `stream`; its dead letters are theirs."""
         self.client, self.stream, self.group, self.consumer = client, stream, group, consumer
-        self.dead = dead_letters(stream, group)
+        self.dead = dead_letters(replays or stream, group)
+        self.is_replay, self.told_as = bool(replays), replays or stream
         self._keys = (stream, states(stream, group))
         self._backoff_ms = [round(pause * 1000) for pause in settings.backoff_s]
         # Parked entries are due at one idle time, whatever their backoff: they begin with the rest of it.

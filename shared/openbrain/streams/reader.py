@@ -11,11 +11,16 @@ from redis.asyncio import Redis
 
 from openbrain.streams.connection import AWAY, ask, is_gone
 from openbrain.streams.consumer import Consumer
+from openbrain.streams.delivery import Entry
+from openbrain.streams.group import kind, message
 from openbrain.streams.pauses import Trouble
 from openbrain.streams.runtime import Closing, Runtime
 
 _log = structlog.get_logger(__name__)
 _TURN_S = 0.05
+_KEPT = 200
+"""Entries that may be kept, at least, while most fail and now and then one more is tried."""
+_REST_S = 0.2
 _QUIET_S = 0.02
 """A read that waits this long found nothing: with an entry there it answers at once."""
 
@@ -61,6 +66,19 @@ class Reader:
             await self.runtime.until_closed()
             return []
 
+    async def follow(self) -> None:
+        """Read and handle until the room closes: a stream that FastStream does not read."""
+        block_ms = round(self.runtime.settings.poll_s * 1000)
+        while True:
+            try:
+                room = await self._gate()
+                for _, entries in await self._read(room, self._until_aside_is_due(block_ms)):
+                    await self.consumer.process([Entry(each.decode(), fields) for each, fields in entries], self.loop)
+            except Closing:
+                return
+            except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets
+                _log.error("streams.reader_failed", loop=self.loop, error=kind(error), message=message(error))
+
     async def _gate(self) -> int:
         """Wait until something may be read; how many entries."""
         runtime, consumer = self.runtime, self.consumer
@@ -68,6 +86,9 @@ class Reader:
             runtime.beat(self.loop, 2 * runtime.settings.breaker_max_s + 60)
             if runtime.closing.is_set():
                 raise Closing
+            if consumer.rests:
+                await self._rest(_REST_S)
+                continue
             if not consumer.aside.goes_on:
                 await runtime.until_dependencies_answer()
             if self._yields():
@@ -89,7 +110,7 @@ class Reader:
         if (pause := limit.wait_s()) > 0:
             await self._rest(min(pause, self.runtime.settings.breaker_max_s))
             return False
-        if limit.takes_new(self.consumer.pace.size):
+        if limit.takes_new(max(_KEPT, 2 * self.runtime.settings.batch)):
             return True
         await self.consumer.try_kept(self.loop)
         return False
@@ -128,6 +149,9 @@ class Reader:
         return []
 
     async def _recover(self, error: Exception) -> None:
+        if is_gone(error) and self.group.is_replay:
+            self.runtime.replaying.discard(self.group.stream)  # all of it was settled, and it was removed
+            return
         if is_gone(error):
             try:
                 made = await self.group.join()

@@ -67,7 +67,8 @@ class Reaper:
             self.runtime.beat(self.loop)
             try:
                 await self.runtime.sleep(self.runtime.settings.reap_s * random.uniform(0.75, 1.25))  # noqa: S311
-                await self.sweep()
+                if not self.consumer.rests:
+                    await self.sweep()
                 trouble.over()
             except Closing:
                 return

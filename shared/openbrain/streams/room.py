@@ -16,6 +16,7 @@ from openbrain.settings import Logs, Streams
 from openbrain.streams import health
 from openbrain.streams.broker import RoomBroker
 from openbrain.streams.connection import connect
+from openbrain.streams.controls import Paused
 from openbrain.streams.gauges import Gauges
 from openbrain.streams.group import kind, message
 from openbrain.streams.session import Session
@@ -33,6 +34,7 @@ class Room:
     checks: asked by /ready beside Redis, by name; each raises when its dependency doesn't answer.
     lock: given where several rooms must not handle at the same time; else each room has its own.
     handler_limit_s: a handler that runs longer makes /live fail.
+    paused: whether operators want the group to rest; asked every `poll_s`, also before the first entry is read.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Room:
         checks: Mapping[str, Check] | None = None,
         lock: asyncio.Lock | None = None,
         handler_limit_s: float = 600,
+        paused: Paused | None = None,
     ) -> None:
         names = [settings.prefix + subscription.name for subscription in subscriptions]
         if not names or len(set(names)) < len(names):
@@ -56,6 +59,7 @@ class Room:
         self._checks = dict(checks or {})
         self._lock = lock or asyncio.Lock()
         self._handler_limit_s = handler_limit_s
+        self._paused = paused
         self._gauges = Gauges(group, names)
         self._session: Session | None = None
         self._open = AsyncExitStack()
@@ -64,7 +68,8 @@ class Room:
             self.broker.declare(name, subscription)
 
     def _new_session(self) -> Session:
-        self._session = Session(self.group, self.subscriptions, self.settings, self._lock, self._handler_limit_s)
+        limit_s, paused = self._handler_limit_s, self._paused
+        self._session = Session(self.group, self.subscriptions, self.settings, self._lock, limit_s, paused)
         return self._session
 
     def app(self, logging: Logs | None = None) -> AsgiFastStream:
@@ -111,6 +116,11 @@ class Room:
     async def stop(self) -> None:
         """Stop reading, let the running handler end, give back the rest, close the resources."""
         await self._open.aclose()
+
+    @property
+    def paused(self) -> bool:
+        """Whether operators let the group rest."""
+        return self._session is not None and self._session.runtime.paused
 
     def stuck(self) -> list[str]:
         """What stands still though it should not; empty while all is well."""

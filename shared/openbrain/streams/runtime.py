@@ -37,6 +37,10 @@ class Runtime:
     closed: asyncio.Event = field(default_factory=asyncio.Event)
     clock: Callable[[], float] = time.monotonic
     breaker: Breaker = field(init=False)
+    paused: bool = False
+    """Nothing new is taken up; what is parked or pending stays so."""
+    replaying: set[str] = field(default_factory=set)
+    """The replays of this group that there are now (full stream names)."""
     deadlines: dict[str, float] = field(default_factory=dict)
     """When each loop must have been heard of again."""
 
@@ -75,3 +79,31 @@ class Runtime:
         """The loops that were not heard of in time."""
         now = self.clock()
         return [loop for loop, deadline in self.deadlines.items() if deadline < now]
+
+
+class Apart(Runtime):
+    """The same running room, but with a lock and a breaker of its own: for a stream that must not hold up others."""
+
+    def __init__(self, of: Runtime) -> None:
+        self._of = of
+        super().__init__(
+            of.group,
+            of.settings,
+            asyncio.Lock(),
+            of.handler_limit_s,
+            of.consumer,
+            of.closing,
+            of.closed,
+            of.clock,
+            paused=of.paused,
+            replaying=of.replaying,
+            deadlines=of.deadlines,
+        )
+
+    @property
+    def paused(self) -> bool:
+        return self._of.paused
+
+    @paused.setter
+    def paused(self, paused: bool) -> None:
+        self._of.paused = paused

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import structlog
@@ -10,13 +10,15 @@ import structlog
 from openbrain.settings import Streams
 from openbrain.streams.connection import AWAY, ask, connect_as, disconnect
 from openbrain.streams.consumer import Consumer
+from openbrain.streams.controls import Controls, Paused
 from openbrain.streams.delivery import Entry
 from openbrain.streams.group import ConsumerGroup, kind, message
 from openbrain.streams.pauses import Trouble
 from openbrain.streams.reader import Reader, ReadingRedis
 from openbrain.streams.reaper import Keeper, Reaper
-from openbrain.streams.runtime import Closing, Runtime
+from openbrain.streams.runtime import Apart, Closing, Runtime
 from openbrain.streams.subscription import Subscription
+from openbrain.streams.table import replays
 
 _log = structlog.get_logger(__name__)
 _CANCEL_S = 2.0
@@ -32,6 +34,7 @@ class Session:
         settings: Streams,
         lock: asyncio.Lock,
         handler_limit_s: float,
+        paused: Paused | None = None,
     ) -> None:
         self.settings = settings
         self.client = connect_as(ReadingRedis, settings)
@@ -39,9 +42,11 @@ class Session:
         self.consumers: dict[str, Consumer] = {}
         self.readers: dict[str, Reader] = {}
         self._live: list[Reader] = []
+        self._replays: list[Reader] = []
         for subscription in subscriptions:
             self._add(subscription)
         self.client.listen(self.readers)
+        self._controls = Controls(self.runtime, self.client, [each.group.stream for each in self._replays], paused)
         self._keeper = Keeper(self.runtime, list(self.consumers.values()))
         self._keeping: asyncio.Task[None] | None = None
         self._reaping: list[asyncio.Task[Any]] = []
@@ -49,11 +54,20 @@ class Session:
     def _add(self, subscription: Subscription) -> None:
         stream = self.settings.prefix + subscription.name
         yields = self._live_streams_busy if subscription.low_priority else _never
-        group = ConsumerGroup(self.client, stream, self.runtime.group, self.runtime.consumer, self.settings)
-        self.consumers[stream] = consumer = Consumer(self.runtime, group, subscription, yields)
-        self.readers[stream] = reader = Reader(self.runtime, consumer, self.client, yields)
+        runtime = Apart(self.runtime) if subscription.apart else self.runtime
+        reader = self._reader(runtime, subscription, stream, yields)
         if not subscription.low_priority:
             self._live.append(reader)
+        again = replays(stream, self.runtime.group)
+        self._replays.append(self._reader(runtime, subscription, again, self._live_streams_busy, of=stream))
+
+    def _reader(
+        self, runtime: Runtime, subscription: Subscription, stream: str, yields: Callable[[], bool], *, of: str = ""
+    ) -> Reader:
+        group = ConsumerGroup(self.client, stream, runtime.group, runtime.consumer, self.settings, replays=of)
+        self.consumers[stream] = consumer = Consumer(runtime, group, subscription, yields)
+        self.readers[stream] = reader = Reader(runtime, consumer, self.client, yields)
+        return reader
 
     def _live_streams_busy(self) -> bool:
         return not all(reader.quiet for reader in self._live)
@@ -65,8 +79,12 @@ class Session:
         self._keeping = asyncio.create_task(self._keeper.run(), name=f"{group} renew leases")
         self._reaping = [
             asyncio.create_task(reaper.run(), name=f"{group} {reaper.loop}")
-            for reaper in (Reaper(self.runtime, consumer, self._keeper) for consumer in self.consumers.values())
+            for reaper in (Reaper(each.runtime, each, self._keeper) for each in self.consumers.values())
         ]
+        self._reaping += [
+            asyncio.create_task(reader.follow(), name=f"{group} {reader.loop}") for reader in self._replays
+        ]
+        self._reaping.append(asyncio.create_task(self._controls.run(), name=f"{group} {self._controls.loop}"))
 
     async def _wait_for_redis(self) -> None:
         runtime = self.runtime
