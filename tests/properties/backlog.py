@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -280,9 +280,12 @@ async def _main(run: Mapping[str, Any], options: argparse.Namespace, folder: Pat
         )
     )
     servers = await prepared(values, "backlog", folder)
+    # Who watches must outlast a machine that is busy with something else.
+    patient = replace(servers, redis=Redis.from_url(run[options.server].url, socket_timeout=300))
     try:
-        return await drained(servers, folder, options.entries, options.server, options.every, _teller(options.samples))
+        return await drained(patient, folder, options.entries, options.server, options.every, _teller(options.samples))
     finally:
+        await patient.redis.aclose()
         await servers.truth.close()
         await servers.redis.aclose()
 

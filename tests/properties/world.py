@@ -1,0 +1,143 @@
+"""A whole pipeline on a Redis or Valkey of a test's own, and what its truth and both of its indexes hold."""
+
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+from redis.asyncio import Redis
+
+from openbrain.ids import point_id
+from openbrain.parts import Parts
+from openbrain.ports.index import Standing
+from openbrain.settings import Settings, Streams
+from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
+from openbrain_cli.system import running
+from tests.flow.conftest import Brain
+from tests.truth_support import rows
+
+SERVERS = ("redis", "valkey")
+READ = (SUBMITTED, STORED, EMBEDDED, SUPERSEDED, REINDEX)
+FOREVER_S = 600.0
+"""A pause that no test waits for: what comes again within one was not counted as a failure."""
+HOUR = 3_600_000_000
+
+
+def quick(url: str, **other: Any) -> Streams:
+    """Leases and pauses short, retries long."""
+    values: dict[str, Any] = {
+        "url": url,
+        "lease_s": 1.5,
+        "reap_s": 0.2,
+        "poll_s": 0.5,
+        "backoff_s": (FOREVER_S,),
+        "breaker_s": 0.2,
+        "breaker_max_s": 1,
+        "reconnect_max_s": 1,
+    }
+    return Streams(**(values | other))
+
+
+@asynccontextmanager
+async def living(settings: Settings, make_parts: Callable[[Settings], Parts] | None = None) -> AsyncIterator[Brain]:
+    """Every room and the API in this process, the streams on the server that the settings name."""
+    async with running(settings, make_parts) as system:
+        key = system.key_file.read_text(encoding="utf-8").strip()
+        transport = httpx.ASGITransport(system.api())
+        async with (
+            httpx.AsyncClient(
+                transport=transport, base_url="http://brain", headers={"Authorization": f"Bearer {key}"}, timeout=300
+            ) as http,
+            Redis.from_url(settings.streams.url) as redis,
+        ):
+            yield Brain(system, http, redis)
+
+
+def at(folder: Path, url: str, **groups: Any) -> Settings:
+    """Embedded indexes and SQLite in `folder`, unless a group says otherwise."""
+    return Settings(data_dir=folder / "data", **({"streams": quick(url)} | groups))
+
+
+def rooms(brain: Brain, *groups: str) -> list[Any]:
+    """The rooms that read as these groups."""
+    return [room for room in brain.system.rooms if getattr(room, "group", "") in groups]
+
+
+async def ids_of(parts: Any) -> list[str]:
+    """Every memory that was ever stored."""
+    return [row["id"] for row in await rows(parts.truth._database, "SELECT id FROM memories ORDER BY id")]
+
+
+async def differences(parts: Parts) -> list[str]:
+    """What the text and the vector index hold otherwise than the truth says; empty where all is well."""
+    found: list[str] = []
+    ids = await ids_of(parts)
+    truth = await parts.truth.rows(ids)
+    text = await parts.text.read((await parts.text_generation()).name, ids)
+    generation = await parts.existing_vector_generation()
+    points = {point_id(each, number): each for each in ids for number in range(max(1, truth[each].passages_high))}
+    vectors = await parts.vectors.read(generation.name, list(points))
+    passages = await parts.truth.passages(ids, generation.model)
+    for memory_id, row in truth.items():
+        ended = row.reason is not None
+        found += _unlike(f"text {memory_id}", text.get(memory_id), row.revision, tombstone=ended)
+        if not row.wants_vector:
+            continue
+        count = 0 if ended else len(passages[memory_id].vectors) if memory_id in passages else -1
+        for number in range(max(1, row.passages_high)):
+            standing = vectors.get(point_id(memory_id, number))
+            found += _unlike(f"vector {memory_id} {number}", standing, row.revision, tombstone=number >= count)
+    return found
+
+
+def _unlike(what: str, standing: Standing | None, revision: int, *, tombstone: bool) -> list[str]:
+    if standing is None:
+        return [f"{what} is missing"]
+    if (standing.revision, standing.tombstone) != (revision, tombstone):
+        return [f"{what} is {standing.revision} tombstone={standing.tombstone}, not {revision} tombstone={tombstone}"]
+    return []
+
+
+async def nothing_failed(brain: Brain) -> None:
+    """No attempt was counted anywhere, and nothing is a dead letter."""
+    for spec in READ:
+        for group in spec.groups:
+            stream = brain.parts.settings.streams.prefix + spec.name
+            assert await brain.redis.xlen(dead_letters(stream, group)) == 0, (stream, group)
+            assert await brain.redis.hlen(f"{stream}.{group}.retries") == 0, (stream, group)
+
+
+async def everything(brain: Brain) -> dict[str, Any]:
+    """The final state: rows without the times of their marks, their history, and both indexes."""
+    database: Any = brain.parts.truth
+    ids = await ids_of(brain.parts)
+    stood = await rows(
+        database._database,
+        "SELECT id, content, version, revision, reason, text_revision, vector_revision, passages_high FROM memories",
+    )
+    told = await rows(database._database, "SELECT memory_id, version, revision, action FROM memory_history")
+    vectors = await rows(database._database, "SELECT COUNT(*) AS n FROM embeddings")
+    text = await brain.parts.text.read((await brain.parts.text_generation()).name, ids)
+    points = await brain.parts.vectors.read((await brain.parts.existing_vector_generation()).name, ids)
+    return {
+        "rows": sorted(tuple(row.values()) for row in stood),
+        "history": sorted(tuple(row.values()) for row in told),
+        "vectors": vectors,
+        "text": sorted((each.id, each.revision, each.digest, each.tombstone) for each in text.values()),
+        "points": sorted((each.id, each.revision, each.digest, each.tombstone) for each in points.values()),
+    }
+
+
+async def published(brain: Brain, names: Sequence[str]) -> list[tuple[str, dict[bytes, bytes]]]:
+    """Every entry of these streams."""
+    return [(name, fields) for name in names for fields in await brain.entries(name)]
+
+
+async def deliver(brain: Brain, entries: Sequence[tuple[str, dict[bytes, bytes]]], chance: random.Random) -> None:
+    """Append them in an order of no meaning."""
+    shuffled = list(entries)
+    chance.shuffle(shuffled)
+    for name, fields in shuffled:
+        await brain.redis.xadd(name, fields)  # type: ignore[arg-type]  # bytes as they came
