@@ -68,6 +68,11 @@ class Embedders:
             return self.first
         raise reason
 
+    def cutting(self, generation: Generation) -> Embedder:
+        """A model of that name, for cutting texts into its inputs alone: nothing is asked of it, so that it may be
+        away. `SetupError` where the name is unknown here."""
+        return self._by_key.get(generation.model) or self._named(generation.model_name)
+
     async def check(self, generation: Generation | None) -> Checked:
         """How the model of a generation is, or the first one; raises as `ready`, also where it has changed since."""
         if generation is None:

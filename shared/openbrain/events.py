@@ -45,6 +45,8 @@ class MemoryReindex(MemoryStored):
     """As memory.stored, at low priority, for one generation or all."""
 
     generation: str | None = None
+    re_embed: bool = False
+    """Whether the model is asked though it gave vectors for the same texts before."""
 
 
 class MemoryEmbedded(EventData):

@@ -46,9 +46,12 @@ def room_of(
 
 
 def note_failure(parts: Parts, index: IndexKind) -> OnDead:
-    """Writes the reason of a dead letter onto the memory's row: its state becomes failed."""
+    """Writes the reason of a dead letter onto the memory's row: its state becomes failed. What a generation beside the
+    one that serves could not take says nothing of the memory."""
 
     async def on_dead(delivery: Delivery[Any], error: Exception) -> None:
+        if getattr(delivery.event.data, "generation", None) is not None:
+            return
         reason = f"{kind(error)}: {message(error)}"
         await parts.truth.record_failure(index, delivery.event.data.memory_id, reason)
 

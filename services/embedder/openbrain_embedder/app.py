@@ -1,57 +1,53 @@
 """embedder as a process: `faststream run openbrain_embedder.app:app`, or a room of `openbrain up`."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from openbrain.errors import TryLater
 from openbrain.events import MemoryStored
 from openbrain.parts import Parts
 from openbrain.ports.generations import IndexKind
 from openbrain.rooms import lazy_app, note_failure, room_of
-from openbrain.streams.delivery import Delivery, Results
+from openbrain.streams.delivery import Delivery, Handler, Results
 from openbrain.streams.results import per_delivery
 from openbrain.streams.room import Room
 from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import REINDEX, STORED
-from openbrain_embedder.handlers import embed_known, embed_stored
+from openbrain_embedder.handlers import Failures
+from openbrain_embedder.models import Embedding, Events
 
 
 def room(parts: Parts) -> Room:
-    """Stored memories, and reindexing while nothing live waits."""
+    """Stored memories, and reindexing while nothing live waits.
 
-    async def handle(batch: Sequence[Delivery[MemoryStored]]) -> Results:
-        await parts.vector_generation()
-        failures = await embed_stored(
-            [delivery.event for delivery in batch],
-            truth=parts.truth,
-            embedder=parts.embedder,
-            clock=parts.clock,
-            batch=parts.settings.embedding.batch,
-        )
-        await parts.wake.notify()
-        return per_delivery(batch, failures)
+    What is embedded for a generation beside the serving one comes as reindexing, apart from what is live: its model may
+    be slow, or away.
+    """
 
-    async def handle_known(batch: Sequence[Delivery[MemoryStored]]) -> Results:
-        serving = await parts.truth.serving(IndexKind.VECTOR)
-        if serving is None:
-            raise TryLater("no vector index yet: it is made as soon as the model answers")
-        failures = await embed_known(
-            [delivery.event for delivery in batch],
-            truth=parts.truth,
-            embedder=parts.embedder,
-            clock=parts.clock,
-            model=serving.model,
-        )
-        if len(failures) < len(batch):
-            await parts.wake.notify()
-        return per_delivery(batch, failures)
+    def embedding() -> Embedding:
+        return Embedding(parts.truth, parts.embedders, parts.clock, parts.settings.embedding.batch)
 
-    on_dead = note_failure(parts, IndexKind.VECTOR)
+    def handler(work: Callable[[Embedding, Events], Awaitable[Failures]], *, makes: bool) -> Handler[MemoryStored]:
+        async def handle(batch: Sequence[Delivery[MemoryStored]]) -> Results:
+            if makes:
+                await parts.vector_generation()
+            failures = await work(embedding(), [delivery.event for delivery in batch])
+            if len(failures) < len(batch):
+                await parts.wake.notify()
+            return per_delivery(batch, failures)
+
+        return handle
+
+    async def model_answers() -> object:
+        return await parts.embedders.check(await parts.truth.serving(IndexKind.VECTOR))
+
+    note = note_failure(parts, IndexKind.VECTOR)
+    handle = handler(Embedding.stored, makes=True)
+    known, imported = handler(Embedding.known, makes=False), handler(Embedding.imported, makes=False)
     subscriptions = [
-        Subscription(spec=STORED, handler=handle, without=handle_known, on_dead=on_dead),
-        Subscription(spec=REINDEX, handler=handle, without=handle_known, on_dead=on_dead, low_priority=True),
+        Subscription(spec=STORED, handler=handle, without=known, on_dead=note),
+        Subscription(spec=REINDEX, handler=handle, without=imported, on_dead=note, low_priority=True, apart=True),
     ]
-    checks = {"truth": parts.truth.check, "embedder": parts.embedder.check}
+    checks = {"truth": parts.truth.check, "embedder": model_answers}
     return room_of(parts, "embedder", subscriptions, checks=checks, prepare=parts.vector_generation)
 
 

@@ -65,18 +65,26 @@ class Document:
 
 
 async def embed_stored(
-    events: Sequence[CloudEvent[Stored]], *, truth: Truth, embedder: Embedder, clock: Clock, batch: int
+    events: Sequence[CloudEvent[Stored]],
+    *,
+    truth: Truth,
+    embedder: Embedder,
+    clock: Clock,
+    batch: int,
+    anew: bool = False,
 ) -> Failures:
     """Save the vectors of these memories as the truth has them now; the model is asked for `batch` inputs at once.
 
     Each input is embedded once, however many memories share it; a memory whose inputs are all known needs no model.
+    `anew`: what is known is embedded again, and replaced.
     """
     documents = await _documents(events, truth, embedder, clock)
     if not documents:
         return {}
     model = await _model_key(embedder)
-    waiting, known = await _save_known(documents, truth, model)
-    return await _embed_missing(waiting, set(known), _Saving(truth, model, clock), embedder=embedder, batch=batch)
+    waiting, known = (documents, frozenset[str]()) if anew else await _save_known(documents, truth, model)
+    saving = _Saving(truth, model, clock, replace=anew)
+    return await _embed_missing(waiting, set(known), saving, embedder=embedder, batch=batch)
 
 
 async def embed_known(
@@ -157,8 +165,8 @@ async def _embed_missing(
 class _Saving:
     """What is embedded and not saved yet: a transaction for many slices of a quick model, for each of a slow one."""
 
-    def __init__(self, truth: Truth, model: str, clock: Clock) -> None:
-        self._truth, self._model, self._clock = truth, model, clock
+    def __init__(self, truth: Truth, model: str, clock: Clock, *, replace: bool = False) -> None:
+        self._truth, self._model, self._clock, self._replace = truth, model, clock, replace
         self._vectors: dict[str, array[float]] = {}
         self._documents: list[Document] = []
         self._saved_at = clock.now()
@@ -171,7 +179,8 @@ class _Saving:
 
     async def rest(self) -> None:
         if self._vectors or self._documents:
-            await self._truth.save(self._vectors, [each.embedded() for each in self._documents], self._model)
+            embedded = [each.embedded() for each in self._documents]
+            await self._truth.save(self._vectors, embedded, self._model, replace=self._replace)
         self._vectors, self._documents, self._saved_at = {}, [], self._clock.now()
 
 

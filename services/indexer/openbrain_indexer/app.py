@@ -10,7 +10,7 @@ from openbrain.memory import Change
 from openbrain.parts import Parts
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.rooms import lazy_app, note_failure, room_of
-from openbrain.streams.delivery import Delivery, OnDead, Results
+from openbrain.streams.delivery import Delivery, Results
 from openbrain.streams.results import per_delivery
 from openbrain.streams.room import Room
 from openbrain.streams.subscription import Subscription
@@ -31,7 +31,7 @@ def text_room(parts: Parts) -> Room:
         await parts.text_generation()
         return per_delivery(batch, await _projected(batch, parts.text_written, project))
 
-    on_dead = _noted(note_failure(parts, IndexKind.TEXT))
+    on_dead = note_failure(parts, IndexKind.TEXT)
     subscriptions = [
         Subscription(spec=STORED, handler=handle, on_dead=on_dead),
         Subscription(spec=SUPERSEDED, handler=handle, on_dead=on_dead),
@@ -53,7 +53,7 @@ def vector_room(parts: Parts) -> Room:
         await parts.existing_vector_generation()
         return per_delivery(batch, await _projected(batch, parts.vector_written, project))
 
-    on_dead = _noted(note_failure(parts, IndexKind.VECTOR))
+    on_dead = note_failure(parts, IndexKind.VECTOR)
     subscriptions = [
         Subscription(spec=EMBEDDED, handler=handle, on_dead=on_dead),
         Subscription(spec=SUPERSEDED, handler=handle, on_dead=on_dead),
@@ -93,16 +93,6 @@ def _changed(batch: Sequence[Delivery[Any]]) -> Mapping[tuple[str | None, str | 
         if getattr(data, "change", None) is not Change.DUPLICATE:
             found[getattr(data, "generation", None), getattr(data, "model", None)].append(data.memory_id)
     return found
-
-
-def _noted(note: OnDead) -> OnDead:
-    """What one generation beside the one that serves could not take says nothing of the memory."""
-
-    async def on_dead(delivery: Delivery[Any], error: Exception) -> None:
-        if getattr(delivery.event.data, "generation", None) is None:
-            await note(delivery, error)
-
-    return on_dead
 
 
 def __getattr__(name: str) -> Any:

@@ -14,8 +14,9 @@ from openbrain.memory import Memory
 from openbrain.ports.access import Access
 from openbrain.ports.erasing import Closing, Erasing, Purging
 from openbrain.ports.generations import Generations, IndexKind
+from openbrain.ports.groups import Groups
 from openbrain.ports.index import Count, Hit
-from openbrain.ports.keeping import Leases, Outbox, Upkeep
+from openbrain.ports.keeping import Backlog, Leases, Outbox, Upkeep
 from openbrain.ports.operations import Operations
 from openbrain.ports.recalls import Recalls
 from openbrain.ports.reconciling import Reconciling
@@ -179,6 +180,9 @@ class Projecting(Protocol):
     async def record_failure(self, kind: IndexKind, memory_id: str, error: str) -> None:
         """Note on the row why its current revision can't be indexed."""
 
+    async def clear_failures(self, kind: IndexKind, memory_ids: Sequence[str]) -> int:
+        """Take such notes back: these are tried again. Returns how many had one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
@@ -227,6 +231,7 @@ class Truth(
     Projecting,
     Vectors,
     Outbox,
+    Backlog,
     Leases,
     Upkeep,
     Generations,
@@ -237,6 +242,7 @@ class Truth(
     Closing,
     Transfer,
     Recalls,
+    Groups,
     Reconciling,
     Reindexing,
     Protocol,

@@ -22,6 +22,9 @@ class Subscription:
     low_priority: bool = False
     """Read only while the room's other streams have nothing to read."""
 
+    apart: bool = False
+    """Has its turns and its breaker to itself: it may be slow, and what it needs be away, without the room's others."""
+
     @property
     def name(self) -> str:
         """The stream's name without the settings' prefix."""

@@ -30,18 +30,22 @@ def to_vector(stored: bytes) -> "array[float]":
     return vector
 
 
-def add_embeddings(connection: Connection, vectors: Mapping[str, "array[float]"], model: str, now: int) -> None:
-    """Those already there stay: the same input gives the same vector."""
+def add_embeddings(
+    connection: Connection, vectors: Mapping[str, "array[float]"], model: str, now: int, *, replace: bool = False
+) -> None:
+    """Those already there stay, for the same input gives the same vector; unless they are to be replaced."""
     rows = [(input_hash, model, to_bytes(vector), now) for input_hash, vector in sorted(vectors.items())]
     insert = "INSERT INTO embeddings (input_hash, model, vector, created_at) VALUES "
     for some in chunks(rows, _VECTORS_IN_ONE):
         if is_sqlite(connection):
-            connection.exec_driver_sql(f"{insert} (?, ?, ?, ?) ON CONFLICT DO NOTHING", list(some))
+            conflict = "UPDATE SET vector = excluded.vector" if replace else "NOTHING"
+            connection.exec_driver_sql(f"{insert} (?, ?, ?, ?) ON CONFLICT DO {conflict}", list(some))
         else:
             # As literals: the driver takes fifteen times as long over parameters of bytes.
             values = ", ".join(f"(%s, %s, X'{vector.hex()}', %s)" for _, _, vector, _ in some)
             given = tuple(value for input_hash, _, _, at in some for value in (input_hash, model, at))
-            connection.exec_driver_sql(f"{insert} {values} ON DUPLICATE KEY UPDATE input_hash = input_hash", given)
+            kept = "vector = VALUES(vector)" if replace else "input_hash = input_hash"
+            connection.exec_driver_sql(f"{insert} {values} ON DUPLICATE KEY UPDATE {kept}", given)
 
 
 def put_passages(connection: Connection, current: Sequence[Embedded], high: Mapping[str, int], model: str) -> None:

@@ -46,7 +46,14 @@ class SqlVectors:
         found = await self._database.read(lambda connection: _for_each_chunk(connection, _KNOWN, wanted, model))
         return frozenset(row[0] for row in found)
 
-    async def save(self, vectors: Mapping[str, "array[float]"], embedded: Sequence[Embedded], model: str) -> None:
+    async def save(
+        self,
+        vectors: Mapping[str, "array[float]"],
+        embedded: Sequence[Embedded],
+        model: str,
+        *,
+        replace: bool = False,
+    ) -> None:
         """One transaction. Of several revisions of a memory the highest counts."""
         latest: dict[str, Embedded] = {}
         for each in embedded:
@@ -54,7 +61,9 @@ class SqlVectors:
                 latest[each.memory_id] = each
         now = self._clock.now()
         if vectors or latest:
-            await self._database.write(lambda connection: _save(connection, vectors, latest, model, now))
+            await self._database.write(
+                lambda connection: _save(connection, vectors, latest, model, now, replace=replace)
+            )
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """Absent also where a passage or its vector is missing."""
@@ -88,9 +97,11 @@ def _save(
     latest: Mapping[str, Embedded],
     model: str,
     now: int,
+    *,
+    replace: bool,
 ) -> None:
     # Everyone locks in this order: embeddings by hash, memories by id.
-    add_embeddings(connection, vectors, model, now)
+    add_embeddings(connection, vectors, model, now, replace=replace)
     _require(connection, {each for one in latest.values() for each in one.input_hashes} - vectors.keys(), model)
     for some in chunks(sorted(latest)):
         high = _lock_current(connection, [latest[memory_id] for memory_id in some], now)

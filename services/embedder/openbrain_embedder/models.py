@@ -1,0 +1,147 @@
+"""Which model an event is embedded by. The one that serves comes first; other written generations get events of their
+own, at low priority, so that a slow model that is not asked yet delays nothing.
+
+What is written is read after the events: a generation that is not there yet is filled from the truth later, with
+everything that these events are about.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import structlog
+
+from openbrain.embedders import Embedders
+from openbrain.errors import ModelChanged, SetupError, TryLater
+from openbrain.events import CloudEvent
+from openbrain.memory import Change
+from openbrain.ports.clock import Clock
+from openbrain.ports.embedder import Embedder
+from openbrain.ports.generations import Generation, Generations, GenerationStatus, IndexKind
+from openbrain.ports.reconciling import Reconciling
+from openbrain_embedder.handlers import Failures, embed_known, embed_stored
+from openbrain_embedder.handlers import Truth as EmbeddingTruth
+
+Events = Sequence[CloudEvent[Any]]
+_log = structlog.get_logger(__name__)
+
+
+class Truth(EmbeddingTruth, Generations, Reconciling, Protocol):
+    """What it needs of the truth."""
+
+
+class Embedding:
+    """Embeds what events are about, for each written vector generation by its own model."""
+
+    def __init__(self, truth: Truth, embedders: Embedders, clock: Clock, batch: int) -> None:
+        """`batch`: inputs a model is asked for at once."""
+        self._truth, self._embedders, self._clock, self._batch = truth, embedders, clock, batch
+
+    async def stored(self, events: Events) -> Failures:
+        """By memory. Events that name no generation are for the one that serves."""
+        written = await self._written()
+        for_all, by_name = _parted(events)
+        failures = dict(await self._serving(for_all, written)) if for_all else {}
+        for name, some in by_name.items():
+            failures |= await self._beside(some, name, written)
+        return failures
+
+    async def known(self, events: Events) -> Failures:
+        """The same while a model is away, as far as vectors are known: `TryLater` for the memories that need it."""
+        written = await self._written()
+        for_all, by_name = _parted(events)
+        failures: dict[str, Exception] = {}
+        if for_all:
+            failures |= await self._known(for_all, written[0])
+            await self._announce(for_all, failures, written)
+        for name, some in by_name.items():
+            for generation in written:
+                if generation.name == name:
+                    failures |= await self._known(some, generation)
+        return failures
+
+    async def imported(self, events: Events) -> Failures:
+        """What `known` is to the stream of low priority: what is for the serving model does not wait for another."""
+        written = await self._written()
+        for_all, by_name = _parted(events)
+        failures = dict(await self._serving(for_all, written)) if for_all else {}
+        failures |= await self.known([event for some in by_name.values() for event in some])
+        return failures
+
+    async def _written(self) -> Sequence[Generation]:
+        written = await self._truth.written(IndexKind.VECTOR)
+        if not written or written[0].status != GenerationStatus.SERVING:
+            raise TryLater("no vector index yet: it is made as soon as the model answers")
+        return written
+
+    async def _serving(self, events: Events, written: Sequence[Generation]) -> Failures:
+        failures = await self._embed(events, written[0])
+        if any(each.status == GenerationStatus.BUILDING for each in written):
+            # The model that made what serves is no more: the one that replaces it takes these, and nothing waits.
+            failures = {name: error for name, error in failures.items() if not isinstance(error, ModelChanged)}
+        await self._announce(events, failures, written)
+        return failures
+
+    async def _announce(self, events: Events, failures: Failures, written: Sequence[Generation]) -> None:
+        """What is done for the generation that serves is to be done for those of other models, once for each model."""
+        others = {each.model: each for each in written if each.model != written[0].model}
+        ids = [event.data.memory_id for event in events if event.data.change is not Change.DUPLICATE]
+        done = [each for each in dict.fromkeys(ids) if each not in failures]
+        for generation in others.values() if done else ():
+            await self._truth.announce_again(done, generation.name)
+
+    async def _beside(self, events: Events, name: str, written: Sequence[Generation]) -> Failures:
+        """For one generation. One that is no longer written needs nothing."""
+        generation = next((each for each in written if each.name == name), None)
+        if generation is None:
+            return {}
+        anew = [event for event in events if getattr(event.data, "re_embed", False)]
+        ids = {event.data.memory_id for event in events} - {event.data.memory_id for event in anew}
+        due = await self._truth.due(generation, ids, self._clock.now())
+        lacking = [event for event in events if (row := due.get(event.data.memory_id)) and row.waiting]
+        failures: dict[str, Exception] = {}
+        for some, again in ((lacking, False), (anew, True)):
+            if some:
+                failures |= await self._embed(some, generation, anew=again)
+        if generation.status == GenerationStatus.KEPT and any(_is_gone(error) for error in failures.values()):
+            return await self._keep_no_more(generation, failures)
+        return failures
+
+    async def _keep_no_more(self, generation: Generation, failures: Failures) -> Failures:
+        """An index that can't be kept up must not be gone back to."""
+        await self._truth.retire(generation.kind, generation.name)
+        reason = next(str(error) for error in failures.values() if _is_gone(error))
+        _log.warning("embedder.kept_no_more", generation=generation.name, message=reason)
+        return {name: error for name, error in failures.items() if not _is_gone(error)}
+
+    async def _embed(self, events: Events, generation: Generation, *, anew: bool = False) -> Failures:
+        try:
+            embedder: Embedder = await self._embedders.ready(generation)
+        except (SetupError, TryLater) as error:
+            gone = _Gone(str(error)) if isinstance(error, SetupError) else error
+            return {event.data.memory_id: gone for event in events}
+        return await embed_stored(
+            events, truth=self._truth, embedder=embedder, clock=self._clock, batch=self._batch, anew=anew
+        )
+
+    async def _known(self, events: Events, generation: Generation) -> Failures:
+        cutting = self._embedders.cutting(generation)
+        return await embed_known(events, truth=self._truth, embedder=cutting, clock=self._clock, model=generation.model)
+
+
+class _Gone(TryLater):
+    """The model is not to be had: told at start, and no fault of the memories that meet it later."""
+
+
+def _is_gone(error: Exception) -> bool:
+    return isinstance(error, ModelChanged | _Gone)
+
+
+def _parted(events: Events) -> tuple[Events, Mapping[str, list[CloudEvent[Any]]]]:
+    """Those that name no generation, and the others by the one they name."""
+    for_all: list[CloudEvent[Any]] = []
+    by_name: defaultdict[str, list[CloudEvent[Any]]] = defaultdict(list)
+    for event in events:
+        name = getattr(event.data, "generation", None)
+        (for_all if name is None else by_name[name]).append(event)
+    return for_all, by_name
