@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import orjson
 
+from tests.faults.inside import STRUCK
 from tests.servers.places import ROOT, free_port
 
 _START_S = 60.0
@@ -206,6 +207,14 @@ class Fleet:
         for process in self.processes:
             if not process.ended_at:
                 process.statuses.append(self._zygote.ended.get(process.pid, 0))
+
+
+def struck(log: Path) -> list[str]:
+    """The marks that a process passed."""
+    if not log.exists():
+        return []
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return [line.removeprefix(STRUCK) for line in lines if line.startswith(STRUCK)]
 
 
 def _is_stopped(pid: int) -> bool:

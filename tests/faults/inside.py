@@ -93,6 +93,10 @@ def prepare(plan: Mapping[str, Any]) -> None:
         _wrap(target, side, mark)
 
 
+STRUCK = "faults: struck at "
+"""Begins the line in a process's log that says which mark it passed."""
+
+
 def _shift_clock(seconds: float) -> None:
     from openbrain.adapters.clock import SystemClock
 
@@ -133,6 +137,7 @@ def _wrap(target: str, side: str, mark: Mapping[str, Any]) -> None:
         now = due()
         result = original(*args, **options)
         if now:
+            _note(mark)
             _strike(mark)
         return result
 
@@ -140,10 +145,15 @@ def _wrap(target: str, side: str, mark: Mapping[str, Any]) -> None:
 
 
 async def _act(mark: Mapping[str, Any]) -> None:
+    _note(mark)
     if mark["action"] == "wait":
         await asyncio.sleep(mark["seconds"])
     else:
         _strike(mark)
+
+
+def _note(mark: Mapping[str, Any]) -> None:
+    os.write(2, f"{STRUCK}{mark['action']} {mark['room']} {mark['point']}\n".encode())
 
 
 def _strike(mark: Mapping[str, Any]) -> None:

@@ -199,7 +199,7 @@ def _bad_neighbour() -> None:
             return []
         return good
 
-    Consumer._parse = all_or_none  # type: ignore[method-assign,assignment]
+    Consumer._parse = all_or_none  # type: ignore[method-assign]
 
 
 def _vanished_passages_stay() -> None:

@@ -40,8 +40,11 @@ class Operation:
     """Another memory may say the same: only its key tells a repetition."""
 
 
-def operations(chance: random.Random, count: int, slots: int, *, ends_soon: bool = True) -> list[Operation]:
-    """In the order of their numbers. `ends_soon`: whether some memories expire while the run lasts."""
+def operations(
+    chance: random.Random, count: int, slots: int, *, ends_soon: bool = True, long: bool = True
+) -> list[Operation]:
+    """In the order of their numbers. `ends_soon`: whether some memories expire while the run lasts. `long`: whether
+    some have several passages."""
     standing: dict[int, str] = {}
     made: list[Operation] = []
     while len(made) < count:
@@ -53,14 +56,14 @@ def operations(chance: random.Random, count: int, slots: int, *, ends_soon: bool
         tags = tuple(chance.sample(WORDS, chance.randint(0, 3)))
         embed = chance.random() > 0.1
         twin = chance.random() < 0.15
-        made.append(Operation(number, slot, kind, by_stream, content(chance, number), tags, embed, twin))
+        made.append(Operation(number, slot, kind, by_stream, content(chance, number, long=long), tags, embed, twin))
         standing[slot] = {"forget": "forgotten", "expire": "none", "erase": "none"}.get(kind, "alive")
     return made
 
 
-def content(chance: random.Random, number: int) -> str:
+def content(chance: random.Random, number: int, *, long: bool) -> str:
     """Unique, and sometimes long enough for several passages."""
-    length = chance.choice((4, 9, 15, 25, 25, 600, 1400))
+    length = chance.choice((4, 9, 15, 25, 25, 600, 1400) if long else (4, 9, 15, 25))
     return f"operation {number} token{chance.getrandbits(40):x} " + " ".join(chance.choices(WORDS, k=length))
 
 

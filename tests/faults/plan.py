@@ -85,17 +85,21 @@ def plan(seed: int, abilities: frozenset[str], *, count: int = 120, form: str = 
     form = form or chosen
     streams = chance.choice([name for name in ("redis", "valkey") if f"streams {name}" in abilities])
     embedder = "ollama" if "ollama" in abilities and chance.random() < 0.05 else "double"
+    if form == UP:
+        embedder = chance.choice(("embedded", "double"))
     faults = _faults_up(chance) if form == UP else _faults(chance, abilities, embedder)
     slots = chance.choice((12, 24, 40))
     skewed = any(fault.kind == "clock skew" for fault in faults)
-    made = operations(chance, count, slots, ends_soon=not skewed)
+    # A real model on a busy machine takes its time.
+    quick = embedder == "double"
+    made = operations(chance, count if quick else count // 2, slots, ends_soon=not skewed, long=quick)
     replicas = {room: 1 if room == "api" else chance.choice((1, 1, 2)) for room in ROOMS}
     retention = {"OPENBRAIN_STREAMS__RETENTION_S": "1.5"} if chance.random() < 0.3 else {}
     return Plan(
         seed=seed,
         form=form,
         streams=streams,
-        embedder=chance.choice(("embedded", "double")) if form == UP else embedder,
+        embedder=embedder,
         operations=tuple(made),
         producers=chance.choice((2, 4, 6)),
         slots=slots,
@@ -131,7 +135,7 @@ def _faults(chance: random.Random, abilities: frozenset[str], embedder: str) -> 
         "truth kill": 0.8,
         "truth locks": 1.0,
         "truth stopped": 0.7,
-        "indexes stopped": 0.7,
+        "indexes stopped": 0.7 if "elasticsearch kill" in abilities else 0.0,
         "indexes kill": 0.15 if "elasticsearch kill" in abilities else 0.0,
         "embedder": 1.5 if embedder == "double" else 0.0,
         "network": 2.5,

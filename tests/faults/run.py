@@ -18,7 +18,7 @@ from tests.faults import comparing, findings, index_reading, streams_reading, tr
 from tests.faults.double import vector
 from tests.faults.faults import strike
 from tests.faults.findings import Finding, told
-from tests.faults.fleet import Fleet, Process, tail
+from tests.faults.fleet import Fleet, Process, struck, tail
 from tests.faults.index_reading import Entry
 from tests.faults.network import Network
 from tests.faults.operations import of_producer
@@ -123,6 +123,8 @@ class Run:
             calm = time.monotonic()
             found = await self._converged(submissions)
             converged_s = time.monotonic() - calm
+            for process in self.fleet.processes:
+                self.injected.update(f"at a mark: {each}" for each in struck(process.log))
             tails = {} if not found else {each.name: tail(each.log) for each in self.fleet.processes}
         await self._tidy()
         return Verdict(
@@ -157,6 +159,7 @@ class Run:
             "indexes": elasticsearch,
             "embedder": f"http://127.0.0.1:{self.double.port}",
         }
+        self.injected.update(f"{fault.kind} {fault.target}" for fault in self.plan.faults if fault.kind == "clock skew")
         if self.plan.embedder == "ollama":
             urls["embedder"] = self.world.ollama_url
         for fault in self.plan.faults:

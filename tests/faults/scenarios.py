@@ -8,6 +8,8 @@ from tests.faults.plan import LEASE_S, ROOMS, SERVERS, Fault, Plan
 
 _ONE_EACH = dict.fromkeys(ROOMS, 1)
 _HOLD_S = LEASE_S * 1.7
+_LONG_HOLD_S = LEASE_S * 5
+"""Long enough for another replica to start, claim and write meanwhile."""
 _LONG = " ".join(f"word{number}" for number in range(900))
 PRODUCERS = 4
 
@@ -48,8 +50,8 @@ def _plan(
     )
 
 
-def _mark(room: str, point: str, nth: int, action: str = "kill") -> Fault:
-    mark = {"room": room, "point": point, "nth": nth, "action": action, "seconds": _HOLD_S}
+def _mark(room: str, point: str, nth: int, action: str = "kill", seconds: float = _HOLD_S) -> Fault:
+    mark = {"room": room, "point": point, "nth": nth, "action": action, "seconds": seconds}
     return Fault(f"{action} at a mark", f"{room} {point}", more=mark)
 
 
@@ -71,19 +73,19 @@ def a_writer_from_the_past() -> Plan:
     )
     return _plan(
         Fault("deletes are forgotten at once"),
-        _mark("indexer-text", "before the effect", 1, "stop"),
-        _mark("indexer-text", "after the effect", 1),
+        _mark("indexer-text", "before the effect", 2, "stop", _LONG_HOLD_S),
+        _mark("indexer-text", "after the effect", 2),
+        Fault("another replica", "indexer-text"),
         operations=first + after,
-        replicas={"indexer-text": 2},
     )
 
 
 def a_late_mark() -> Plan:
     """A text indexer stands still between writing and marking while another writes a newer revision."""
     return _plan(
-        _mark("indexer-text", "before the mark", 1, "stop"),
+        _mark("indexer-text", "before the mark", 2, "stop", _LONG_HOLD_S),
+        Fault("another replica", "indexer-text"),
         operations=_operations("remember", "update"),
-        replicas={"indexer-text": 2},
     )
 
 

@@ -1,0 +1,17 @@
+"""Servers for the short run: private stream servers and database, the run's Elasticsearch."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.faults.world import World, world
+from tests.servers.plugin import need
+from tests.servers.process import Server
+
+
+@pytest.fixture(scope="module")
+def servers(elasticsearch_server: Server) -> Iterator[World]:
+    for name in ("redis", "valkey", "mariadb"):
+        need(name)
+    with world(elasticsearch_url=elasticsearch_server.url) as made:
+        yield made

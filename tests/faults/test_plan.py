@@ -1,0 +1,54 @@
+"""What a seed decides."""
+
+import random
+
+import pytest
+
+from tests.faults.mutants import MUTANTS
+from tests.faults.operations import operations
+from tests.faults.plan import SERVERS, UP, plan
+from tests.faults.scenarios import SCENARIOS
+
+ALL = frozenset({"streams redis", "streams valkey", "elasticsearch kill", "full disk", "up", "ollama", "reconcile"})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_seed_decides_all_of_its_run(seed: int) -> None:
+    assert plan(seed, ALL, count=40) == plan(seed, ALL, count=40)
+
+
+def test_seeds_differ_and_cover_what_there_is() -> None:
+    plans = [plan(seed, ALL, count=20) for seed in range(400)]
+    kinds = {fault.kind for each in plans for fault in each.faults}
+
+    assert {each.form for each in plans} == {SERVERS, UP}
+    assert {each.streams for each in plans} == {"redis", "valkey"}
+    assert {each.embedder for each in plans} == {"double", "ollama", "embedded"}
+    assert {"streams flushed", "streams full disk", "indexes kill", "truth locks", "clock skew", "network"} <= kinds
+    assert {each.kind for one in plans for each in one.operations} >= {"erase", "restore", "expire", "race"}
+
+
+def test_nothing_is_asked_of_servers_that_can_not() -> None:
+    plans = [plan(seed, frozenset({"streams valkey"}), count=1) for seed in range(300)]
+    kinds = {fault.kind for each in plans for fault in each.faults}
+
+    assert {(each.form, each.streams, each.embedder) for each in plans} == {(SERVERS, "valkey", "double")}
+    assert not kinds & {"streams flushed", "streams full disk", "indexes kill", "indexes stopped"}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_operations_make_sense(seed: int) -> None:
+    """Nobody changes what is not there."""
+    standing: dict[int, str] = {}
+    for operation in operations(random.Random(seed), 200, 12):
+        before = standing.get(operation.slot, "none")
+        allowed = {"none": {"remember"}, "forgotten": {"restore", "remember"}}
+        assert operation.kind in allowed.get(before, {operation.kind} - {"remember", "restore"})
+        standing[operation.slot] = {"forget": "forgotten", "expire": "none", "erase": "none"}.get(
+            operation.kind, "alive"
+        )
+
+
+def test_every_mutant_has_its_scenario() -> None:
+    assert {each.scenario for each in MUTANTS.values()} == set(SCENARIOS)
+    assert len(MUTANTS) >= 12
