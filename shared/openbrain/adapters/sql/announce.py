@@ -1,20 +1,26 @@
 """Events about memories, as the finished bytes that the outbox keeps and the relay publishes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
+import orjson
+
 from openbrain.events import (
+    SOURCE,
     EventData,
     MemoryRecalled,
     MemorySuperseded,
     RecalledHit,
     encode,
+    event_type,
 )
 from openbrain.ids import uuid7
 from openbrain.memory import Change, Memory, Reason
 from openbrain.ports.recalls import RecallRecord
 from openbrain.ports.truth import Embedded, Origin
 from openbrain.streams.table import EMBEDDED, RECALLED, REINDEX, STORED, SUPERSEDED, StreamSpec
+from openbrain.times import to_iso
 
 Announcement = tuple[str, bytes]
 """Stream (without the settings' prefix) and body: an outbox row."""
@@ -22,14 +28,11 @@ Announcement = tuple[str, bytes]
 
 def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcement:
     """`memory.stored` about the row as it is now; `memory.reindex` where it may wait."""
-    data = {
-        "memory_id": memory.id,
-        "workspace_id": memory.workspace_id,
-        "version": memory.version,
-        "revision": memory.revision,
-        "change": change,
-    }
-    return _announcement(REINDEX if origin.bulk else STORED, data, memory.id, origin, at)
+    data = (
+        f'"memory_id":"{memory.id}","workspace_id":{_quoted(memory.workspace_id)},"version":{memory.version},'
+        f'"revision":{memory.revision},"change":"{change.value}"'
+    )
+    return _frequent(REINDEX if origin.bulk else STORED, data, memory.id, origin, at)
 
 
 def again(row: Sequence[Any], generation: str | None, at: int) -> Announcement:
@@ -61,13 +64,11 @@ def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Orig
 
 def embedded(passages: Embedded, model: str, at: int) -> Announcement:
     """`memory.embedded` about a row whose passages have just been put into the truth."""
-    data = {
-        "memory_id": passages.memory_id,
-        "workspace_id": passages.workspace_id,
-        "revision": passages.revision,
-        "model": model,
-    }
-    return _announcement(EMBEDDED, data, passages.memory_id, passages, at)
+    data = (
+        f'"memory_id":"{passages.memory_id}","workspace_id":{_quoted(passages.workspace_id)},'
+        f'"revision":{passages.revision},"model":{_quoted(model)}'
+    )
+    return _frequent(EMBEDDED, data, passages.memory_id, passages, at)
 
 
 def recalled(recall: RecallRecord) -> Announcement:
@@ -84,7 +85,7 @@ def recalled(recall: RecallRecord) -> Announcement:
 
 
 def _announcement(
-    stream: StreamSpec, data: EventData | Mapping[str, object], subject: str, origin: Origin | Embedded, at: int
+    stream: StreamSpec, data: EventData, subject: str, origin: Origin | Embedded, at: int
 ) -> Announcement:
     body = encode(
         stream.name,
@@ -96,3 +97,25 @@ def _announcement(
         traceparent=origin.traceparent,
     )
     return stream.name, body
+
+
+def _frequent(stream: StreamSpec, data: str, subject: str, origin: Origin | Embedded, at: int) -> Announcement:
+    """The same bytes as `encode` gives, put together: two of these are made for every memory."""
+    cause = f',"causationid":{_quoted(origin.causation_id)}' if origin.causation_id else ""
+    trace = f',"traceparent":{_quoted(origin.traceparent)}' if origin.traceparent else ""
+    head = f'{{"specversion":"1.0","id":"{uuid7(at)}",{_head(stream.name, at)}'
+    return stream.name, f'{head},"data":{{{data}}},"subject":"{subject}"{cause}{trace}}}'.encode()
+
+
+# One batch is of one moment.
+@lru_cache(maxsize=64)
+def _head(stream: str, at: int) -> str:
+    return (
+        f'"source":{_quoted(SOURCE)},"type":"{event_type(stream)}","time":"{to_iso(at)}",'
+        '"datacontenttype":"application/json"'
+    )
+
+
+@lru_cache(maxsize=1024)
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()
