@@ -119,19 +119,32 @@ def _difference(fault: Fault, row: Due | None, entry: Standing | None) -> Differ
     )
 
 
-async def account(truth: Reconciling, index: Accountable, generation: Generation, now: int) -> Account:
-    """Add both sides up. Cheap for us: the databases and engines do it; rows are not read."""
+async def accounting(
+    truth: Reconciling, index: Accountable, generation: Generation, now: int
+) -> AsyncIterator[Account]:
+    """`account` part by part: each is about the rows that were added up so far, the last about all of them."""
     standing = await index.sums(generation.name)
     due: dict[int, Sum] = {}
     async for after, until in spans(truth):
         for number, some in (await truth.due_sums(generation, after, until, now)).items():
             due[number] = _plus(due.get(number, Sum()), some)
+        yield _account(due, standing)
+    yield _account(due, standing)
+
+
+def _account(due: Mapping[int, Sum], standing: Mapping[int, Sum]) -> Account:
     differing = frozenset(
         number
         for number in due.keys() | standing.keys()
         if due.get(number, Sum())[:2] != standing.get(number, Sum())[:2]
     )
     return Account(due=_total(due.values()), standing=_total(standing.values()), differing=differing)
+
+
+async def account(truth: Reconciling, index: Accountable, generation: Generation, now: int) -> Account:
+    """Add both sides up. Cheap for us: the databases and engines do it; rows are not read."""
+    found = [each async for each in accounting(truth, index, generation, now)]
+    return found[-1]
 
 
 async def spans(truth: Reconciling, size: int = SUMMED) -> AsyncIterator[tuple[str, str]]:

@@ -49,6 +49,10 @@ class Streams(Group):
     bound_workspaces: tuple[str, ...] = Field((), description="Workspaces with a submission stream of their own.")
     retention_s: Seconds = Field(7 * 86_400, description="How long entries stay after everyone has read them.")
     maxmemory_mb: int = Field(512, ge=16, description="Of the embedded server.")
+    memory_mb: int = Field(2048, ge=1, description="Stands for the server's maxmemory where it has none.")
+    memory_share: float = Field(
+        0.85, gt=0, le=1, description="Of the server's memory: where more is used, writes are refused for now."
+    )
 
 
 class Truth(Group):
@@ -122,10 +126,18 @@ class Housekeeping(Group):
 
     relay_batch: int = Field(500, ge=1, le=5000, description="Events published at once.")
     relay_poll_ms: int = Field(50, ge=1, le=50, description="Longest time between looks at the outbox.")
+    outbox_limit: int = Field(
+        1_000_000, ge=1, description="Events that may wait to be published; with as many, writes are refused for now."
+    )
     lease_s: Seconds = Field(5, description="A dead leader is replaced after this long.")
     expiry_every_s: Seconds = Field(1, description="How often due memories are ended.")
     trim_every_s: Seconds = Field(60, description="How often streams are trimmed.")
     purge_every_s: Seconds = Field(600, description="How often idempotency keys past their time are removed.")
+    reconcile_every_s: Seconds = Field(
+        30, description="How often a part of the rows is looked through for those that no indexer has noted."
+    )
+    verify_every_s: Seconds = Field(3600, description="How often every index is held against the truth.")
+    grace_s: Seconds = Field(60, description="What changed so lately is left to the streams before it counts as lost.")
     stream_key_days: int = Field(30, ge=1, description="How long the idempotency key of a stream submission is kept.")
     request_key_hours: int = Field(24, ge=1, description="How long an `Idempotency-Key` of a request is kept.")
     operation_days: int = Field(30, ge=1, description="How long operations that have ended stay listed.")

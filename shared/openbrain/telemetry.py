@@ -83,6 +83,15 @@ STREAM_DEAD_LETTERS = Gauge(
     "openbrain_stream_dead_letters", "Entries in the dead-letter stream.", ("stream", "group"), registry=REGISTRY
 )
 STREAM_LENGTH = Gauge("openbrain_stream_length", "Entries in the stream.", ("stream",), registry=REGISTRY)
+STREAM_MEMORY_SHARE = Gauge(
+    "openbrain_stream_memory_share", "Of the stream server's memory limit, what is used.", registry=REGISTRY
+)
+OUTBOX_WAITING = Gauge(
+    "openbrain_outbox_waiting", "Events that wait to be published; where they are few, at most.", registry=REGISTRY
+)
+BACKLOG_FULL = Gauge(
+    "openbrain_backlog_full", "1 while writes are refused because too much waits behind them.", registry=REGISTRY
+)
 RECALLS_UNRECORDED = Counter(
     "openbrain_recalls_unrecorded", "Answered recalls whose record was given up.", registry=REGISTRY
 )
@@ -99,6 +108,18 @@ API_SECONDS = Histogram(
 API_RATES_SHARED = Gauge(
     "openbrain_api_rate_limits_shared",
     "1 while rate limits count for all replicas together, 0 while each counts by itself.",
+    registry=REGISTRY,
+)
+
+RECONCILE_DIFFERENCES = Counter(
+    "openbrain_reconcile_differences",
+    "Memories that an index held otherwise than the truth, by how.",
+    ("index", "fault"),
+    registry=REGISTRY,
+)
+RECONCILE_COMPLETED = Gauge(
+    "openbrain_reconcile_completed_timestamp_seconds",
+    "When every index was last held against the truth, in seconds since 1970.",
     registry=REGISTRY,
 )
 

@@ -55,6 +55,9 @@ class Reconciling(Protocol):
     async def due(self, generation: Generation, ids: Collection[str], now: int) -> Mapping[str, Due]:
         """These rows; ids without a row are absent."""
 
+    async def unpublished_since(self) -> int | None:
+        """When the oldest event was made that still waits in the outbox; None for an empty one."""
+
     async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
         """Announce these rows as they stand, at low priority, for one generation or all; how many there are."""
 

@@ -2,18 +2,22 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 
+import orjson
 from sqlalchemy import Connection, select, update
 
 from openbrain.adapters.sql import announce, due, outbox
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.tables import memories
+from openbrain.adapters.sql.tables import outbox as outbox_table
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import Sum
 from openbrain.ports.reconciling import Due
+from openbrain.times import from_datetime
 
 _TOLD = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
 
@@ -54,6 +58,12 @@ class SqlReconciling:
         if not ids:
             return {}
         return await self._database.read(lambda connection: due.by_id(connection, generation, ids, now))
+
+    async def unpublished_since(self) -> int | None:
+        """As the event itself tells."""
+        oldest = select(outbox_table.c.body).order_by(outbox_table.c.id).limit(1)
+        body = await self._database.read(lambda connection: connection.scalar(oldest))
+        return None if body is None else from_datetime(datetime.fromisoformat(orjson.loads(body)["time"]))
 
     async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
         """A transaction for each part, so that nobody waits long for the outbox."""

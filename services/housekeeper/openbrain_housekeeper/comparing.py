@@ -1,0 +1,201 @@
+"""One generation of an index held against the truth, piece by piece, and what becomes of each difference."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import structlog
+
+from openbrain import reconciling, telemetry
+from openbrain.ids import BUCKETS
+from openbrain.ids import bucket as bucket_of
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.generations import Generation, Generations
+from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.reconciling import Reconciling
+from openbrain.reconciling import Difference, Fault
+from openbrain_housekeeper.gate import Gate
+
+REMEMBERED = 10_000
+"""Memories that changed just now and are looked at once more: the others wait for the next time."""
+AT_ONCE = 5_000
+"""Announced before it is waited until they have been taken: the outbox stays short."""
+PATIENCE = 60 * MICROSECONDS
+"""How long that is waited for; what differs after that counts as queued."""
+_ANNOUNCED = frozenset({Fault.MISSING, Fault.STALE, Fault.WAITING, Fault.UNMARKED})
+_log = structlog.get_logger(__name__)
+
+
+class Truth(Generations, Reconciling, Protocol):
+    """What is asked of the truth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is to be done. Times in microseconds."""
+
+    full: bool = False
+    """Compare every row and entry, also where the sums agree."""
+    repair: bool = False
+    patient: bool = True
+    """Look once more at what changed just now, after the grace time; else that is left for the next time."""
+    grace: int = 60 * MICROSECONDS
+    """What changed so lately is on its way by itself."""
+    retention: int = 7 * 86_400 * MICROSECONDS
+    """Tombstones that stand for longer are removed: no stream holds an event from before them."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found in one generation."""
+
+    name: str
+    kind: str
+    status: str
+    rows: int = 0
+    """Entries that should be."""
+    entries: int = 0
+    tombstones: int = 0
+    differing_buckets: int = 0
+    faults: Counter[Fault] = field(default_factory=Counter)
+    queued: int = 0
+    """Memories that differ and are on their way: announced, or changed just now."""
+    repaired: int = 0
+    removed_tombstones: int = 0
+    note: str = ""
+
+    def told(self) -> dict[str, Any]:
+        """As it stands in a result."""
+        names = ("name", "kind", "status", "rows", "entries", "tombstones", "differing_buckets", "queued", "repaired")
+        told = {name: getattr(self, name) for name in (*names, "removed_tombstones", "note")}
+        return told | {"faults": {fault.value: self.faults[fault] for fault in Fault}}
+
+
+class Comparison:
+    """One generation beside the truth."""
+
+    def __init__(
+        self,
+        truth: Truth,
+        index: TextIndex | VectorIndex,
+        generation: Generation,
+        *,
+        gate: Gate,
+        clock: Clock,
+        asked: Asked,
+    ) -> None:
+        self._truth, self._index, self._generation = truth, index, generation
+        self._gate, self._clock, self._asked = gate, clock, asked
+        self._young: set[str] = set()
+        self._young_until = 0
+        self._open_until = 0
+        self._announced = 0
+        self.tally = Tally(generation.name, generation.kind.value, str(generation.status))
+
+    async def pieces(self) -> AsyncIterator[bool]:
+        """After each bounded piece of the work; True where there is nothing to do but wait."""
+        if self._index.builder != self._generation.builder:
+            built, ours = self._generation.builder, self._index.builder
+            self.tally.note = f"built by {built}, and this version is {ours}: not compared"
+            _log.warning("reconcile.another_builder", index=self._generation.name, builder=built, ours=ours)
+            return
+        async for waits in self._until_open():
+            yield waits
+        differing: frozenset[int] = frozenset()
+        async for account in reconciling.accounting(self._truth, self._index, self._generation, self._clock.now()):
+            differing = self._accounted(account)
+            yield False
+        buckets = frozenset(range(BUCKETS)) if self._asked.full else differing
+        async for found in self._found(buckets):
+            async for waits in self._settled(found):
+                yield waits
+            yield False
+        async for waits in self._young_settled():
+            yield waits
+        if self._asked.repair:
+            before = self._clock.now() - self._asked.retention
+            self.tally.removed_tombstones = await self._index.drop_tombstones(self._generation.name, before)
+        self._tell()
+
+    def _accounted(self, account: reconciling.Account) -> frozenset[int]:
+        tally = self.tally
+        tally.rows, tally.entries = account.due.entries, account.standing.entries
+        tally.tombstones = account.standing.tombstones
+        tally.differing_buckets = len(account.differing)
+        return account.differing
+
+    async def _found(self, buckets: frozenset[int]) -> AsyncIterator[Sequence[Difference]]:
+        now = self._clock.now()
+        async for found in reconciling.differences(self._truth, self._index, self._generation, buckets, now):
+            yield found
+        # The marks stand in the truth alone; those of these buckets were seen.
+        async for after, until in reconciling.spans(self._truth):
+            rows = await reconciling.unmarked(
+                self._truth, self._generation, after, until, self._clock.now(), reconciling.SUMMED
+            )
+            yield [each for each in rows if bucket_of(each.memory_id) not in buckets]
+
+    async def _settled(self, found: Sequence[Difference], *, again: bool = False) -> AsyncIterator[bool]:
+        """Count what differs for good, remember what changed just now, repair where that is asked for."""
+        young = self._clock.now() - self._asked.grace
+        settled: list[Difference] = []
+        for each in found:
+            if each.changed_at > young and not again and len(self._young) < REMEMBERED:
+                self._young.add(each.memory_id)
+                self._young_until = max(self._young_until, each.changed_at + self._asked.grace)
+            elif each.changed_at > young or (each.fault in _ANNOUNCED and each.changed_at >= self._open_until):
+                self.tally.queued += 1
+            else:
+                settled.append(each)
+        if not settled:
+            return
+        self._count(settled)
+        if self._asked.repair:
+            await reconciling.repair(self._truth, self._index, self._generation, settled, self._clock.now())
+            self.tally.repaired += len(settled)
+            announced = sum(each.fault is not Fault.GHOST for each in settled)
+            self._announced += announced
+            if announced:
+                self._gate.announced()
+            if self._announced >= AT_ONCE:
+                self._announced = 0
+                async for waits in self._until_open():
+                    yield waits
+
+    def _count(self, settled: Sequence[Difference]) -> None:
+        for each in settled:
+            self.tally.faults[each.fault] += 1
+            telemetry.RECONCILE_DIFFERENCES.labels(self._generation.kind.value, each.fault.value).inc()
+
+    async def _young_settled(self) -> AsyncIterator[bool]:
+        if not self._asked.patient:
+            self.tally.queued += len(self._young)
+            return
+        while self._young and self._clock.now() <= self._young_until:
+            yield True
+        async for waits in self._until_open():
+            yield waits
+        ids = sorted(self._young)
+        for start in range(0, len(ids), reconciling.LOOKED_AT):
+            now = self._clock.now()
+            rows = await self._truth.due(self._generation, ids[start : start + reconciling.LOOKED_AT], now)
+            found = await reconciling.look(self._truth, self._index, self._generation, list(rows.values()), now)
+            async for waits in self._settled(found, again=True):
+                yield waits
+            yield False
+
+    async def _until_open(self) -> AsyncIterator[bool]:
+        """Wait until what was announced has been taken, for so long."""
+        since = self._clock.now()
+        kind = self._generation.kind
+        while not (until := await self._gate.open_until(kind)) and self._clock.now() - since < PATIENCE:
+            yield True
+        self._open_until = until
+
+    def _tell(self) -> None:
+        tally = self.tally
+        if tally.faults:
+            counts = {fault.value: count for fault, count in sorted(tally.faults.items())}
+            _log.warning("reconcile.differences", index=tally.name, found=counts, repaired=tally.repaired)

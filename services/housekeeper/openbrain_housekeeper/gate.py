@@ -1,0 +1,39 @@
+"""What may be announced again: nothing that is merely queued."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+from openbrain.ports.clock import Clock
+from openbrain.ports.generations import IndexKind
+
+Oldest = Callable[[], Awaitable[int | None]]
+"""Since when something waits, microseconds; None where nothing does."""
+
+
+class Outbox(Protocol):
+    """What it asks of the truth."""
+
+    async def unpublished_since(self) -> int | None: ...
+
+
+class Gate:
+    """Knows, for each kind of index, up to when everything announced has been taken from the streams.
+
+    A row that changed since then may be on its way; so may everything, once we have announced something that is not
+    taken yet. A process that has just begun takes it that another announced something just before.
+    """
+
+    def __init__(self, outbox: Outbox, oldest: Mapping[IndexKind, Oldest], clock: Clock) -> None:
+        self._outbox, self._oldest, self._clock = outbox, oldest, clock
+        self._announced_at = clock.now()
+
+    async def open_until(self, kind: IndexKind) -> int:
+        """Rows that changed before this time are not on their way; 0 while nothing can be told."""
+        now = self._clock.now()
+        waiting = (await self._outbox.unpublished_since(), await self._oldest[kind]())
+        until = min((each for each in waiting if each is not None), default=now + 1)
+        return until if self._announced_at < until else 0
+
+    def announced(self) -> None:
+        """Something was announced now."""
+        self._announced_at = self._clock.now()

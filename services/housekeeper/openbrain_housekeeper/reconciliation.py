@@ -1,0 +1,89 @@
+"""The duties: rows that no indexer has noted are announced again, and now and then everything is compared."""
+
+from collections.abc import AsyncIterator
+
+import structlog
+
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.generations import IndexKind
+from openbrain_housekeeper.verifying import Verification, Verifier
+
+WALKED = 20_000
+"""Rows of one look."""
+LOOKS = 5
+"""In one round."""
+ANNOUNCED = 5_000
+"""In one look: the next waits until they have been taken."""
+_log = structlog.get_logger(__name__)
+
+
+class Marks:
+    """Walks through the truth, a part each round, and announces again what should have been indexed long ago: whatever
+    a stream server has lost is found so."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._own = verifier
+        self._after = ""
+
+    async def round(self) -> int:
+        """How many were announced."""
+        announced = 0
+        for _ in range(LOOKS):
+            until = await self._own.truth.walk(self._after, WALKED)
+            if until is None:
+                self._after = ""
+                break
+            announced += await self._look(self._after, until)
+            self._after = until
+            if announced:
+                break
+        return announced
+
+    async def _look(self, after: str, until: str) -> int:
+        own = self._own
+        now = own.clock.now()
+        lost: set[str] = set()
+        for kind in IndexKind:
+            generation = await own.truth.serving(kind)
+            if generation is None:
+                continue
+            changed = now - own.asked.grace
+            rows = await own.truth.unmarked(generation, after, until, now, ANNOUNCED)
+            old = [row for row in rows if row.changed_at <= changed]
+            if old:
+                open_until = await own.gate.open_until(kind)
+                lost.update(row.memory_id for row in old if row.changed_at < open_until)
+        if lost:
+            await own.truth.announce_again(sorted(lost))
+            own.gate.announced()
+            _log.warning("reconcile.announced_again", count=len(lost))
+        return len(lost)
+
+
+class Everything:
+    """A whole comparison, a piece each round; the first a while after the process began."""
+
+    def __init__(self, verifier: Verifier, every_s: float) -> None:
+        self._own, self._every_s = verifier, every_s
+        self._pieces: AsyncIterator[bool] | None = None
+        self.pause_s = min(every_s, verifier.asked.grace / MICROSECONDS)
+        """How long to wait after a round that ended nothing."""
+        self._begun = False
+
+    async def round(self) -> int:
+        """1 while there is more to do; an error begins it anew."""
+        if not self._begun:
+            self._begun = True
+            return 0
+        self.pause_s = self._every_s
+        if self._pieces is None:
+            self._pieces = Verification(self._own, self._own.asked).pieces()
+        try:
+            await anext(self._pieces)
+        except StopAsyncIteration:
+            self._pieces = None
+            return 0
+        except BaseException:
+            self._pieces = None
+            raise
+        return 1

@@ -1,0 +1,135 @@
+"""Every index held against the truth: as a duty now and then, and as the operation `verify`."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+import structlog
+
+from openbrain import reconciling, telemetry
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.operations import Operation, Progress
+from openbrain_housekeeper.comparing import Asked, Comparison, Tally, Truth
+from openbrain_housekeeper.gate import Gate
+
+LIFTED = 2_000
+"""Rows lifted in one transaction."""
+_COMPARED = (GenerationStatus.SERVING, GenerationStatus.KEPT)
+_log = structlog.get_logger(__name__)
+
+Indexes = Mapping[IndexKind, Callable[[], TextIndex | VectorIndex]]
+"""Each made when it is asked for."""
+
+
+class Verifier:
+    """What a verification works with."""
+
+    def __init__(self, truth: Truth, indexes: Indexes, gate: Gate, clock: Clock, asked: Asked) -> None:
+        """`asked`: what the duty does; an operation's own words replace parts of it."""
+        self.truth, self.indexes, self.gate, self.clock, self.asked = truth, indexes, gate, clock, asked
+
+    async def generations(self) -> Sequence[Generation]:
+        """Those that are compared: what is being built is compared by who builds it."""
+        return [each for each in await self.truth.generations() if each.status in _COMPARED]
+
+
+class Verification:
+    """One comparison of all generations; it can be left between two pieces."""
+
+    def __init__(self, verifier: Verifier, asked: Asked) -> None:
+        self._verifier, self._asked = verifier, asked
+        self._tallies: list[Tally] = []
+
+    async def pieces(self) -> AsyncIterator[bool]:
+        """After each bounded piece of the work; True where there is nothing to do but wait."""
+        own = self._verifier
+        for generation in await own.generations():
+            index = own.indexes[generation.kind]()
+            comparison = Comparison(own.truth, index, generation, gate=own.gate, clock=own.clock, asked=self._asked)
+            self._tallies.append(comparison.tally)
+            async for waits in comparison.pieces():
+                yield waits
+        telemetry.RECONCILE_COMPLETED.set(own.clock.now() / MICROSECONDS)
+
+    @property
+    def seen(self) -> int:
+        """Entries that should be, as far as they are added up."""
+        return sum(each.rows for each in self._tallies)
+
+    def told(self) -> dict[str, Any]:
+        """What was found by now."""
+        found = sum(each.faults.total() for each in self._tallies)
+        return {
+            "equal": not found,
+            "differences": found,
+            "queued": sum(each.queued for each in self._tallies),
+            "repaired": sum(each.repaired for each in self._tallies),
+            "indexes": [each.told() for each in self._tallies],
+        }
+
+
+async def lift(verifier: Verifier) -> AsyncIterator[int]:
+    """The database was put back: raise every row above what any index has seen. Rows lifted, part by part."""
+    seen = [await verifier.indexes[each.kind]().highest(each.name) for each in await verifier.generations()]
+    above = max(seen, default=0)
+    lifted = 0
+    async for after, until in reconciling.spans(verifier.truth, LIFTED):
+        lifted += await verifier.truth.lift_all(above, after, until)
+        yield lifted
+    _log.info("reconcile.lifted", rows=lifted, above=above)
+
+
+class Verifying:
+    """Operation `verify`. What was found is kept in this process: another that takes it up begins anew."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+        self._runs: dict[str, tuple[Verification, AsyncIterator[bool]]] = {}
+        self._lifts: dict[str, AsyncIterator[int]] = {}
+
+    async def __call__(self, operation: Operation) -> Progress:
+        """`done` counts the entries that should be."""
+        request = operation.request
+        if request.get("restored") and "lifted" not in operation.result:
+            return await self._lift(operation)
+        if operation.id not in self._runs:
+            run = Verification(self._verifier, self._asked(request))
+            self._runs[operation.id] = run, run.pieces()
+        run, pieces = self._runs[operation.id]
+        told = {name: value for name, value in operation.result.items() if name == "lifted"}
+        try:
+            waits = await anext(pieces)
+        except StopAsyncIteration:
+            self._forget(operation)
+            return Progress(done=run.seen, total=run.seen, result=told | run.told(), finished=True)
+        except BaseException:
+            self._forget(operation)
+            raise
+        return Progress(done=run.seen, result=told | run.told(), waits=waits)
+
+    async def _lift(self, operation: Operation) -> Progress:
+        lifts = self._lifts.setdefault(operation.id, lift(self._verifier))
+        lifted = int(operation.result.get("lifting", 0))
+        try:
+            lifted = await anext(lifts)
+        except StopAsyncIteration:
+            del self._lifts[operation.id]
+            return Progress(done=lifted, result={"lifted": lifted})
+        except BaseException:
+            self._lifts.pop(operation.id, None)
+            raise
+        return Progress(done=lifted, result={"lifting": lifted})
+
+    def _asked(self, request: Mapping[str, Any]) -> Asked:
+        own = self._verifier.asked
+        return Asked(
+            full=bool(request.get("full")),
+            repair=bool(request.get("repair")),
+            grace=own.grace,
+            retention=own.retention,
+        )
+
+    def _forget(self, operation: Operation) -> None:
+        self._runs.pop(operation.id, None)
