@@ -36,6 +36,14 @@ class Embedders:
             self._opened.append(self._first)
         return self._first
 
+    @property
+    def setting(self) -> str:
+        """The name of the first; '' where the settings name one that nobody knows."""
+        try:
+            return self._canonical("")
+        except SetupError:
+            return ""
+
     async def current(self, name: str) -> tuple[Embedder, ModelIdentity]:
         """The model that goes by this name now ('' is the first), and which one that is. `SetupError` where there is
         none, `TryLater` while its server is away."""

@@ -75,7 +75,10 @@ class Embedding:
         return written
 
     async def _serving(self, events: Events, written: Sequence[Generation]) -> Failures:
-        failures = await self._embed(events, written[0])
+        failures: dict[str, Exception] = {}
+        for anew in (False, True):
+            some = [event for event in events if getattr(event.data, "re_embed", False) is anew]
+            failures |= await self._embed(some, written[0], anew=anew) if some else {}
         if any(each.status == GenerationStatus.BUILDING for each in written):
             # The model that made what serves is no more: the one that replaces it takes these, and nothing waits.
             failures = {name: error for name, error in failures.items() if not isinstance(error, ModelChanged)}

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+MODEL_CHANGE = "model-change"
+"""Kind of the operation that makes the vector index anew by another model."""
+
 
 class IndexKind(StrEnum):
     """The two projections."""

@@ -221,6 +221,13 @@ class Vectors(Protocol):
         """Add vectors by input hash (those already there stay, unless `replace`), replace the passages of each memory
         whose row is still at that revision and alive, raise passages_high, announce `memory.embedded` for those."""
 
+    async def count_inputs(self, model: str) -> int:
+        """How many model inputs memories use whose vectors by this model are known."""
+
+    async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
+        """The next living memories behind the id `after`, in the order of ids, that want vectors, have none by this
+        model as they are, and last changed before `until` (microseconds)."""
+
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """The vectors of these memories; absent where none were made."""
 

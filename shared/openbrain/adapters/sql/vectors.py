@@ -6,14 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, exists, func, or_, select
 
 from openbrain.adapters.sql import announce, outbox
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.direct import run
 from openbrain.adapters.sql.purging import drop_unused
 from openbrain.adapters.sql.statements import chunks, is_sqlite, slot, slots
-from openbrain.adapters.sql.tables import memories
+from openbrain.adapters.sql.tables import memories, memory_passages
 from openbrain.adapters.sql.vector_rows import add_embeddings, put_passages, to_vector
 from openbrain.errors import TryLater
 from openbrain.memory import Reason
@@ -64,6 +64,22 @@ class SqlVectors:
             await self._database.write(
                 lambda connection: _save(connection, vectors, latest, model, now, replace=replace)
             )
+
+    async def count_inputs(self, model: str) -> int:
+        """As in the port."""
+        inputs = select(func.count(memory_passages.c.input_hash.distinct())).where(memory_passages.c.model == model)
+        return await self._database.read(lambda connection: connection.scalar(inputs) or 0)
+
+    async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
+        """By the primary keys of both tables."""
+        rows, passages, now = memories.c, memory_passages.c, self._clock.now()
+        there = exists(select(passages.memory_id)).where(
+            passages.memory_id == rows.id, passages.model == model, passages.revision == rows.revision
+        )
+        alive = (rows.deleted_at.is_(None), rows.archived_at.is_(None), rows.reason.is_(None))
+        wants = (rows.wants_vector, or_(rows.expires_at.is_(None), rows.expires_at > now), rows.updated_at < until)
+        query = select(rows.id).where(rows.id > after, *alive, *wants, ~there).order_by(rows.id).limit(limit)
+        return await self._database.read(lambda connection: list(connection.scalars(query)))
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """Absent also where a passage or its vector is missing."""
