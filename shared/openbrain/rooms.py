@@ -42,7 +42,10 @@ def room_of(
             if not parts.shared:
                 await parts.close()
 
-    return Room(group, subscriptions, streams, resources=resources, checks=checks)
+    async def paused() -> bool:
+        return group in {each.name for each in await parts.truth.pauses()}
+
+    return Room(group, subscriptions, streams, resources=resources, checks=checks, paused=paused)
 
 
 def note_failure(parts: Parts, index: IndexKind) -> OnDead:

@@ -23,6 +23,8 @@ class Neighbour:
 
     group = "indexer-text"
 
+    paused = False
+
     def __init__(self) -> None:
         self.loops: list[str] = []
         self.missing: dict[str, str] = {}
@@ -48,9 +50,13 @@ async def test_the_rooms_beside_it_are_part_of_its_state(brain: Brain) -> None:
         brain.clock.advance(1_000_000)
         ill = [await client.get(path) for path in ("/live", "/ready", "/v1/health")]
         await client.get("/metrics")
+        room.missing, room.paused = {}, True
+        brain.clock.advance(1_000_000)
+        resting = await client.get("/ready")
 
+    assert (resting.status_code, resting.json()["paused"]) == (200, [room.group])
     assert well[0] == {"live": True, "stuck": {}}
-    assert (well[1]["ready"], well[1]["failing"]) == (True, {})
+    assert (well[1]["ready"], well[1]["failing"], well[1]["paused"]) == (True, {}, [])
     assert sorted(well[1]["dependencies"]) == ["embedder", "text", "truth", "vectors"]
     assert well[1]["dependencies"]["embedder"]["product"] == "MiniLM int8"
     assert well[2]["status"] == "ok"

@@ -75,6 +75,10 @@ class Checks:
         """The loops that stand still though they should not, by room."""
         return {room.group: loops for room in self.rooms if (loops := room.stuck())}
 
+    def paused(self) -> list[str]:
+        """The rooms that operators let rest."""
+        return [room.group for room in self.rooms if room.paused]
+
     async def measure(self) -> None:
         """Bring the rooms' gauges up to date."""
         await asyncio.gather(*(room.measure() for room in self.rooms))

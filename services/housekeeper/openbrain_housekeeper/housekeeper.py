@@ -39,6 +39,7 @@ class Housekeeper:
     """Leads by the lease, runs its duties, and says how it is (see `streams.health.Watched`)."""
 
     group = "housekeeper"
+    paused = False
 
     def __init__(
         self,

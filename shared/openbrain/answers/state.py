@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from openbrain.answers.base import Answer
 
 
@@ -17,6 +19,9 @@ class Ready(Answer):
 
     ready: bool
     failing: dict[str, dict[str, str]]
+    paused: tuple[str, ...] = Field(default=(), description="Groups that operators let rest: not dead, not at work.")
+    writes: str | None = None
+    """Why writes are refused for now (503); null while they are taken."""
 
 
 class Health(Answer):
@@ -25,3 +30,5 @@ class Health(Answer):
     status: Literal["ok", "degraded", "down"]
     version: str
     parts: dict[str, Literal["ok", "down"]]
+    writes: str | None = None
+    """Why writes are refused for now (503); null while they are taken."""

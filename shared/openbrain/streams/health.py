@@ -20,6 +20,10 @@ class Watched(Protocol):
 
     group: str
 
+    @property
+    def paused(self) -> bool:
+        """Whether operators let it rest."""
+
     def stuck(self) -> list[str]:
         """The loops that stand still."""
 
@@ -57,7 +61,8 @@ def routes(rooms: Sequence[Watched]) -> list[tuple[str, ASGIApp]]:
     async def ready() -> Response:
         answers = await asyncio.gather(*(room.unready() for room in rooms))
         failed = {room.group: reasons for room, reasons in zip(rooms, answers, strict=True) if reasons}
-        return JSONResponse({"ready": not failed, "failing": failed}, 503 if failed else 200)
+        paused = [room.group for room in rooms if room.paused]
+        return JSONResponse({"ready": not failed, "failing": failed, "paused": paused}, 503 if failed else 200)
 
     async def metrics() -> Response:
         await asyncio.gather(*(room.measure() for room in rooms))

@@ -17,7 +17,10 @@ async def health(call: Call[Nothing, Nothing]) -> Reply:
     parts = {part: "down" if part in own else "ok" for part in checks.parts}
     parts |= {room.group: "down" if room.group in failing else "ok" for room in checks.rooms}
     status = "down" if "truth" in own else "degraded" if failing else "ok"
-    fields = {"status": status, "version": openbrain.__version__, "parts": parts}
+    writes = await call.api.pressure.refusal()
+    if writes and status == "ok":
+        status = "degraded"
+    fields = {"status": status, "version": openbrain.__version__, "parts": parts, "writes": writes}
     return plain(fields, status=503 if status == "down" else 200)
 
 
@@ -28,13 +31,22 @@ async def live(call: Call[Nothing, Nothing]) -> Reply:
 
 
 async def ready(call: Call[Nothing, Nothing]) -> Reply:
-    """Everything that this process needs answers. Without an index the API still serves, and stays ready."""
+    """Everything that this process needs answers. Without an index the API still serves, and stays ready; so it does
+    while it takes no writes, for it answers questions."""
     failing = dict(await call.api.checks.failing())
     own = {part: why for part, why in failing.pop(OWN, {}).items() if part == "truth"}
     if own:
         failing[OWN] = own
     dependencies = await call.api.checks.dependencies()
-    fields = {"ready": not failing, "failing": failing, "dependencies": dependencies}
+    writes = await call.api.pressure.refusal()
+    paused = call.api.checks.paused()
+    fields = {
+        "ready": not failing,
+        "failing": failing,
+        "paused": paused,
+        "dependencies": dependencies,
+        "writes": writes,
+    }
     return plain(fields, status=503 if failing else 200)
 
 

@@ -49,6 +49,12 @@ class SqlProjecting:
         told = error.encode("utf-8", "replace").decode()[:ERROR_CHARS]
         await self._database.write(lambda connection: _record_failure(connection, kind, memory_id, told))
 
+    async def clear_failures(self, kind: IndexKind, memory_ids: Sequence[str]) -> int:
+        """As in the port."""
+        error, revision = memories.c[f"{kind}_error"], memories.c[f"{kind}_error_revision"]
+        noted = update(memories).where(memories.c.id.in_(memory_ids), revision > 0).values({error: "", revision: 0})
+        return await self._database.write(lambda connection: connection.execute(noted).rowcount) if memory_ids else 0
+
 
 def _mark(connection: Connection, kind: IndexKind, highest: Mapping[str, int], now: int) -> frozenset[str]:
     by_revision: defaultdict[int, list[str]] = defaultdict(list)

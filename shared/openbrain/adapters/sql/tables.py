@@ -241,6 +241,25 @@ idempotency_keys = Table(
     Column("expires_at", BigInteger, nullable=False, index=True),
 )
 
+group_pauses = Table(
+    "group_pauses",
+    metadata,
+    Column("name", name(100), primary_key=True),
+    Column("actor", name(100), nullable=False),
+    empty("reason", name(500)),
+    Column("paused_at", BigInteger, nullable=False),
+)
+
+outside_groups = Table(
+    "outside_groups",
+    metadata,
+    Column("stream", name(255), primary_key=True),
+    Column("name", name(100), primary_key=True),
+    Column("actor", name(100), nullable=False),
+    empty("reason", name(500)),
+    Column("created_at", BigInteger, nullable=False),
+)
+
 leases = Table(
     "leases",
     metadata,

@@ -9,6 +9,7 @@ from openbrain.adapters.sql.closing import SqlClosing
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.erasing import SqlErasing
 from openbrain.adapters.sql.generations import SqlGenerations
+from openbrain.adapters.sql.groups import SqlGroups
 from openbrain.adapters.sql.index_writers import SqlIndexWriters
 from openbrain.adapters.sql.leases import SqlLeases
 from openbrain.adapters.sql.operations import SqlOperations
@@ -48,6 +49,7 @@ class SqlTruth(
     SqlClosing,
     SqlTransfer,
     SqlRecalls,
+    SqlGroups,
     SqlReconciling,
     SqlReindexing,
 ):

@@ -1,4 +1,4 @@
-"""Generations beside the one that serves, and who writes them."""
+"""Generations beside the one that serves, and who writes them; what operators said of groups of streams."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -20,9 +20,26 @@ def upgrade() -> None:
         given("names", long_text()),
         time("expires_at"),
     )
+    op.create_table(
+        "group_pauses",
+        sa.Column("name", name(100), primary_key=True),
+        given("actor", name(100)),
+        empty("reason", name(500)),
+        time("paused_at"),
+    )
+    op.create_table(
+        "outside_groups",
+        sa.Column("stream", name(255), primary_key=True),
+        sa.Column("name", name(100), primary_key=True),
+        given("actor", name(100)),
+        empty("reason", name(500)),
+        time("created_at"),
+    )
 
 
 def downgrade() -> None:
+    op.drop_table("outside_groups")
+    op.drop_table("group_pauses")
     op.drop_table("index_writers")
     op.drop_column("index_generations", "updated_at")
     op.drop_column("index_generations", "model_name")
