@@ -31,6 +31,7 @@ from openbrain.ports.access import Workspace
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.pressure import Pressure
 from openbrain.settings import Settings
 from openbrain_api.build import build_api
 from openbrain_embedder.handlers import embed_stored
@@ -85,6 +86,7 @@ class Brain:
             "wake": self.wake,
             "rates": LocalRates(self.clock),
             "settings": self.settings,
+            "pressure": Pressure(self.truth, None, outbox_limit=1_000_000, memory_share=1),
         }
         return build_api(**(ports | other))
 

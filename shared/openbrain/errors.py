@@ -90,6 +90,16 @@ class RateLimited(TryLater):
         self.retry_after_s = retry_after_s
 
 
+class Backlogged(TryLater):
+    """Too much waits behind the writes already taken: no other is taken for now. Nothing was stored."""
+
+    code = "backlog_full"
+
+    def __init__(self, why: str, retry_after_s: float = 5.0) -> None:
+        super().__init__(f"{why}: wait {retry_after_s:.0f} s, then write again; reading goes on")
+        self.retry_after_s = retry_after_s
+
+
 class Unauthorised(NeverRetry):
     """No key, or one that is unknown, expired or revoked: one answer for all."""
 

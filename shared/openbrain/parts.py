@@ -18,6 +18,7 @@ from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
+from openbrain.pressure import Pressure
 from openbrain.settings import Settings
 from openbrain.streams.runtime import consumer_name
 
@@ -69,6 +70,10 @@ class Parts:
     @cached_property
     def wake(self) -> Wake:
         return wiring.wake(self.settings, in_process=self.shared)
+
+    @cached_property
+    def pressure(self) -> Pressure:
+        return wiring.pressure(self.settings, self.truth)
 
     @cached_property
     def rates(self) -> Rates:
@@ -142,7 +147,7 @@ class Parts:
     async def close(self) -> None:
         """Close what was opened, all of it even where one fails."""
         async with AsyncExitStack() as stack:
-            for name in ("truth", "text", "vectors", "embedders", "embedder", "wake", "rates"):
+            for name in ("truth", "text", "vectors", "embedders", "embedder", "wake", "rates", "pressure"):
                 part = self.__dict__.pop(name, None)
                 if hasattr(part, "close"):
                     stack.push_async_callback(part.close)

@@ -10,6 +10,7 @@ from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
+from openbrain.pressure import Pressure
 from openbrain.settings import Settings
 
 EMBEDDED = "embedded"
@@ -130,6 +131,20 @@ def rates(settings: Settings, clock: Clock, *, in_process: bool) -> Rates:
     from openbrain.adapters.redis_rates import RedisRates
 
     return RedisRates(settings.streams, clock)
+
+
+def pressure(settings: Settings, truth: Truth) -> Pressure:
+    """What refuses writes while too much waits behind them."""
+    from openbrain.streams.memory import StreamMemory
+
+    memory = StreamMemory(settings.streams)
+    return Pressure(
+        truth,
+        memory,
+        outbox_limit=settings.housekeeping.outbox_limit,
+        memory_share=settings.streams.memory_share,
+        close=memory.close,
+    )
 
 
 def text_name(settings: Settings) -> str:

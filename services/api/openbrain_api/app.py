@@ -22,6 +22,7 @@ def api(parts: Parts, rooms: Sequence[Watched] = ()) -> Starlette:
         gate=parts.gate,
         wake=parts.wake,
         rates=parts.rates,
+        pressure=parts.pressure,
         settings=parts.settings,
         rooms=rooms,
         close=None if parts.shared else parts.close,

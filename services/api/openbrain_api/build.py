@@ -13,10 +13,12 @@ from openbrain.auth import Keyring
 from openbrain.embedders import Embedders
 from openbrain.ports.clock import Clock
 from openbrain.ports.gate import WriteGate
+from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
+from openbrain.pressure import Pressure
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
 from openbrain_api.chains import Chains
@@ -49,6 +51,7 @@ def build_api(
     gate: WriteGate,
     wake: Wake,
     rates: Rates,
+    pressure: Pressure,
     settings: Settings,
     rooms: Sequence[Watched] = (),
     close: Callable[[], Awaitable[None]] | None = None,
@@ -88,6 +91,8 @@ def build_api(
         chains=Chains(truth),
         checks=Checks(checks, rooms, clock),
         admission=Admission(rates, clock, settings.server),
+        pressure=pressure,
+        indexes={IndexKind.TEXT: text, IndexKind.VECTOR: vectors},
         document=document(ROUTES),
     )
 

@@ -1,11 +1,15 @@
 """What handlers may reach: handed in whole by the builder, nothing is global."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from openbrain.auth import Keyring
 from openbrain.ports.clock import Clock
 from openbrain.ports.gate import WriteGate
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.index import Replaceable
 from openbrain.ports.truth import Truth
+from openbrain.pressure import Pressure
 from openbrain.settings import Settings
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
@@ -32,5 +36,8 @@ class Api:
     chains: Chains
     checks: Checks
     admission: Admission
+    pressure: Pressure
+    indexes: Mapping[IndexKind, Replaceable]
+    """To change which of their generations there are."""
     document: bytes
     """The OpenAPI document."""

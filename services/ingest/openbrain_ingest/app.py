@@ -21,6 +21,7 @@ def room(parts: Parts) -> Room:
     settings = parts.settings
 
     async def handle(batch: Sequence[Delivery[MemorySubmitted]]) -> list[Exception | None]:
+        await parts.pressure.admit_events()
         results = await accept(
             batch,
             truth=parts.truth,
@@ -34,7 +35,8 @@ def room(parts: Parts) -> Room:
 
     workspaces = (None, *settings.streams.bound_workspaces)
     subscriptions = [Subscription(spec=SUBMITTED, handler=handle, workspace=workspace) for workspace in workspaces]
-    return room_of(parts, "ingest", subscriptions, checks={"truth": parts.truth.check})
+    checks = {"truth": parts.truth.check, "outbox": parts.pressure.admit_events}
+    return room_of(parts, "ingest", subscriptions, checks=checks)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ import httpx
 import orjson
 
 from openbrain.errors import (
+    Backlogged,
     Conflict,
     Forbidden,
     Invalid,
@@ -41,6 +42,8 @@ def refusal(status: int, raw: bytes) -> OpenBrainError:
             )
         case 429 if isinstance(told := problem.get("rate_limit"), dict):
             return RateLimited(int(told.get("limit") or 0), float(told.get("retry_after") or 1))
+        case 503 if problem.get("error") == Backlogged.code:
+            return Backlogged(message.partition(": wait")[0])
         case 408 | 429:
             return TryLater(message)
         case _ if status >= 500:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from openbrain import answers
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import refusal, unreachable
-from openbrain.errors import SetupError, TryLater
+from openbrain.errors import Backlogged, SetupError, TryLater
 
 A = TypeVar("A", bound=answers.Answer)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -102,11 +102,12 @@ class Wire:
         if response.status_code in well:
             self._breaker.answered()
             return _parsed(model, raw, self.url)
-        if response.status_code >= 500:
+        refused = refusal(response.status_code, raw)
+        if response.status_code >= 500 and not isinstance(refused, Backlogged):
             self._breaker.failed()
         else:
             self._breaker.answered()
-        raise refusal(response.status_code, raw)
+        raise refused
 
     async def _repeated(
         self, request: httpx.Request, well: tuple[int, ...], *, repeat: bool
@@ -120,7 +121,7 @@ class Wire:
                     raise
                 await asyncio.sleep(_pause(attempt, None))
                 continue
-            if response.status_code in well or not _worth_repeating(response, repeat):
+            if response.status_code in well or not _worth_repeating(response, raw, repeat):
                 return response, raw
             await asyncio.sleep(_pause(attempt, response.headers.get("retry-after")))
         return await self._send(request)
@@ -161,8 +162,11 @@ def write_headers(idempotency_key: str = "", *, wait: int = 0, if_match: str = "
     return {name: value for name, value in headers.items() if value}
 
 
-def _worth_repeating(response: httpx.Response, repeat: bool) -> bool:
-    return response.status_code in (408, 429) or (response.status_code == 503 and repeat)
+def _worth_repeating(response: httpx.Response, raw: bytes, repeat: bool) -> bool:
+    if response.status_code == 503:
+        # Refused for what waits behind it, nothing was stored: any request may come again.
+        return repeat or isinstance(refusal(503, raw), Backlogged)
+    return response.status_code in (408, 429)
 
 
 def _pause(attempt: int, retry_after: str | None) -> float:

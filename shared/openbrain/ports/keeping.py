@@ -24,6 +24,14 @@ class Outbox(Protocol):
         """They are published."""
 
 
+class Backlog(Protocol):
+    """How much waits to be published."""
+
+    async def waiting(self, limit: int) -> int:
+        """Events in the outbox, at least; below `limit` there may be fewer than it says, and more than `limit` are not
+        counted. Cheap as long as there are few."""
+
+
 class Leases(Protocol):
     """One leader at a time, by the database's word."""
 

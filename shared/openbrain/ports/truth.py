@@ -141,7 +141,11 @@ class Reading(Protocol):
     """Rows as they stand."""
 
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """By id, dead or alive, of any workspace: for projectors, and for callers that apply `visibility.matches`."""
+        """By id, dead or alive, of any workspace: for callers that apply `visibility.matches`."""
+
+    async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """The same for projectors: what is indexed stands as it is now, while marks, errors and the time of the last
+        confirmation may be older."""
 
     async def listing(
         self, condition: Condition, limit: int, before: tuple[int, str] | None = None

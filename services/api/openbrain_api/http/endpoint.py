@@ -73,6 +73,8 @@ class Endpoint:
             await self._api.admission.admit(actor, route.cost, beside)
             if route.permission is not None:
                 actor.require(route.permission)
+            if route.stores:
+                await self._api.pressure.admit()
             actor = actor.speaking_as(reading.named_agent(headers))
         body: Any = NOTHING
         if route.body is not Nothing:

@@ -10,6 +10,7 @@ import structlog
 
 from openbrain import logs
 from openbrain.errors import (
+    Backlogged,
     Conflict,
     Forbidden,
     Invalid,
@@ -124,7 +125,7 @@ def _headers(error: Exception) -> Mapping[str, str]:
     match error:
         case Unauthorised():
             return {"www-authenticate": "Bearer"}
-        case RateLimited():
+        case RateLimited() | Backlogged():
             return {"retry-after": str(_seconds(error))}
         case TryLater():
             return {"retry-after": "1"}
@@ -133,5 +134,5 @@ def _headers(error: Exception) -> Mapping[str, str]:
     return {}
 
 
-def _seconds(error: RateLimited) -> int:
+def _seconds(error: RateLimited | Backlogged) -> int:
     return max(1, math.ceil(error.retry_after_s))

@@ -68,6 +68,8 @@ class Route:
     """What a body costs in all, where that depends on it: what is above `cost` is taken once it is read."""
     body_bytes: int = limits.ONE_BODY_BYTES
     """The largest body, unpacked."""
+    stores: bool = False
+    """It causes events of its own accord: refused while too many wait, or the stream server is full."""
     streamed: bool = False
     """The body is NDJSON, which the handler reads while it arrives: limits count for each line."""
     media: str = JSON

@@ -14,6 +14,7 @@ ROUTES: tuple[Route, ...] = (
         handler=ending.end_memory,
         summary="End one memory, or erase it: then nothing of it is left",
         permission=Permission.BRAIN_WRITE,
+        stores=True,
         body=requests.ForgetBody,
         query=ending_requests.EndQuery,
         response=answers.Ended,

@@ -25,6 +25,7 @@ ROUTES: tuple[Route, ...] = (
         handler=transfer.import_file,
         summary="Take in an export; with an admin's key, into an empty workspace, as it was",
         permission=Permission.BRAIN_WRITE,
+        stores=True,
         query=transfer_requests.ImportQuery,
         response=answers.Imported,
         problems=(400, 409, 415),

@@ -71,6 +71,8 @@ class AsTheyWere(_Counting):
         if not items:
             return refused
         rows = [item for _, item in items]
+        if not self.dry_run:
+            await self.api.pressure.admit()
         try:
             landed = await self.api.committer.may_wait(
                 lambda: self.api.truth.load(self.actor.workspace_id, rows, dry_run=self.dry_run)
@@ -184,6 +186,7 @@ class AsOffered(_Counting):
     async def _store(self, new: Sequence[tuple[int, Write]]) -> list[Refused]:
         if not new:
             return []
+        await self.api.pressure.admit()
         writes = [write for _, write in new]
         outcomes = await self.api.committer.may_wait(lambda: self.api.truth.remember(writes))
         refused: list[Refused] = []

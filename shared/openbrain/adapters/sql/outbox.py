@@ -14,6 +14,8 @@ from openbrain.streams.table import REINDEX
 
 _OLDEST = select(outbox.c.id, outbox.c.stream, outbox.c.body).order_by(outbox.c.id).limit(bindparam("count"))
 _LIVE = _OLDEST.where(outbox.c.id > bindparam("after"), outbox.c.stream != REINDEX.name)
+_FIRST, _LAST = select(func.min(outbox.c.id)), select(func.max(outbox.c.id))
+_SOME = select(func.count()).select_from(select(outbox.c.id).limit(bindparam("count")).subquery())
 _LATE = 2000
 """Ids behind those that were looked at, among which a late commit may still bring one."""
 
@@ -43,6 +45,10 @@ class SqlOutbox:
             self._looked = top
         return [*live, *behind, *waiting][:limit]
 
+    async def waiting(self, limit: int) -> int:
+        """As in the port."""
+        return await self._database.read(lambda connection: _waiting(connection, limit))
+
     async def delete(self, ids: Sequence[int]) -> None:
         """Exactly these."""
         if ids:
@@ -67,6 +73,17 @@ def _live(connection: Connection, limit: int, after: int) -> tuple[Sequence[Outb
     top = connection.scalar(select(func.max(outbox.c.id))) or 0
     found = connection.execute(_LIVE, {"count": limit, "after": after}) if limit else ()
     return [OutboxEntry(*row) for row in found], top
+
+
+def _waiting(connection: Connection, limit: int) -> int:
+    """By the ids, which is two looks at an index; counted only where that may be too many: events of low priority stay
+    while later ones pass them, and leave a gap behind."""
+    first = connection.scalar(_FIRST)
+    last = None if first is None else connection.scalar(_LAST)
+    if first is None or last is None:
+        return 0
+    most = int(last - first + 1)
+    return most if most < limit else int(connection.scalar(_SOME, {"count": limit}) or 0)
 
 
 def _delete(connection: Connection, ids: Sequence[int]) -> None:
