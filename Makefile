@@ -7,12 +7,14 @@ ONLY   ?=
 JSON   ?=
 ARGS   ?=
 WORKERS ?= auto
+SEEDS  ?= 20
+FIRST_SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check servers bench doctor lock clean
+.PHONY: help up test check servers bench faults faults-mutants doctor lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: $(VENV)/.installed ## install into .venv and start the whole pipeline on embedded parts (ARGS="--port 9000")
 	@$(BIN)/openbrain up $(ARGS)
@@ -32,6 +34,12 @@ servers: $(VENV)/.installed-dev ## install the real servers that the tests use, 
 
 bench: $(VENV)/.installed-dev ## run the benchmarks (ONLY=streams, JSON=out.json, ARGS="--locomo FILE")
 	@$(BIN)/python -m benchmarks.run $(if $(ONLY),--only $(ONLY)) $(if $(JSON),--json $(JSON)) $(ARGS)
+
+faults: $(VENV)/.installed-dev ## kill, cut and fill the running pipeline, seed by seed, and count what is lost (SEEDS=1000 FIRST_SEED=1 WORKERS=2)
+	@$(BIN)/python -m tests.faults --seeds $(SEEDS) --first-seed $(FIRST_SEED) --workers $(WORKERS) $(if $(JSON),--json $(JSON)) $(ARGS)
+
+faults-mutants: $(VENV)/.installed-dev ## break the pipeline on purpose, and show that the harness sees it (WORKERS=2)
+	@$(BIN)/python -m tests.faults.mutation --workers $(WORKERS) $(ARGS)
 
 doctor: $(VENV)/.installed ## prove the running system end to end
 	@$(BIN)/openbrain doctor $(ARGS)

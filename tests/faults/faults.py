@@ -248,6 +248,16 @@ async def _damaged(_: Fault, scene: Scene) -> None:
             await http.post(f"/{name}/_refresh")
 
 
+async def _lost(_: Fault, scene: Scene) -> None:
+    """Every other entry is gone from each index, as from one that was put back from an older copy."""
+    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
+        for name in await _indexes(http, scene.prefix):
+            hits = (await http.post(f"/{name}/_search", json={"size": 1000})).json()["hits"]["hits"]
+            for hit in hits[::2]:
+                (await http.delete(f"/{name}/_doc/{hit['_id']}")).raise_for_status()
+            await http.post(f"/{name}/_refresh")
+
+
 async def _nothing(_: Fault, __: Scene) -> None:
     """It was put into the process when it started."""
 
@@ -261,6 +271,7 @@ _HOW: dict[str, Callable[[Fault, Scene], Awaitable[None]]] = {
     "another replica": _another_replica,
     "deletes are forgotten at once": _deletes_forgotten,
     "entries damaged": _damaged,
+    "entries lost": _lost,
     "kill": _kill,
     "stop": _stop,
     "streams kill": _streams_kill,

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -12,8 +13,8 @@ from pathlib import Path
 import orjson
 
 from tests.faults.plan import SERVERS, UP, plan
-from tests.faults.run import Verdict, logs_of
 from tests.faults.run_up import run_of
+from tests.faults.verdict import Verdict, logs_of
 from tests.faults.world import world
 from tests.servers.running import running
 
@@ -41,6 +42,11 @@ def main() -> int:
     return 1 if told["failed"] else 0
 
 
+def workers(asked: str) -> int:
+    """How many at once: a worker keeps two cores busy."""
+    return max(1, (os.cpu_count() or 2) // 2) if asked == "auto" else int(asked)
+
+
 def _say(words: str) -> None:
     print(words, flush=True)  # noqa: T201 - a long run tells how it goes
 
@@ -49,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first-seed", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=1, help="each has servers of its own")
+    parser.add_argument("--workers", type=workers, default=1, help="each has servers of its own; auto: two cores each")
     parser.add_argument("--minutes", type=float, default=0, help="begin no seed after so long; 0: run all")
     parser.add_argument("--operations", type=int, default=120, help="of each seed")
     parser.add_argument("--form", default="", choices=("", SERVERS, UP), help="only this one")

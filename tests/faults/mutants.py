@@ -221,6 +221,27 @@ def _keys_forgotten() -> None:
     remembering.own_key = lambda *_: ""
 
 
+def _reconcile_skips_buckets() -> None:
+    from openbrain_housekeeper.comparing import Comparison
+
+    accounted = Comparison._accounted
+
+    def odd(self: Comparison, account: Any) -> frozenset[int]:
+        return frozenset(bucket for bucket in accounted(self, account) if bucket % 2)
+
+    Comparison._accounted = odd  # type: ignore[method-assign]
+
+
+def _nothing_reconciled() -> None:
+    from openbrain_housekeeper.reconciliation import Everything, Marks
+
+    async def nothing(self: Any) -> int:
+        return 0
+
+    Marks.round = nothing  # type: ignore[method-assign]
+    Everything.round = nothing  # type: ignore[method-assign]
+
+
 MUTANTS: Mapping[str, Mutant] = {
     "ack before effect": Mutant(
         "entries are acknowledged, then handled", "killed in the middle", _ack_before_the_effect
@@ -240,6 +261,8 @@ MUTANTS: Mapping[str, Mutant] = {
     "bad neighbour": Mutant("one bad entry takes its batch along", "spoilt entries", _bad_neighbour),
     "failure is acknowledged": Mutant("a failed attempt is the last", "a lying model", _failure_is_acknowledged),
     "vanished passages stay": Mutant("a shorter text keeps its old passages", "shorter texts", _vanished_passages_stay),
+    "reconcile skips buckets": Mutant("half of the buckets are not compared", "lost entries", _reconcile_skips_buckets),
+    "nothing reconciled": Mutant("nobody looks for what got lost", "a flushed server", _nothing_reconciled),
     "keys forgotten": Mutant("idempotency keys are not kept", "a dying API", _keys_forgotten),
 }
 """By name."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from multiprocessing import get_context
 
 from tests.faults.findings import told
+from tests.faults.long_run import workers
 from tests.faults.mutants import MUTANTS
 from tests.faults.run_up import run_of
 from tests.faults.scenarios import SCENARIOS
@@ -38,7 +39,7 @@ def tried(task: Task, servers: World) -> tuple[Task, bool, str]:
 def main() -> int:
     """0 where every mutant was caught and every scenario passes without."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.mutation", description=__doc__)
-    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--workers", type=workers, default=1, help="each has servers of its own; auto: two cores each")
     parser.add_argument("--only", default="", help="one mutant")
     options = parser.parse_args()
     started = time.monotonic()

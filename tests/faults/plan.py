@@ -38,6 +38,11 @@ SETTINGS: Mapping[str, str] = {
 }
 """Every time scaled down, so that leases, retries and breakers go through their whole lives within a seed."""
 
+_KEEPING = "OPENBRAIN_HOUSEKEEPING__"
+RECONCILING = {f"{_KEEPING}RECONCILE_EVERY_S": "0.5", f"{_KEEPING}VERIFY_EVERY_S": "2", f"{_KEEPING}GRACE_S": "2"}
+RESTING = {f"{_KEEPING}RECONCILE_EVERY_S": "3600", f"{_KEEPING}VERIFY_EVERY_S": "3600"}
+"""Half of the seeds must converge without anybody who compares; only what a flushed server lost needs one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -95,6 +100,8 @@ def plan(seed: int, abilities: frozenset[str], *, count: int = 120, form: str = 
     made = operations(chance, count if quick else count // 2, slots, ends_soon=not skewed, long=quick)
     replicas = {room: 1 if room == "api" else chance.choice((1, 1, 2)) for room in ROOMS}
     retention = {"OPENBRAIN_STREAMS__RETENTION_S": "1.5"} if chance.random() < 0.3 else {}
+    flushed = any(fault.kind == "streams flushed" for fault in faults)
+    compared = RECONCILING if flushed or chance.random() < 0.5 else RESTING
     return Plan(
         seed=seed,
         form=form,
@@ -105,7 +112,7 @@ def plan(seed: int, abilities: frozenset[str], *, count: int = 120, form: str = 
         slots=slots,
         replicas=replicas,
         faults=tuple(faults),
-        settings=retention,
+        settings={**retention, **compared},
         strict_tombstones=not retention,
     )
 
@@ -131,7 +138,7 @@ def _faults(chance: random.Random, abilities: frozenset[str], embedder: str) -> 
         "streams paused": 1.0,
         "streams full memory": 1.0,
         "streams full disk": 0.8 if "full disk" in abilities else 0.0,
-        "streams flushed": 1.0 if "reconcile" in abilities else 0.0,
+        "streams flushed": 1.0,
         "truth kill": 0.8,
         "truth locks": 1.0,
         "truth stopped": 0.7,

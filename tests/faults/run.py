@@ -8,8 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import redis
@@ -17,7 +15,7 @@ import redis
 from tests.faults import comparing, findings, index_reading, streams_reading, truth_reading
 from tests.faults.double import vector
 from tests.faults.faults import strike
-from tests.faults.findings import Finding, told
+from tests.faults.findings import Finding
 from tests.faults.fleet import Fleet, Process, struck, tail
 from tests.faults.index_reading import Entry
 from tests.faults.network import Network
@@ -28,6 +26,7 @@ from tests.faults.producers import Producers
 from tests.faults.streams_reading import SPOILT
 from tests.faults.submissions import Submissions
 from tests.faults.truth_reading import Generation, Truth
+from tests.faults.verdict import Verdict
 from tests.faults.world import WORKSPACE, World
 from tests.servers.process import ServerProcess
 from tests.waiting import PATIENCE_S
@@ -35,36 +34,6 @@ from tests.waiting import PATIENCE_S
 ANSWER_S = PATIENCE_S / 2
 """How long a producer waits for its acknowledgement, through all faults."""
 CONVERGE_S = PATIENCE_S / 2
-
-
-@dataclass
-class Verdict:
-    """What became of a seed."""
-
-    seed: int
-    form: str
-    findings: list[Finding]
-    injected: Counter[str]
-    acknowledged: Counter[str]
-    statuses: Counter[int]
-    seconds: float
-    converged_s: float
-    submissions: int
-    restarts: int
-    log_tails: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def good(self) -> bool:
-        return not self.findings
-
-    def line(self) -> str:
-        """What to read; and, where it failed, what to type."""
-        acknowledged = sum(self.acknowledged.values())
-        said = f"seed {self.seed} ({self.form}): {acknowledged} acknowledged, {sum(self.injected.values())} faults"
-        said += f", {self.restarts} restarts, {self.seconds:.1f} s (converged in {self.converged_s:.1f} s)"
-        if self.good:
-            return f"ok   {said}"
-        return f"FAIL {said}: {told(self.findings)}\n     again: make faults SEEDS=1 FIRST_SEED={self.seed}"
 
 
 class Run:
@@ -315,9 +284,3 @@ class Run:
             else:
                 found += comparing.vectors(truth, generation, entries, model, tombstones=strict)
         return found + [Finding(findings.GAP, f"no {kind} index serves") for kind in {"text", "vector"} - kinds]
-
-
-def logs_of(verdict: Verdict, folder: Path) -> None:
-    """Keep the ends of the rooms' logs beside the result."""
-    for name, said in verdict.log_tails.items():
-        (folder / f"seed-{verdict.seed}-{name}.log").write_text(said, encoding="utf-8")

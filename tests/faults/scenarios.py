@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tests.faults.operations import Operation
-from tests.faults.plan import LEASE_S, ROOMS, SERVERS, Fault, Plan
+from tests.faults.plan import LEASE_S, RECONCILING, RESTING, ROOMS, SERVERS, Fault, Plan
 
 _ONE_EACH = dict.fromkeys(ROOMS, 1)
 _HOLD_S = LEASE_S * 1.7
@@ -31,6 +31,7 @@ def _plan(
     replicas: Mapping[str, int] | None = None,
     settings: Mapping[str, str] | None = None,
     pause_s: float = 0.03,
+    converge_s: float = 20,
     **more: Any,
 ) -> Plan:
     return Plan(
@@ -44,8 +45,8 @@ def _plan(
         replicas={**_ONE_EACH, **(replicas or {})},
         faults=faults,
         pause_s=pause_s,
-        settings=settings or {},
-        converge_s=20,
+        settings={**RESTING, **(settings or {})},
+        converge_s=converge_s,
         **more,
     )
 
@@ -187,6 +188,27 @@ def a_dying_api() -> Plan:
     )
 
 
+def a_flushed_server() -> Plan:
+    """The stream server loses everything in the middle of the traffic, and nobody lends a hand."""
+    return _plan(
+        Fault("streams flushed", at=0.3),
+        Fault("streams flushed", at=0.6),
+        operations=_operations("remember", "update", "forget"),
+        settings=RECONCILING,
+        converge_s=45,
+    )
+
+
+def lost_entries() -> Plan:
+    """An index loses half of its entries, though every row says that they are there."""
+    return _plan(
+        Fault("entries lost", at=2.0),
+        operations=_operations("remember", "update"),
+        settings=RECONCILING,
+        converge_s=45,
+    )
+
+
 SCENARIOS: Mapping[str, Callable[[], Plan]] = {
     "killed in the middle": killed_in_the_middle,
     "a writer from the past": a_writer_from_the_past,
@@ -202,4 +224,6 @@ SCENARIOS: Mapping[str, Callable[[], Plan]] = {
     "a lying model": a_lying_model,
     "shorter texts": shorter_texts,
     "a dying API": a_dying_api,
+    "a flushed server": a_flushed_server,
+    "lost entries": lost_entries,
 }

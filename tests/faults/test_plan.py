@@ -9,7 +9,7 @@ from tests.faults.operations import operations
 from tests.faults.plan import SERVERS, UP, plan
 from tests.faults.scenarios import SCENARIOS
 
-ALL = frozenset({"streams redis", "streams valkey", "elasticsearch kill", "full disk", "up", "ollama", "reconcile"})
+ALL = frozenset({"streams redis", "streams valkey", "elasticsearch kill", "full disk", "up", "ollama"})
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -33,7 +33,7 @@ def test_nothing_is_asked_of_servers_that_can_not() -> None:
     kinds = {fault.kind for each in plans for fault in each.faults}
 
     assert {(each.form, each.streams, each.embedder) for each in plans} == {(SERVERS, "valkey", "double")}
-    assert not kinds & {"streams flushed", "streams full disk", "indexes kill", "indexes stopped"}
+    assert not kinds & {"streams full disk", "indexes kill", "indexes stopped"}
 
 
 @pytest.mark.parametrize("seed", range(10))
