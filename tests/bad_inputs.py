@@ -180,6 +180,7 @@ FULL: dict[str, dict[str, Any]] = {
     "/v1/admin/workspaces/{id}": {"name": SECRET},
     "/v1/admin/keys/{id}:rotate": {"overlap_s": 5},
     "/v1/admin/workspaces": {"id": "w9", "name": SECRET},
+    "/v1/admin/reindex": {"index": "vector", "in_place": True, "project": SECRET},
 }
 REASON: list[Bad] = [("reason", "x" * (limits.REASON_CHARS + 1), "reason"), ("reason", 5, "reason")]
 
@@ -209,6 +210,23 @@ BULK: list[Bad] = [
     ("erase", 1, "erase"),
 ]
 
+REINDEXING: list[Bad] = [
+    ("index", None, "index"),
+    ("index", "vectors", "index"),
+    ("in_place", "yes", "in_place"),
+    ("workspace_id", "a b", "workspace_id"),
+    ("org", LONG, "org"),
+    ("project", LONG, "project"),
+    ("since", "2026-01-01T00:00:00", "since"),
+    ("stale", 1, "stale"),
+    ("re_embed", "no", "re_embed"),
+    ("rate", 0, "rate"),
+    ("rate", 10**9, "rate"),
+    ("max_failures", -1, "max_failures"),
+    ("dry_run", "no", "dry_run"),
+    ("stael", True, "stael"),
+]
+
 BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/brain/remember", ONE_MEMORY),
     ("POST", "/v1/brain/recall", QUESTION),
@@ -226,6 +244,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     ("PATCH", "/v1/admin/workspaces/{id}", QUOTAS),
     ("POST", "/v1/admin/keys/{id}:rotate", ROTATION),
     ("POST", "/v1/brain/remember:batch", BATCH),
+    ("POST", "/v1/admin/reindex", REINDEXING),
     ("POST", "/v1/brain/recall:batch", QUESTIONS),
 ]
 

@@ -12,6 +12,7 @@ import structlog
 
 from openbrain.errors import SetupError, TryLater
 from openbrain.ports.generations import Generation, Generations, IndexKind
+from openbrain.ports.index import Replaceable
 
 LEASE_S = 5.0
 """How long a new generation may wait for a writer that has just asked."""
@@ -86,9 +87,16 @@ def writable(written: Sequence[Generation], kind: IndexKind, builder: str) -> Se
     )
 
 
-def has_foreign(written: Sequence[Generation], builder: str) -> bool:
-    """Whether some are left behind by a process of this builder."""
-    return any(each.builder != builder for each in written)
+async def drop_generation(truth: Generations, index: Replaceable, generation: Generation) -> None:
+    """Remove one that does not serve: first nobody writes it, then the index goes, then its row. `TryLater` while
+    somebody may still write it."""
+    known = any(each.name == generation.name for each in await truth.generations(generation.kind))
+    if known:
+        await truth.retire(generation.kind, generation.name)
+    if any(generation.name in each.names for each in await truth.writers(generation.kind)):
+        raise TryLater("this index is still being written: that ends within seconds")
+    await index.drop(generation.name)
+    await truth.drop(generation.kind, generation.name)
 
 
 async def everywhere(

@@ -17,12 +17,13 @@ from openbrain.memory import DAY
 from openbrain.parts import Parts
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
 from openbrain.ports.generations import IndexKind
-from openbrain.streams import health
+from openbrain.ports.reconciling import VERIFY
+from openbrain.ports.reindexing import REINDEX
+from openbrain.streams import health, table
 from openbrain.streams.connection import connect, without_login
 from openbrain.streams.erasing import StreamEraser
 from openbrain.streams.publisher import Publisher
 from openbrain.streams.runtime import consumer_name
-from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain.streams.trim import plan, trim
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting
@@ -30,6 +31,9 @@ from openbrain_housekeeper.handlers import expire, purge, relay
 from openbrain_housekeeper.housekeeper import Duty, Housekeeper
 from openbrain_housekeeper.operating import Step, Worker
 from openbrain_housekeeper.purging import Indexes, Project, Purging
+from openbrain_housekeeper.targets import reindexing
+from openbrain_housekeeper.verifying import Verifying
+from openbrain_housekeeper.watching import duties, verifier
 
 ROUND = 500
 """Rows that one round of expiry or purging takes."""
@@ -67,8 +71,14 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
     async def ask_redis() -> None:
         await client.execute_command("PING")  # type: ignore[no-untyped-call]
 
+    rebuild = reindexing(parts, client, publisher)
+    compared = verifier(parts, client)
     worker = Worker(
-        parts.truth, kinds(parts, StreamEraser(client, streams), project_text), consumer_name(), lasting={PURGE}
+        parts.truth,
+        {**kinds(parts, StreamEraser(client, streams), project_text), REINDEX: rebuild, VERIFY: Verifying(compared)},
+        consumer_name(),
+        lasting={PURGE},
+        undo={REINDEX: rebuild.undo},
     )
 
     async def purge_past() -> int:
@@ -90,6 +100,7 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
             Duty("purge", purge_past, _every(settings.purge_every_s), settings.purge_every_s),
             Duty("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
             Duty("trim", trim_streams, _every(settings.trim_every_s), settings.trim_every_s),
+            *duties(parts, compared),
         ],
         lease_s=settings.lease_s,
         checks={"redis": ask_redis, "truth": parts.truth.check},
@@ -101,8 +112,8 @@ def kinds(parts: Parts, streams: StreamEraser, project_text: Project | None) -> 
     """What the operations of each kind do."""
     truth, clock = parts.truth, parts.clock
     indexes: Indexes = {
-        "text": (lambda: parts.text, lambda: truth.serving(IndexKind.TEXT)),
-        "vectors": (lambda: parts.vectors, lambda: truth.serving(IndexKind.VECTOR)),
+        "text": (lambda: parts.text, lambda: truth.written(IndexKind.TEXT)),
+        "vectors": (lambda: parts.vectors, lambda: truth.written(IndexKind.VECTOR)),
     }
     return {
         FORGET: Forgetting(truth, clock),
@@ -120,7 +131,7 @@ def application(parts: Parts) -> AsgiFastStream:
     """The application for `faststream run`; its broker only declares what the relay publishes."""
     room = housekeeper(parts)
     broker = RedisBroker(specification_url=without_login(parts.settings.streams.url))
-    for spec in (STORED, EMBEDDED, SUPERSEDED, REINDEX):
+    for spec in (table.STORED, table.EMBEDDED, table.SUPERSEDED, table.REINDEX, table.REINDEX_COMPLETED):
         name = parts.settings.streams.prefix + spec.name
         broker.publisher(stream=name, schema=CloudEvent[spec.data], description=spec.about)  # type: ignore[name-defined]
 

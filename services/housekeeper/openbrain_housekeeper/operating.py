@@ -25,11 +25,14 @@ PACE_S = 0.5
 """How long small steps follow each other before their progress is written down."""
 WAITS_FOR = "waits_for"
 """Member of a result: why nothing can be done now."""
+Undo = Callable[[Operation], Awaitable[None]]
+"""Takes back what an operation that does not come to its end has left behind. `TryLater` does it again."""
 _log = structlog.get_logger(__name__)
 
 
 class Worker:
-    """Works on operations as one holder. `lasting`: kinds that are tried again whatever stops them."""
+    """Works on operations as one holder. `lasting`: kinds that are tried again whatever stops them. `undo`: by kind,
+    for those that failed or were cancelled."""
 
     def __init__(
         self,
@@ -38,11 +41,13 @@ class Worker:
         holder: str,
         *,
         lasting: Collection[str] = (),
+        undo: Mapping[str, Undo] | None = None,
         hold_s: float = HOLD_S,
         pace_s: float = PACE_S,
         time: Callable[[], float] | None = None,
     ) -> None:
         self._operations, self._kinds, self._holder, self._lasting = operations, kinds, holder, lasting
+        self._undo = undo or {}
         self._hold_s, self._pace_s, self._time = hold_s, pace_s, time
 
     async def round(self) -> int:
@@ -51,8 +56,7 @@ class Worker:
         if held is None:
             return 0
         if held.cancel_requested:
-            await self._end(held, OperationStatus.CANCELLED)
-            return 1
+            return await self._give_up(held, OperationStatus.CANCELLED)
         async with self._keeping(held) as lost:
             return await self._work(held, lost)
 
@@ -60,8 +64,7 @@ class Worker:
         try:
             progress = await self._steps(held, lost)
         except Exception as error:  # noqa: BLE001 - it ends this operation, and no other
-            await self._end(held, OperationStatus.FAILED, message(error))
-            return 1
+            return await self._give_up(held, OperationStatus.FAILED, message(error))
         after = await self._operations.advance_operation(held.id, self._holder, progress)
         if after is not None and after.status.ended:
             _log.info("operation.done", id=held.id, kind=held.kind, done=after.done)
@@ -104,9 +107,19 @@ class Worker:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    async def _end(self, held: Operation, status: OperationStatus, error: str = "") -> None:
+    async def _give_up(self, held: Operation, status: OperationStatus, error: str = "") -> int:
+        undo = self._undo.get(held.kind)
+        try:
+            if undo is not None:
+                await undo(held)
+        except TryLater as reason:
+            told = {**held.result, WAITS_FOR: f"{error or status.value}; {reason}"}
+            waiting = Progress(done=held.done, total=held.total, result=told, waits=True)
+            await self._operations.advance_operation(held.id, self._holder, waiting)
+            return 0
         await self._operations.end_operation(held.id, self._holder, status, error)
         if status is OperationStatus.FAILED:
             _log.warning("operation.failed", id=held.id, kind=held.kind, message=error)
         else:
             _log.info("operation.cancelled", id=held.id, kind=held.kind)
+        return 1

@@ -46,8 +46,8 @@ class Index(Protocol):
 
 Project = Callable[[Sequence[str]], Awaitable[object]]
 """Writes these memories into the text index as the truth has them."""
-Indexes = Mapping[str, tuple[Callable[[], Index], Callable[[], Awaitable[Generation | None]]]]
-"""By name: the index, made when it is asked for, and its serving generation."""
+Indexes = Mapping[str, tuple[Callable[[], Index], Callable[[], Awaitable[Sequence[Generation]]]]]
+"""By name: the index, made when it is asked for, and its written generations, the serving one first."""
 
 
 class Purging:
@@ -59,6 +59,7 @@ class Purging:
         self._truth, self._streams, self._indexes, self._project = truth, streams, indexes, project
         self._clock = clock
         self._unclean: dict[tuple[str, str], _Cleaning] = {}
+        self._cleaned: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
 
     async def __call__(self, operation: Operation) -> Progress:
         """`done` of `total` phases."""
@@ -111,14 +112,21 @@ class Purging:
 
     def _cleaner(self, name: str) -> Callable[[Operation], Awaitable[object]]:
         async def clean(operation: Operation) -> object:
-            index, serving = self._indexes[name]
-            key = operation.id, name
-            cleaning = self._unclean.setdefault(key, _Cleaning(index(), self._project))
-            generation = await serving()
-            told = {"note": "no generation serves"} if generation is None else await cleaning.step(generation.name)
-            if told is not None:
-                del self._unclean[key]
-            return told
+            index, written = self._indexes[name]
+            generations = [each.name for each in await written()]
+            told = self._cleaned.setdefault((operation.id, name), {})
+            for each in generations:
+                if each not in told:
+                    cleaning = self._unclean.setdefault((operation.id, each), _Cleaning(index(), self._project))
+                    if (done := await cleaning.step(each)) is None:
+                        return None
+                    del self._unclean[operation.id, each]
+                    told[each] = done
+            del self._cleaned[operation.id, name]
+            if not generations:
+                return {"note": "there is no index yet"}
+            serving, *beside = (told[each] for each in generations)
+            return {**serving, "beside": beside} if beside else serving
 
         return clean
 

@@ -12,6 +12,7 @@ from openbrain.answers.access import (
 )
 from openbrain.answers.base import Answer, Problem
 from openbrain.answers.discovery import Highlight, ScopeCount, ScopeCounts, Searched, SearchHit, TagCounts, ValueCount
+from openbrain.answers.indexes import GenerationAnswer, GenerationDropped, GenerationList, Reindexed
 from openbrain.answers.memories import (
     BatchItem,
     Ended,
@@ -40,6 +41,9 @@ __all__ = [
     "Ended",
     "Explanation",
     "Forgotten",
+    "GenerationAnswer",
+    "GenerationDropped",
+    "GenerationList",
     "Health",
     "Highlight",
     "HistoryLine",
@@ -63,6 +67,7 @@ __all__ = [
     "RecalledBatch",
     "RefusedLine",
     "RefusedQuestion",
+    "Reindexed",
     "Remembered",
     "RememberedBatch",
     "ScopeCount",

@@ -60,3 +60,21 @@ class NewKey(TypedDict):
     rate_limit: NotRequired[int]
     """Requests a minute."""
     workspace_id: NotRequired[str]
+
+
+class Again(TypedDict):
+    """What is to be written to an index again, and how; all left out: the whole index, anew."""
+
+    in_place: NotRequired[bool]
+    workspace_id: NotRequired[str]
+    org: NotRequired[str]
+    project: NotRequired[str]
+    since: NotRequired[datetime]
+    stale: NotRequired[bool]
+    """Only what the index is not known to hold."""
+    re_embed: NotRequired[bool]
+    """Ask the model again for vectors that are known."""
+    rate: NotRequired[int]
+    """Memories a second at most."""
+    max_failures: NotRequired[int]
+    """Let it serve though so many could not be written."""

@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from openbrain import telemetry
+from openbrain.errors import TryLater
 from openbrain.streams.connection import AWAY, is_gone
 from openbrain.streams.group import PARKED
 from openbrain.streams.scripts import counted
@@ -72,6 +73,17 @@ async def lag_of(client: Redis, stream: str, group: Mapping[str, Any]) -> int:
         return int(group["lag"])
     # Redis can't tell after entries were deleted in the middle.
     return await counted(client, stream, f"({group['last-delivered-id'].decode()}", "+")
+
+
+async def behind(client: Redis, stream: str, groups: Sequence[str]) -> int:
+    """Of the group that is furthest behind: entries not given to it yet and those in its hands. `TryLater`."""
+    try:
+        found = await groups_of(client, stream)
+        if not set(groups) <= found.keys():
+            return int(await client.xlen(stream))
+        return max([await lag_of(client, stream, found[name]) + int(found[name]["pending"]) for name in groups])
+    except AWAY as error:
+        raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
 
 
 async def _age_s(client: Redis, entry: bytes) -> float:

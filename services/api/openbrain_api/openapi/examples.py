@@ -6,6 +6,7 @@ from pydantic import BaseModel
 
 from openbrain_api.requests import admin as admin_requests
 from openbrain_api.requests import ending as ending_requests
+from openbrain_api.requests import indexes as index_requests
 from openbrain_api.requests import memories as requests
 from openbrain_api.requests import recall as recall_requests
 
@@ -87,6 +88,10 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
     },
     requests.ForgetBody: {"with a reason": {"reason": "the service was retired"}},
     ending_requests.BulkBody: {"a look first": {"project": "shop", "type": "plan", "dry_run": True}},
+    index_requests.ReindexBody: {
+        "anew": {"index": "text"},
+        "what the index lacks": {"index": "vector", "stale": True},
+    },
     admin_requests.WorkspaceBody: {"a tenant": {"id": "team-a", "name": "Team A", "max_memories": 100000}},
     admin_requests.KeyBody: {
         "for an agent": {"name": "ada's laptop", "permissions": ["brain.read", "brain.write"], "agent_id": "ada"},

@@ -1,7 +1,7 @@
 """The route table: the router, the OpenAPI document and the visibility tests are made from it."""
 
 from openbrain_api.http.route import Route
-from openbrain_api.routes import admin, discovery, ending, memories, operations, state, transfer
+from openbrain_api.routes import admin, discovery, ending, indexes, memories, operations, state, transfer
 
 ROUTES: tuple[Route, ...] = (
     *memories.ROUTES,
@@ -10,5 +10,6 @@ ROUTES: tuple[Route, ...] = (
     *transfer.ROUTES,
     *admin.ROUTES,
     *operations.ROUTES,
+    *indexes.ROUTES,
     *state.ROUTES,
 )

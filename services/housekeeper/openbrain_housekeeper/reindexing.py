@@ -1,0 +1,279 @@
+"""Operation `reindex`: an index made anew beside the one that serves, or memories written again where they are.
+
+Made anew: a generation is begun; every live writer knows it; the truth is walked through, each memory announced for it;
+both are compared; then it serves, and the one before is kept. What is noted after each step is where a killed worker's
+successor goes on; every step may be repeated.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import structlog
+
+from openbrain import reconciling
+from openbrain.errors import Conflict, NeverRetry, TryLater
+from openbrain.events import MemoryReindex, ReindexCompleted, encode
+from openbrain.ids import uuid7
+from openbrain.index_writing import drop_generation
+from openbrain.memory import MICROSECONDS, Change
+from openbrain.ports.clock import Clock
+from openbrain.ports.generations import Generation, Generations, GenerationStatus, IndexKind
+from openbrain.ports.index import Replaceable
+from openbrain.ports.operations import Operation, Progress
+from openbrain.ports.reconciling import Reconciling
+from openbrain.ports.reindexing import Extent, Listed
+from openbrain.ports.reindexing import Reindexing as Rows
+from openbrain.streams.table import REINDEX as STREAM
+from openbrain.streams.table import REINDEX_COMPLETED
+
+PAGE = 1000
+"""Memories announced in one step."""
+BEHIND = 4000
+"""Entries that may wait in the stream before more are announced: what is live is read first, and memory is bounded."""
+ROUNDS = 5
+"""How often what differs is announced again before it counts as failed."""
+SHOWN = 5
+"""Ids in a message."""
+GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "indexer-vector")}
+_log = structlog.get_logger(__name__)
+
+
+class Truth(Generations, Reconciling, Rows, Protocol):
+    """What it needs of the truth."""
+
+
+class Index(reconciling.Index, Replaceable, Protocol):
+    """What it needs of an index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An index and how a generation of it is planned and made ready."""
+
+    index: Callable[[], Index]
+    plan: Callable[[Operation], Awaitable[Generation]]
+    """Always the same for the same operation while the index that serves is the same."""
+    prepare: Callable[[Generation], Awaitable[object]]
+
+
+Publish = Callable[[Sequence[tuple[str, bytes]]], Awaitable[Sequence[Exception | None]]]
+Behind = Callable[[Sequence[str]], Awaitable[int]]
+"""Entries of `memory.reindex` that these groups have not done yet."""
+
+
+class Reindexing:
+    """A step at a time; `result.phase` says which comes next."""
+
+    def __init__(
+        self,
+        truth: Truth,
+        targets: Mapping[IndexKind, Target],
+        publish: Publish,
+        behind: Behind,
+        clock: Clock,
+        *,
+        grace_s: float = 10,
+        patience_s: float = 600,
+    ) -> None:
+        """`grace_s`: what changed so lately is on its way by itself. `patience_s`: how long a busy stream is waited
+        for before both are compared all the same."""
+        self._truth, self._targets, self._publish, self._behind, self._clock = truth, targets, publish, behind, clock
+        self._grace, self._patience = round(grace_s * MICROSECONDS), round(patience_s * MICROSECONDS)
+        self._phases: Mapping[str, Callable[[Operation], Awaitable[Progress]]] = {
+            "plan": self._plan,
+            "begin": self._begin,
+            "known": self._wait_for_writers,
+            "scan": self._scan,
+            "drain": self._drain,
+            "compare": self._compare,
+            "swap": self._swap,
+            "clear": self._clear,
+            "complete": self._complete,
+        }
+
+    async def __call__(self, operation: Operation) -> Progress:
+        """`done` of `total` memories are announced."""
+        return await self._phases[operation.result.get("phase", "plan")](operation)
+
+    async def undo(self, operation: Operation) -> None:
+        """Take away what was built and never served. `TryLater` while somebody may still write it."""
+        if "generation" not in operation.result:
+            return
+        planned = _generation(operation)
+        standing = {each.name: each for each in await self._truth.generations(planned.kind)}
+        found = standing.get(planned.name, planned)
+        if found.status in (GenerationStatus.SERVING, GenerationStatus.KEPT):
+            return
+        await drop_generation(self._truth, self._targets[planned.kind].index(), found)
+
+    async def _plan(self, operation: Operation) -> Progress:
+        kind = IndexKind(operation.request["index"])
+        if operation.request.get("in_place"):
+            return await self._counted(operation, {"began_at": self._clock.now()})
+        serving = await self._truth.serving(kind)
+        if serving is None:
+            raise Conflict(f"there is no {kind} index yet: it is made when its room first starts, and nothing is in it")
+        planned = await self._targets[kind].plan(operation)
+        told = {name: getattr(planned, name) for name in ("name", "model", "model_name", "dimensions", "builder")}
+        return _next(operation, "begin", generation=told, began_at=self._clock.now(), replaces=serving.name)
+
+    async def _begin(self, operation: Operation) -> Progress:
+        planned = _generation(operation)
+        await self._targets[planned.kind].prepare(planned)
+        await self._truth.begin(planned)
+        return _next(operation, "known")
+
+    async def _wait_for_writers(self, operation: Operation) -> Progress:
+        planned = _generation(operation)
+        unaware = [each for each in await self._truth.writers(planned.kind) if planned.name not in each.names]
+        if unaware:
+            raise TryLater(f"{len(unaware)} of those who write indexes do not know the new one yet")
+        return await self._counted(operation, {})
+
+    async def _counted(self, operation: Operation, told: Mapping[str, Any]) -> Progress:
+        total = await self._truth.count_extent(_extent(operation))
+        return replace(_next(operation, "scan", **told), total=total)
+
+    async def _scan(self, operation: Operation) -> Progress:
+        extent, rate = _extent(operation), int(operation.request.get("rate") or 0)
+        if await self._behind(GROUPS[extent.kind]) > BEHIND:
+            await asyncio.sleep(0.1)
+            return _next(operation, "scan")
+        began, page = time.monotonic(), min(PAGE, rate or PAGE)
+        rows = await self._truth.list_extent(extent, operation.result.get("cursor", ""), page)
+        await self._announce(rows, operation)
+        if rate:
+            await asyncio.sleep(len(rows) / rate - (time.monotonic() - began))
+        if len(rows) == page:
+            return replace(_next(operation, "scan", cursor=rows[-1].id), done=operation.done + len(rows))
+        following = "drain" if operation.request.get("in_place") else "compare"
+        told = _next(operation, following, since=self._clock.now(), rounds=0)
+        return replace(told, done=operation.done + len(rows))
+
+    async def _announce(self, rows: Sequence[Listed], operation: Operation) -> None:
+        name = None if operation.request.get("in_place") else _generation(operation).name
+        now, anew = self._clock.now(), bool(operation.request.get("re_embed"))
+        events = [(STREAM.name, _event(row, name, now, re_embed=anew)) for row in rows]
+        results = await self._publish(events) if events else ()
+        if any(refused is not None for refused in results):
+            raise TryLater("the stream server refused some events; they are published again")
+
+    async def _drain(self, operation: Operation) -> Progress:
+        await self._until_quiet(operation)
+        failures = await self._truth.count_failed(_extent(operation))
+        return _next(operation, "complete", failures=failures)
+
+    async def _until_quiet(self, operation: Operation) -> bool:
+        """Whether the readers have done all there is; `TryLater` while they have not and it is worth waiting."""
+        waiting = await self._behind(GROUPS[_extent(operation).kind])
+        if waiting and self._clock.now() - operation.result["since"] < self._patience:
+            raise TryLater(f"{waiting} entries are on their way into the index")
+        return not waiting
+
+    async def _compare(self, operation: Operation) -> Progress:
+        quiet = await self._until_quiet(operation)
+        generation, now = _generation(operation), self._clock.now()
+        index = self._targets[generation.kind].index()
+        account = await reconciling.account(self._truth, index, generation, now)
+        lacking: set[str] = set()
+        async for some in reconciling.differences(self._truth, index, generation, account.differing, now):
+            settled = [each for each in some if each.changed_at < now - self._grace]
+            lacking.update(each.memory_id for each in settled)
+            if quiet and settled:
+                await reconciling.repair(self._truth, index, generation, settled, now)
+        failed = await self._truth.failed_of(generation.kind, sorted(lacking)) if lacking else frozenset()
+        rounds = int(operation.result["rounds"]) + quiet
+        left = sorted(lacking - failed)
+        if not left or (rounds > ROUNDS and len(left) <= int(operation.request.get("max_failures") or 0)):
+            return _next(operation, "swap", failures=len(lacking), compared=account.due.entries)
+        if rounds > ROUNDS:
+            raise NeverRetry(
+                f"{len(left)} memories can't be written into {generation.name}, which is given up: look at the dead "
+                f"letters of {STREAM.name}; the first are {', '.join(left[:SHOWN])}"
+            )
+        return replace(_next(operation, "compare", rounds=rounds), waits=True)
+
+    async def _swap(self, operation: Operation) -> Progress:
+        generation = _generation(operation)
+        standing = {each.name: each for each in await self._truth.written(generation.kind)}
+        before = standing.get(operation.result["replaces"])
+        # What this version can't write is not kept current, so that it could not answer again.
+        left_behind = before is not None and before.builder != generation.builder
+        await self._truth.swap(generation.kind, generation.name, keep=not left_behind)
+        _log.info("reindex.swapped", kind=generation.kind.value, generation=generation.name)
+        await self._targets[generation.kind].index().expose(generation.name)
+        if left_behind:
+            await self._note_unmarked(replace(generation, status=GenerationStatus.SERVING))
+        return _next(operation, "clear")
+
+    async def _clear(self, operation: Operation) -> Progress:
+        """What this version can't write can't answer again: nothing may lie on in it."""
+        generation = _generation(operation)
+        index = self._targets[generation.kind].index()
+        for each in await self._truth.generations(generation.kind):
+            if each.status in (GenerationStatus.KEPT, GenerationStatus.RETIRED) and each.builder != generation.builder:
+                await drop_generation(self._truth, index, each)
+        return _next(operation, "complete")
+
+    async def _note_unmarked(self, generation: Generation) -> None:
+        """What changed while the index that served could not be written is there, but was never noted so."""
+        now = self._clock.now()
+        async for after, until in reconciling.spans(self._truth):
+            found = await self._truth.unmarked(generation, after, until, now, reconciling.SUMMED)
+            await self._truth.announce_again([each.memory_id for each in found])
+
+    async def _complete(self, operation: Operation) -> Progress:
+        now, told = self._clock.now(), operation.result
+        failures = int(told.get("failures", 0))
+        seconds = round((now - told["began_at"]) / MICROSECONDS, 3)
+        total = max(operation.done, operation.total or 0)
+        data = ReindexCompleted(
+            workspace_id=operation.request.get("workspace_id") or None,
+            total=total,
+            successes=total - failures,
+            failures=failures,
+            seconds=seconds,
+        )
+        event_id = str(uuid.uuid5(uuid.UUID(operation.id), REINDEX_COMPLETED.name))
+        body = encode(REINDEX_COMPLETED.name, data, event_id=event_id, at=now, subject=operation.id)
+        await self._truth.announce([(REINDEX_COMPLETED.name, body)])
+        report = {"successes": data.successes, "failures": failures, "seconds": seconds}
+        return replace(_next(operation, "done", **report), done=total, total=total, finished=True)
+
+
+def _next(operation: Operation, phase: str, **told: object) -> Progress:
+    return Progress(done=operation.done, total=operation.total, result={**operation.result, **told, "phase": phase})
+
+
+def _generation(operation: Operation) -> Generation:
+    told = operation.result["generation"]
+    return Generation(kind=IndexKind(operation.request["index"]), status=GenerationStatus.BUILDING, **told)
+
+
+def _extent(operation: Operation) -> Extent:
+    asked = operation.request
+    return Extent(
+        kind=IndexKind(asked["index"]),
+        workspace_id=str(asked.get("workspace_id") or ""),
+        org=str(asked.get("org") or ""),
+        project=str(asked.get("project") or ""),
+        since=int(asked.get("since") or 0),
+        stale=bool(asked.get("stale")),
+    )
+
+
+def _event(row: Listed, generation: str | None, now: int, *, re_embed: bool) -> bytes:
+    data = MemoryReindex(
+        memory_id=row.id,
+        workspace_id=row.workspace_id,
+        version=row.version,
+        revision=row.revision,
+        change=Change.REINDEX,
+        generation=generation,
+        re_embed=re_embed,
+    )
+    return encode(STREAM.name, data, event_id=uuid7(now), at=now, subject=row.id)

@@ -1,0 +1,77 @@
+"""Rows to be written to an index again."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+
+from openbrain.adapters.sql import outbox
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.statements import chunks
+from openbrain.adapters.sql.tables import memories
+from openbrain.ports.clock import Clock
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.reindexing import Extent, Listed
+
+_COLUMNS = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
+
+
+class SqlReindexing:
+    """`ports.reindexing.Reindexing`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def count_extent(self, extent: Extent) -> int:
+        """As in the port."""
+        query = select(func.count()).select_from(memories).where(_within(extent, self._clock.now()))
+        return await self._database.read(lambda connection: connection.scalar(query) or 0)
+
+    async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
+        """By the primary key."""
+        within = _within(extent, self._clock.now())
+        query = select(*_COLUMNS).where(memories.c.id > after, within).order_by(memories.c.id).limit(limit)
+        return await self._database.read(lambda connection: [Listed(*row) for row in connection.execute(query)])
+
+    async def count_failed(self, extent: Extent) -> int:
+        """As in the port."""
+        within = and_(_within(extent, self._clock.now()), _failed(extent.kind))
+        query = select(func.count()).select_from(memories).where(within)
+        return await self._database.read(lambda connection: connection.scalar(query) or 0)
+
+    async def failed_of(self, kind: IndexKind, ids: Sequence[str]) -> frozenset[str]:
+        """As in the port."""
+
+        def failed(connection: Connection) -> frozenset[str]:
+            return frozenset(
+                memory_id
+                for some in chunks(ids)
+                for memory_id in connection.scalars(select(memories.c.id).where(memories.c.id.in_(some), _failed(kind)))
+            )
+
+        return await self._database.read(failed)
+
+    async def announce(self, entries: Sequence[tuple[str, bytes]]) -> None:
+        """As in the port."""
+        await self._database.write(lambda connection: outbox.append(connection, entries))
+
+
+def _failed(kind: IndexKind) -> ColumnElement[bool]:
+    return memories.c[f"{kind.value}_error_revision"] == memories.c.revision
+
+
+def _within(extent: Extent, now: int) -> ColumnElement[bool]:
+    rows = memories.c
+    asked: list[ColumnElement[bool]] = [
+        rows.deleted_at.is_(None),
+        rows.archived_at.is_(None),
+        rows.reason.is_(None),
+        or_(rows.expires_at.is_(None), rows.expires_at > now),
+    ]
+    asked += [rows.wants_vector] if extent.kind is IndexKind.VECTOR else []
+    asked += [rows.workspace_id == extent.workspace_id] if extent.workspace_id else []
+    asked += [rows.org == extent.org] if extent.org else []
+    asked += [rows.project == extent.project] if extent.project else []
+    asked += [rows.updated_at >= extent.since] if extent.since else []
+    asked += [rows[f"{extent.kind.value}_revision"] != rows.revision] if extent.stale else []
+    return and_(*asked)
