@@ -141,3 +141,7 @@ class StreamAdmin(Protocol):
 
     async def drop_group(self, stream: str, group: str) -> int:
         """Take the group off the server; returns how many entries it had in hand, which it will never be given."""
+
+
+REPLAY, DEAD_REPLAY, DEAD_DISCARD, BURY = "replay", "dead-replay", "dead-discard", "bury"
+"""Kinds of operations that change streams."""

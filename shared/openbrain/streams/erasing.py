@@ -18,15 +18,18 @@ from openbrain.events import FIELD
 from openbrain.memory import MICROSECONDS
 from openbrain.settings import Streams
 from openbrain.streams.connection import AWAY, ask
+from openbrain.streams.group import states
 from openbrain.streams.scripts import Script
-from openbrain.streams.table import STREAMS, SUBMITTED, dead_letters
+from openbrain.streams.table import STREAMS, SUBMITTED, dead_letters, replays
 
 PAGE = 500
 LONGEST = 50_000
 """Entries of a stream that is written anew: that stops the server for some 10 microseconds an entry."""
 PATIENCE_S = 20.0
 _FIELD = FIELD.encode()
-_PARTS = re.compile(rf"(?:\.(?P<workspace>[A-Za-z0-9_-]+))?(?P<dead>\.(?:{'|'.join(SUBMITTED.groups)})\.dead)?")
+_PARTS = re.compile(
+    rf"(?:\.(?P<workspace>[A-Za-z0-9_-]+))?(?P<dead>\.(?:{'|'.join(SUBMITTED.groups)})\.(?:dead|replay))?"
+)
 _REWRITE = Script("rewrite", common="")
 Doomed = Callable[[bytes, str, int | None], bool]
 """(event's bytes, workspace that the stream is bound to or '', when it was added or None) -> whether it must go."""
@@ -44,7 +47,8 @@ class Swept:
 
 
 class StreamEraser:
-    """Works on every stream of submissions and its dead letters, also of workspaces that are bound no more."""
+    """Works on every stream of submissions, its dead letters and its replays, in this order, so that nothing is copied
+    from one that comes later; also of workspaces that are bound no more."""
 
     def __init__(self, client: Redis, settings: Streams) -> None:
         self._client = client
@@ -77,7 +81,8 @@ class StreamEraser:
                 stream = f"{self._prefix}{spec.name}.{workspace_id}"
                 keys.append(stream)
                 for group in spec.groups:
-                    keys += [dead_letters(stream, group), f"{stream}.{group}.retries"]
+                    again = replays(stream, group)
+                    keys += [dead_letters(stream, group), states(stream, group), again, states(again, group)]
         try:
             return int(await self._client.delete(*keys))
         except AWAY as error:

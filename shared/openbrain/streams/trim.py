@@ -7,9 +7,12 @@ from typing import Any
 import structlog
 from redis.asyncio import Redis
 
+from openbrain.ports.groups import OutsideGroup
 from openbrain.settings import Streams
+from openbrain.streams import scripts
 from openbrain.streams.connection import ask
 from openbrain.streams.gauges import groups_of
+from openbrain.streams.group import states
 from openbrain.streams.table import dead_letters, every_stream
 
 _log = structlog.get_logger(__name__)
@@ -37,6 +40,30 @@ def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
         found[stream] = spec.groups
         found.update({dead_letters(stream, group): () for group in spec.groups})
     return found
+
+
+def waited_for(
+    plan: Mapping[str, Sequence[str]], settings: Streams, outside: Sequence[OutsideGroup]
+) -> dict[str, tuple[str, ...]]:
+    """The plan with the readers from outside that are registered."""
+    found = {stream: tuple(groups) for stream, groups in plan.items()}
+    for each in outside:
+        stream = settings.prefix + each.stream
+        if stream in found:
+            found[stream] = (*found[stream], each.name)
+    return found
+
+
+async def remake(client: Redis, settings: Streams, outside: Sequence[OutsideGroup]) -> int:
+    """Make the registered groups again that the server lost, at the beginning of their streams; how many. Raises what
+    redis-py raises."""
+    made = 0
+    for each in outside:
+        stream = settings.prefix + each.stream
+        if each.name not in await groups_of(client, stream):
+            made += int(await scripts.JOIN(client, (stream, states(stream, each.name)), each.name))
+            _log.warning("streams.group_remade", stream=stream, group=each.name)
+    return made
 
 
 async def trim(client: Redis, streams: Mapping[str, Sequence[str]], retention_s: float) -> list[Trimmed]:

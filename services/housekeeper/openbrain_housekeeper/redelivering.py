@@ -1,0 +1,172 @@
+"""Operations on streams: replay, dead letters again or away, bury. A step may be repeated: twice does no harm."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import orjson
+
+from openbrain.errors import NotFound
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.operations import Operation, Progress
+from openbrain.ports.streams import BURY, DEAD_DISCARD, DEAD_REPLAY, REPLAY, DeadFilter, DeadLetter
+from openbrain.streams.burying import BURIED, Burial
+from openbrain.streams.dead_letters import Revival
+from openbrain.streams.redelivery import Redelivery
+from openbrain_housekeeper.operating import WAITS_FOR, Step
+
+AT_ONCE = 100
+CURSOR = "cursor"
+"""Member of a result: behind which the next step goes on."""
+UNTIL = "until"
+"""Member of a result: what died later, by the stream server's clock, is not this operation's."""
+NOTED = {"indexer-text": IndexKind.TEXT, "indexer-vector": IndexKind.VECTOR, "embedder": IndexKind.VECTOR}
+"""The groups whose dead letters stand on a memory's row as a failure."""
+Sleep = Callable[[float], Awaitable[object]]
+
+
+class Truth(Protocol):
+    """What it needs of the truth."""
+
+    async def record_failure(self, kind: IndexKind, memory_id: str, error: str) -> None: ...
+
+    async def clear_failures(self, kind: IndexKind, memory_ids: Sequence[str]) -> int: ...
+
+
+def steps(streams: Redelivery, truth: Truth, sleep: Sleep = asyncio.sleep) -> dict[str, Step]:
+    """By kind of operation."""
+    return {
+        REPLAY: Replaying(streams, sleep),
+        DEAD_REPLAY: Sorting(streams, sleep, lambda letters: _revive(streams, truth, letters)),
+        DEAD_DISCARD: Sorting(streams, sleep, lambda letters: _discard(streams, letters)),
+        BURY: Burying(streams, truth),
+    }
+
+
+class Replaying:
+    """Hands over what a stream kept between two ids, to each group by a stream of its own."""
+
+    def __init__(self, streams: Redelivery, sleep: Sleep) -> None:
+        self._streams, self._sleep = streams, sleep
+
+    async def __call__(self, operation: Operation) -> Progress:
+        """`done` counts what the groups have settled."""
+        asked = operation.request
+        told: dict[str, dict[str, Any]] = dict(operation.result.get("groups", {}))
+        moved = waiting = 0
+        for group in asked["groups"]:
+            state = told.get(group, {"handed": 0, CURSOR: None, "more": True})
+            if state["more"]:
+                start = f"({state[CURSOR]}" if state[CURSOR] else asked["from"]
+                most = _most(asked["rate"])
+                step = await self._streams.hand_over(asked["stream"], group, start, asked["to"], most)
+                handed = state["handed"] + step.entries
+                told[group] = {"handed": handed, CURSOR: step.last_id or state[CURSOR], "more": step.more}
+                moved, waiting = moved + step.entries, waiting + step.waiting
+            else:
+                waiting += await self._streams.unsettled(asked["stream"], group)
+        if moved and asked["rate"]:
+            await self._sleep(moved / asked["rate"])
+        more = any(state["more"] for state in told.values())
+        handed = sum(state["handed"] for state in told.values())
+        done = max(operation.done, handed - waiting)
+        result: dict[str, Any] = {"groups": told}
+        if not moved and waiting:
+            result[WAITS_FOR] = f"{waiting} entries are not settled yet: live entries go first, and a group may rest"
+        total = max(operation.total or 0, handed) if more else handed
+        finished = not more and not waiting
+        return Progress(done=done, total=total, result=result, finished=finished, waits=not moved and not finished)
+
+
+Act = Callable[[Sequence[DeadLetter]], Awaitable[Mapping[str, int]]]
+
+
+class Sorting:
+    """Walks through the dead letters that are wanted, those named or those that a filter matches."""
+
+    def __init__(self, streams: Redelivery, sleep: Sleep, act: Act) -> None:
+        self._streams, self._sleep, self._act = streams, sleep, act
+
+    async def __call__(self, operation: Operation) -> Progress:
+        """`done` counts what was looked at; the result what became of it."""
+        asked, told = operation.request, dict(operation.result)
+        most = min(AT_ONCE, _most(asked["rate"]))
+        if asked["letters"]:
+            place = int(told.get(CURSOR, 0))
+            letters: Sequence[DeadLetter] = await self._streams.letters(asked["letters"][place : place + most])
+            told[CURSOR] = place + most
+            more, seen = place + most < len(asked["letters"]), min(place + most, len(asked["letters"])) - place
+        else:
+            told.setdefault(UNTIL, min(asked["until"] or 2**60, await self._streams.now() + 1))
+            letters, after = await self._streams.dead(_filter(asked, told[UNTIL]), most, told.get(CURSOR, ""))
+            more, seen = after is not None, len(letters)
+            told[CURSOR] = after
+        counts = await self._act(letters) if letters else {}
+        for name, number in counts.items():
+            told[name] = told.get(name, 0) + number
+        if letters and asked["rate"] and more:
+            await self._sleep(len(letters) / asked["rate"])
+        done = operation.done + seen
+        total = max(operation.total or 0, done) if more else done
+        if not more:
+            told = {name: value for name, value in told.items() if name not in (CURSOR, UNTIL)}
+        return Progress(done=done, total=total, result=told, finished=not more)
+
+
+class Burying:
+    """One entry, from whoever has it, to the dead letters."""
+
+    def __init__(self, streams: Redelivery, truth: Truth) -> None:
+        self._streams, self._truth = streams, truth
+
+    async def __call__(self, operation: Operation) -> Progress:
+        """`NotFound` where the group does not hold it."""
+        asked = operation.request
+        stream, group, entry = asked["stream"], asked["group"], asked["entry"]
+        body = await self._streams.body(stream, entry)
+        why = f"{operation.actor}: {asked['reason']}"
+        done = await self._streams.bury(stream, group, entry, why)
+        if done is Burial.NOT_IN_HAND:
+            raise NotFound(f"{group} does not hold this entry: it was not delivered yet, or it is done")
+        memory_id = _memory(body or b"")
+        if done is Burial.BURIED and group in NOTED and memory_id:
+            await self._truth.record_failure(NOTED[group], memory_id, f"{BURIED}: {why}")
+        return Progress(done=1, total=1, result={"became": done.name.lower()}, finished=True)
+
+
+async def _revive(streams: Redelivery, truth: Truth, letters: Sequence[DeadLetter]) -> Mapping[str, int]:
+    noted: defaultdict[IndexKind, list[str]] = defaultdict(list)
+    for letter in letters:
+        memory_id = _memory(letter.fields.get("__data__", "").encode())
+        if letter.group in NOTED and memory_id:
+            noted[NOTED[letter.group]].append(memory_id)
+    # First, so that a failure of the new delivery is not taken back.
+    for kind, ids in noted.items():
+        await truth.clear_failures(kind, sorted(set(ids)))
+    done = await streams.revive([letter.id for letter in letters])
+    return {kind.value: done.count(kind) for kind in Revival if kind in done}
+
+
+async def _discard(streams: Redelivery, letters: Sequence[DeadLetter]) -> Mapping[str, int]:
+    return {"discarded": await streams.discard([letter.id for letter in letters])}
+
+
+def _filter(asked: Mapping[str, Any], until: int) -> DeadFilter:
+    return DeadFilter(
+        stream=asked["stream"], group=asked["group"], error=asked["error"], since=asked["since"], until=until
+    )
+
+
+def _most(rate: int | None) -> int:
+    """Entries of a step: what a quarter of a second allows."""
+    return max(1, rate // 4) if rate else 1_000_000
+
+
+def _memory(body: bytes) -> str:
+    """The memory that an event is of; '' for what is no such event."""
+    try:
+        found = orjson.loads(body)["data"]["memory_id"]
+    except (ValueError, TypeError, KeyError):
+        return ""
+    return found if isinstance(found, str) else ""
