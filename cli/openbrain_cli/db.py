@@ -1,4 +1,4 @@
-"""db: upgrade, check."""
+"""db: upgrade, check, first-keys, restored."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +9,7 @@ from openbrain_cli.lazily import command, new_app
 from openbrain_cli.options import AsJson, Data
 from openbrain_cli.output import as_json, say
 from openbrain_cli.profile import profile
+from openbrain_cli.verifying import restored
 
 if TYPE_CHECKING:
     from openbrain.settings import Settings
@@ -75,6 +76,9 @@ def first_keys(again: Again = False, json: AsJson = False, data: Data = None) ->
         print(f"{workspace}  {secret}")
     if not made:
         say("there are keys already: make others with `openbrain keys create`, or --again where all are lost")
+
+
+app.command("restored")(restored)
 
 
 async def _first_keys(settings: "Settings", *, again: bool) -> dict[str, str]:

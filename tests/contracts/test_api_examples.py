@@ -32,7 +32,7 @@ async def test_it_is_taken(brain: Brain, method: str, path: str, name: str, valu
     app = brain.app()
     await brain.workspace("w1")
     await brain.settle()  # makes the indexes
-    operators = path.startswith(("/v1/admin/workspaces", "/v1/admin/reindex"))
+    operators = path.startswith(("/v1/admin/workspaces", "/v1/admin/models", "/v1/admin/reindex", "/v1/admin/verify"))
     key = await brain.key("system" if operators else "w1", permissions=frozenset(Permission))
     async with http(app, key) as client:
         made = (await client.post("/v1/brain/remember", json={"content": "something", "type": "fact"})).json()

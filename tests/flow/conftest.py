@@ -1,6 +1,7 @@
 """The whole pipeline in this process, on embedded parts, with its API beside it."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,12 +93,9 @@ class Brain:
         await self.redis.xadd(SUBMITTED.name, {FIELD: encode(SUBMITTED.name, offered, event_id=event_id, at=0)})
 
 
-@pytest.fixture
-async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
-    """Started as `openbrain up` starts it, on a folder of its own."""
-    settings = Settings(
-        data_dir=tmp_path / "data", streams=Streams(poll_s=0.5, reap_s=0.2, bound_workspaces=("bound",))
-    )
+@asynccontextmanager
+async def started(settings: Settings) -> AsyncIterator[Brain]:
+    """A running system with its API."""
     async with running(settings) as system:
         key = system.key_file.read_text(encoding="utf-8").strip()
         transport = httpx.ASGITransport(system.api())
@@ -108,3 +106,13 @@ async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
             Redis.from_url(system.parts.settings.streams.url) as redis,
         ):
             yield Brain(system, http, redis)
+
+
+@pytest.fixture
+async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
+    """Started as `openbrain up` starts it, on a folder of its own."""
+    settings = Settings(
+        data_dir=tmp_path / "data", streams=Streams(poll_s=0.5, reap_s=0.2, bound_workspaces=("bound",))
+    )
+    async with started(settings) as begun:
+        yield begun

@@ -9,6 +9,9 @@ from openbrain_api.requests import ending as ending_requests
 from openbrain_api.requests import indexes as index_requests
 from openbrain_api.requests import memories as requests
 from openbrain_api.requests import recall as recall_requests
+from openbrain_api.requests.models import ModelChangeBody
+from openbrain_api.requests import streams as stream_requests
+from openbrain_api.requests.verifying import VerifyBody
 
 Examples = Mapping[str, Mapping[str, object]]
 """Name -> body."""
@@ -88,10 +91,12 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
     },
     requests.ForgetBody: {"with a reason": {"reason": "the service was retired"}},
     ending_requests.BulkBody: {"a look first": {"project": "shop", "type": "plan", "dry_run": True}},
+    ModelChangeBody: {"a look": {"model": "all-minilm", "dry_run": True}},
     index_requests.ReindexBody: {
         "anew": {"index": "text"},
         "what the index lacks": {"index": "vector", "stale": True},
     },
+    VerifyBody: {"a look": {}, "every entry": {"full": True, "repair": True}},
     admin_requests.WorkspaceBody: {"a tenant": {"id": "team-a", "name": "Team A", "max_memories": 100000}},
     admin_requests.KeyBody: {
         "for an agent": {"name": "ada's laptop", "permissions": ["brain.read", "brain.write"], "agent_id": "ada"},
@@ -102,6 +107,36 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "without_org": False,
             "expires_in": 24,
         },
+    },
+    stream_requests.ReplayBody: {
+        "a day for one room, slowly": {
+            "stream": "memory.stored",
+            "from": "2026-11-21T00:00:00Z",
+            "to": "2026-11-22T00:00:00Z",
+            "group": "embedder",
+            "rate": 500,
+        }
+    },
+    stream_requests.BuryBody: {
+        "an entry that ends its consumers": {
+            "stream": "memory.stored",
+            "group": "embedder",
+            "entry": "1795333556767-0",
+            "reason": "the model crashes on it",
+        }
+    },
+    stream_requests.PauseBody: {"while the model is moved": {"group": "embedder", "reason": "the model is moved"}},
+    stream_requests.ResumeBody: {"at work again": {"group": "embedder"}},
+    stream_requests.OutsideBody: {"a warehouse": {"stream": "memory.stored", "group": "warehouse", "at_end": True}},
+    stream_requests.DeadReplayBody: {
+        "what the index refused": {"group": "indexer-text", "error": "Refused", "dry_run": False}
+    },
+    stream_requests.DeadDiscardBody: {
+        "two of them": {
+            "letters": ["memory.submitted.ingest.1795333556767-0", "memory.submitted.ingest.1795333556768-0"],
+            "reason": "a producer's typo",
+            "dry_run": False,
+        }
     },
 }
 

@@ -1,7 +1,19 @@
 """The route table: the router, the OpenAPI document and the visibility tests are made from it."""
 
 from openbrain_api.http.route import Route
-from openbrain_api.routes import admin, discovery, ending, indexes, memories, operations, state, transfer
+from openbrain_api.routes import (
+    admin,
+    discovery,
+    ending,
+    indexes,
+    memories,
+    models,
+    operations,
+    state,
+    streams,
+    transfer,
+    verifying,
+)
 
 ROUTES: tuple[Route, ...] = (
     *memories.ROUTES,
@@ -11,5 +23,8 @@ ROUTES: tuple[Route, ...] = (
     *admin.ROUTES,
     *operations.ROUTES,
     *indexes.ROUTES,
+    *models.ROUTES,
+    *verifying.ROUTES,
+    *streams.ROUTES,
     *state.ROUTES,
 )

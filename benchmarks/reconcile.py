@@ -1,0 +1,213 @@
+"""Holding every index against the truth, nothing differing: what it costs this process, and how much memory.
+
+Rows and entries are put there directly. Embedded: SQLite against tantivy and qdrant-edge. Servers: MariaDB against
+Elasticsearch text and kNN.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import resource
+import tempfile
+import time
+import uuid
+from array import array
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, insert
+
+from benchmarks.report import Report, Row
+from openbrain.adapters.clock import SystemClock
+from openbrain.adapters.elasticsearch_text import ElasticsearchText
+from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
+from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.inserts import insert_rows
+from openbrain.adapters.sql.rows import row_from_memory
+from openbrain.adapters.sql.tables import memories, memory_passages, metadata
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.tantivy_text import TantivyText
+from openbrain.ids import content_hash, uuid7
+from openbrain.memory import Memory, MemoryType
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.truth import PassageSet
+from openbrain_housekeeper.comparing import Asked
+from openbrain_housekeeper.gate import Gate
+from openbrain_housekeeper.verifying import Indexes, Verification, Verifier
+from openbrain_indexer.entries import text_entry, vector_entries
+from tests.servers import mariadb_server
+from tests.servers.availability import Missing
+from tests.servers.catalogue import available
+from tests.servers.running import running
+
+NAME = "reconcile"
+GOAL_S = {"embedded": 2.0, "servers": 10.0}
+"""Of this process's CPU, for 100,000 memories embedded and for 1,000,000 on servers."""
+FULL = {"embedded": 100_000, "servers": 1_000_000}
+GOAL_MB = 64
+"""By which a comparison may raise the process's memory."""
+STEP = 1000
+MODEL, DIMENSIONS = "bench", 8
+_VECTOR = array("f", [1.0, *([0.0] * (DIMENSIONS - 1))])
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """How much, how often."""
+    parser.add_argument("--reconcile-embedded", type=int, default=FULL["embedded"], help="memories; 0 leaves it out")
+    parser.add_argument("--reconcile-servers", type=int, default=200_000, help="memories; 0 leaves it out")
+    parser.add_argument("--reconcile-repeats", type=int, default=3)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A truth and both indexes."""
+
+    name: str
+    database: Database
+    text: TextIndex
+    vectors: VectorIndex
+
+
+def run(options: argparse.Namespace) -> Report:
+    """Fill, then compare again and again."""
+    rows: list[Row] = []
+    notes: list[str] = []
+    if options.reconcile_embedded:
+        rows += asyncio.run(_measured("embedded", options.reconcile_embedded, options.reconcile_repeats))
+    if options.reconcile_servers:
+        missing = [name for name in ("mariadb", "elasticsearch") if isinstance(available(name), Missing)]
+        if missing:
+            notes.append(f"servers left out: no {', '.join(missing)}")
+        else:
+            rows += asyncio.run(_measured("servers", options.reconcile_servers, options.reconcile_repeats))
+    notes.append("goals are of 100,000 memories embedded and 1,000,000 on servers; another size is held to its share")
+    return Report(NAME, tuple(rows), tuple(notes))
+
+
+async def _measured(name: str, count: int, repeats: int) -> list[Row]:
+    async with _side(name) as side:
+        truth = SqlTruth(side.database, SystemClock())
+        generations = await _begin(side, truth)
+        await _fill(side, generations, count)
+        seconds, megabytes = [], []
+        for _ in range(repeats):
+            before, begun = _peak_mb(), time.process_time()
+            told = await _compared(side, truth)
+            seconds.append(time.process_time() - begun)
+            megabytes.append(_peak_mb() - before)
+        if not told["equal"] or [each["rows"] for each in told["indexes"]] != [count, count]:
+            raise SystemExit(f"the indexes should be equal: {told}")
+    goal = GOAL_S[name] * count / FULL[name]
+    return [
+        Row(f"{name}, {count:,} memories, nothing differs: our CPU", "s", tuple(seconds), goal=goal, at_most=True),
+        Row(f"{name}: memory beyond what was in use", "MB", tuple(megabytes), goal=GOAL_MB, at_most=True),
+    ]
+
+
+async def _compared(side: Side, truth: SqlTruth) -> Mapping[str, Any]:
+    async def nothing() -> None:
+        return None
+
+    clock = SystemClock()
+    gate = Gate(truth, dict.fromkeys(IndexKind, nothing), clock)
+    indexes: Indexes = {IndexKind.TEXT: lambda: side.text, IndexKind.VECTOR: lambda: side.vectors}
+    verification = Verification(Verifier(truth, indexes, gate, clock, Asked()), Asked(repair=True, patient=False))
+    async for _ in verification.pieces():
+        pass
+    return verification.told()
+
+
+async def _begin(side: Side, truth: SqlTruth) -> Sequence[Generation]:
+    kinds = ((IndexKind.TEXT, side.text.builder, "", 0), (IndexKind.VECTOR, side.vectors.builder, MODEL, DIMENSIONS))
+    made = [
+        Generation(
+            kind=kind, name=f"{kind}-1", model=model, dimensions=size, builder=builder, status=GenerationStatus.SERVING
+        )
+        for kind, builder, model, size in kinds
+    ]
+    await side.text.prepare(made[0].name)
+    await side.vectors.prepare(made[1].name, DIMENSIONS)
+    return [await truth.ensure(each) for each in made]
+
+
+async def _fill(side: Side, generations: Sequence[Generation], count: int) -> None:
+    text, vectors = generations
+    for start in range(0, count, STEP):
+        rows = [_memory(number) for number in range(start, min(start + STEP, count))]
+        await side.database.write(lambda connection, rows=rows: _insert(connection, rows))  # type: ignore[misc]
+        passages = PassageSet(1, (_VECTOR,))
+        found = [each for row in rows for each in vector_entries(row, passages, vectors.builder)]
+        failed = await asyncio.gather(
+            side.text.write(text.name, [text_entry(row, text.builder) for row in rows]),
+            side.vectors.write(vectors.name, found),
+        )
+        if any(failed):
+            raise SystemExit("entries could not be written")
+
+
+def _memory(number: int) -> Memory:
+    content = f"Note {number}: the harbour master counts {number % 97} boats at the quay and writes it down."
+    at = 1_700_000_000_000_000 + number
+    return Memory(
+        id=uuid7(at),
+        workspace_id="default",
+        content=content,
+        content_hash=content_hash(content),
+        type=MemoryType.FACT,
+        occurred_at=at,
+        confirmed_at=at,
+        created_at=at,
+        updated_at=at,
+        text_revision=1,
+        vector_revision=1,
+        passages_high=1,
+    )
+
+
+def _insert(connection: Connection, rows: Sequence[Memory]) -> None:
+    insert_rows(connection, memories, [row_from_memory(row, None) for row in rows])
+    passages = [
+        {"memory_id": row.id, "model": MODEL, "passage": 0, "revision": 1, "input_hash": row.content_hash}
+        for row in rows
+    ]
+    connection.execute(insert(memory_passages), passages)
+
+
+@asynccontextmanager
+async def _side(name: str) -> AsyncIterator[Side]:
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-")))
+        side = stack.enter_context(_servers() if name == "servers" else _embedded(folder))
+        await side.database.write(metadata.create_all)
+        try:
+            yield side
+        finally:
+            await side.text.close()
+            await side.vectors.close()
+            await side.database.close()
+
+
+@contextlib.contextmanager
+def _embedded(folder: Path) -> Iterator[Side]:
+    database = Database.open(f"sqlite+aiosqlite:///{folder}/truth.db")
+    yield Side("embedded", database, TantivyText(folder / "text", 20), QdrantEdgeVectors(folder / "vectors"))
+
+
+@contextlib.contextmanager
+def _servers() -> Iterator[Side]:
+    with running("mariadb", "elasticsearch") as started:
+        name = f"openbrain_{uuid.uuid4().hex[:8]}"
+        url = mariadb_server.create_database(started["mariadb"].server, name)
+        address = started["elasticsearch"].url
+        text = ElasticsearchText(address, name, 1000, True, 120)
+        vectors = ElasticsearchVectors(address, name, 1000, True, 120)
+        yield Side("servers", Database.open(url), text, vectors)
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
