@@ -1,15 +1,34 @@
 """Property 7: whatever the order in which events come, the final state is that of the highest revision."""
 
+import asyncio
 import random
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import httpx
 import pytest
 
+from openbrain.ports.index import TextEntry, TextIndex, Tombstone
+from openbrain.ports.truth import Origin
 from openbrain.streams.table import EMBEDDED, STORED, SUPERSEDED
+from openbrain.visibility import Viewer
+from openbrain_indexer.handlers import project_text
 from tests.flow.conftest import Brain
-from tests.properties.world import SERVERS, at, deliver, differences, living, nothing_failed, published, rooms
+from tests.properties.fleet import fleet
+from tests.properties.world import (
+    SERVERS,
+    at,
+    deliver,
+    differences,
+    ids_of,
+    living,
+    nothing_failed,
+    published,
+    rooms,
+)
 from tests.servers.plugin import Starter
-from tests.waiting import until
+from tests.servers.process import Server
+from tests.waiting import PATIENCE_S, until
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -31,7 +50,7 @@ async def test_events_in_any_order_end_in_the_newest_state(
         for memory_id in made[18:20]:
             assert (await brain.http.post(f"/v1/brain/memories/{memory_id}:restore")).status_code == 200
         for memory_id in made[20:24]:
-            await brain.remember(f"Gate {memory_id} was replaced.", supersedes_id=memory_id)
+            await brain.remember(f"Gate {memory_id} was replaced.", supersedes=memory_id)
         await _relayed(brain)
 
         streams = [STORED.name, SUPERSEDED.name]
@@ -56,3 +75,59 @@ async def _relayed(brain: Brain) -> None:
         return not await brain.parts.truth.take(1)
 
     await until(empty)
+
+
+GC_DELETES_MS = 100
+"""Elasticsearch remembers a delete for 60 s; here for so long, so that the test need not wait a minute."""
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_an_old_write_that_comes_after_a_delete_was_forgotten_changes_nothing(
+    request: pytest.FixtureRequest, mariadb_url: str, elasticsearch_server: Server, tmp_path: Path, server: str
+) -> None:
+    """An indexer read the row, stood still, and writes when the memory is long gone and Elasticsearch has forgotten."""
+    url = request.getfixturevalue(f"{server}_server").url
+    async with fleet(url, mariadb_url, elasticsearch_server, tmp_path) as made:
+        truth, name = made.parts.truth, (await made.parts.text_generation()).name
+        async with httpx.AsyncClient(base_url=elasticsearch_server.url) as http:
+            told = await http.put(f"/{name}/_settings", json={"index": {"gc_deletes": f"{GC_DELETES_MS}ms"}})
+            assert told.status_code == 200, told.text
+        async with made.rooms("housekeeper", "ingest"):
+            await made.submit(0, 6, embed=False)
+            await made.caught_up(["ingest"])
+        ids = await ids_of(made.parts)
+        assert len(ids) == 6
+        slow = Slow(made.parts.text)
+        serving = [await made.parts.text_generation()]
+        late = asyncio.create_task(
+            project_text(ids, truth=truth, index=slow, generations=serving, clock=made.parts.clock)  # type: ignore[arg-type]
+        )
+        await asyncio.wait_for(slow.holds.wait(), PATIENCE_S)
+
+        viewer, origin = Viewer(workspace_id="default", agent_id=""), Origin(actor="test")
+        for memory_id in ids[:4]:
+            await truth.forget(memory_id, viewer, origin, "")
+        async with made.rooms("housekeeper", "indexer-text"):
+            await made.caught_up(["indexer-text"])
+        await asyncio.sleep(10 * GC_DELETES_MS / 1000)
+        before = await made.parts.text.read(name, ids)
+        assert [before[each].tombstone for each in ids] == [True] * 4 + [False] * 2
+
+        slow.goes_on.set()
+        assert await asyncio.wait_for(late, PATIENCE_S) == {}
+        assert await made.parts.text.read(name, ids) == before
+        assert await differences(made.parts) == []
+
+
+class Slow:
+    """A text index of which the first write waits."""
+
+    def __init__(self, index: TextIndex) -> None:
+        self._index = index
+        self.builder = index.builder
+        self.holds, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone]) -> Mapping[str, Exception]:
+        self.holds.set()
+        await self.goes_on.wait()
+        return await self._index.write(name, entries)

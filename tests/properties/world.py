@@ -10,6 +10,7 @@ import httpx
 from redis.asyncio import Redis
 
 from openbrain.ids import point_id
+from openbrain.memory import Memory
 from openbrain.parts import Parts
 from openbrain.ports.index import Standing
 from openbrain.settings import Settings, Streams
@@ -17,6 +18,7 @@ from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERS
 from openbrain_cli.system import running
 from tests.flow.conftest import Brain
 from tests.truth_support import rows
+from tests.waiting import until
 
 SERVERS = ("redis", "valkey")
 READ = (SUBMITTED, STORED, EMBEDDED, SUPERSEDED, REINDEX)
@@ -70,25 +72,49 @@ async def ids_of(parts: Any) -> list[str]:
     return [row["id"] for row in await rows(parts.truth._database, "SELECT id FROM memories ORDER BY id")]
 
 
+async def all_indexed(brain: Brain, count: int) -> None:
+    """Wait until there are so many memories, each indexed as it is, and nothing is on its way."""
+
+    async def done() -> bool:
+        database: Any = brain.parts.truth
+        (found,) = await rows(database._database, "SELECT COUNT(*) AS n, COUNT(indexed_at) AS done FROM memories")
+        return bool(found["n"] == found["done"] == count)
+
+    await until(done, pause=0.1)
+    await brain.settled()
+
+
+async def count_indexed(brain: Brain) -> int:
+    """Memories that every index they want holds as they are."""
+    database: Any = brain.parts.truth
+    (found,) = await rows(database._database, "SELECT COUNT(indexed_at) AS done FROM memories")
+    return int(found["done"])
+
+
 async def differences(parts: Parts) -> list[str]:
     """What the text and the vector index hold otherwise than the truth says; empty where all is well."""
     found: list[str] = []
     ids = await ids_of(parts)
     truth = await parts.truth.rows(ids)
     text = await parts.text.read((await parts.text_generation()).name, ids)
-    generation = await parts.existing_vector_generation()
-    points = {point_id(each, number): each for each in ids for number in range(max(1, truth[each].passages_high))}
-    vectors = await parts.vectors.read(generation.name, list(points))
-    passages = await parts.truth.passages(ids, generation.model)
     for memory_id, row in truth.items():
-        ended = row.reason is not None
-        found += _unlike(f"text {memory_id}", text.get(memory_id), row.revision, tombstone=ended)
-        if not row.wants_vector:
-            continue
-        count = 0 if ended else len(passages[memory_id].vectors) if memory_id in passages else -1
+        found += _unlike(f"text {memory_id}", text.get(memory_id), row.revision, tombstone=row.reason is not None)
+    wanted = [row for row in truth.values() if row.wants_vector]
+    return found + (await _vector_differences(parts, wanted) if wanted else [])
+
+
+async def _vector_differences(parts: Parts, wanted: Sequence[Memory]) -> list[str]:
+    found: list[str] = []
+    generation = await parts.existing_vector_generation()
+    passages = await parts.truth.passages([row.id for row in wanted], generation.model)
+    points = [point_id(row.id, number) for row in wanted for number in range(max(1, row.passages_high))]
+    vectors = await parts.vectors.read(generation.name, points)
+    for row in wanted:
+        living = row.reason is None and row.id in passages
+        count = len(passages[row.id].vectors) if living else 0
         for number in range(max(1, row.passages_high)):
-            standing = vectors.get(point_id(memory_id, number))
-            found += _unlike(f"vector {memory_id} {number}", standing, row.revision, tombstone=number >= count)
+            standing = vectors.get(point_id(row.id, number))
+            found += _unlike(f"vector {row.id} {number}", standing, row.revision, tombstone=number >= count)
     return found
 
 

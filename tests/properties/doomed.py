@@ -1,0 +1,103 @@
+"""Rooms as processes of their own that die at a marked point, as kill -9 would end them there.
+
+A fork server imports everything once; each room is a child of it.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from openbrain.parts import Parts
+from openbrain.settings import Settings
+from openbrain.streams.group import ConsumerGroup
+from openbrain_embedder import app as embedder
+from openbrain_housekeeper import app as housekeeper
+from openbrain_indexer import app as indexer
+from openbrain_ingest import app as ingest
+from tests.waiting import until
+
+ROOMS: dict[str, Callable[[Parts], Any]] = {
+    "housekeeper": housekeeper.housekeeper,
+    "ingest": ingest.room,
+    "embedder": embedder.room,
+    "indexer-text": indexer.text_room,
+    "indexer-vector": indexer.vector_room,
+}
+ACK = "acknowledge"
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload([__name__])
+
+
+@dataclass(frozen=True, slots=True)
+class Blow:
+    """Kill at the first call of this method of this part, before or after its effect; `ACK`: before the XACK."""
+
+    part: str
+    method: str = ""
+    after: bool = False
+
+
+class _Deadly:
+    """The part, but for one method."""
+
+    def __init__(self, part: Any, blow: Blow) -> None:
+        self._part, self._blow = part, blow
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._part, name)
+        if name != self._blow.method:
+            return found
+
+        async def call(*args: Any, **named: Any) -> Any:
+            if self._blow.after:
+                await found(*args, **named)
+            _die()
+
+        return call
+
+
+def _die(*_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _live(settings: Settings, room: str, blow: Blow | None) -> None:
+    asyncio.run(_run(settings, room, blow))
+
+
+async def _run(settings: Settings, room: str, blow: Blow | None) -> None:
+    async with Parts(settings) as parts:
+        if blow is not None and blow.part == ACK:
+            ConsumerGroup.ack = _die  # type: ignore[assignment, method-assign]
+        elif blow is not None:
+            parts.__dict__[blow.part] = _Deadly(getattr(parts, blow.part), blow)
+        await ROOMS[room](parts).start()
+        await asyncio.Event().wait()
+
+
+@contextmanager
+def process(settings: Settings, room: str, blow: Blow | None = None) -> Iterator[BaseProcess]:
+    """A room in a process of its own until the end of the block."""
+    child = _context.Process(target=_live, args=(settings, room, blow), daemon=True)
+    child.start()
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.join()
+        child.close()
+
+
+async def dies(child: BaseProcess) -> None:
+    """Wait until it met its blow."""
+
+    async def dead() -> bool:
+        return not child.is_alive()
+
+    await until(dead)
+    assert child.exitcode == -signal.SIGKILL, f"it ended by itself: {child.exitcode}"

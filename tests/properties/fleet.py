@@ -1,0 +1,122 @@
+"""The parts of a fleet on real servers, its rooms in this process or in processes that die."""
+
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+
+from openbrain.adapters.sql.schema_commands import upgrade
+from openbrain.events import FIELD, encode
+from openbrain.memory import MemoryType
+from openbrain.parts import Parts
+from openbrain.ports.access import Workspace
+from openbrain.settings import Embedding, Housekeeping, Settings, Text, Truth, Vectors
+from openbrain.streams.table import STORED, SUBMITTED
+from openbrain.submission import MemorySubmitted
+from tests.properties.doomed import ROOMS
+from tests.properties.world import READ, ids_of, quick
+from tests.servers.process import Server
+from tests.truth_support import rows
+from tests.waiting import until
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What every process is told, and a look at truth and streams."""
+
+    settings: Settings
+    parts: Parts
+    redis: Redis
+
+    def name(self, stream: str) -> str:
+        return self.settings.streams.prefix + stream
+
+    async def submit(self, first: int, count: int, **more: Any) -> None:
+        """XADD these."""
+        for number in range(first, first + count):
+            values = {"type": MemoryType.FACT, "workspace_id": "default", "content": f"Ship {number} sails.", **more}
+            body = encode(SUBMITTED.name, MemorySubmitted(**values), event_id=f"s-{number}", at=0)
+            await self.redis.xadd(self.name(SUBMITTED.name), {FIELD: body})
+
+    @asynccontextmanager
+    async def rooms(self, *names: str) -> AsyncIterator[list[Any]]:
+        """Each with parts of its own, as in a process of its own."""
+        async with AsyncExitStack() as stack:
+            made = []
+            for name in names:
+                parts = await stack.enter_async_context(Parts(self.settings))
+                room = ROOMS[name](parts)
+                stack.push_async_callback(room.stop)
+                await room.start()
+                made.append(room)
+            yield made
+
+    async def indexed(self, count: int) -> None:
+        """Wait until so many memories stand in both indexes and nothing is on its way."""
+
+        async def done() -> bool:
+            query = "SELECT COUNT(*) AS n, COUNT(indexed_at) AS done FROM memories"
+            database: Any = self.parts.truth
+            (found,) = await rows(database._database, query)
+            if found["n"] > count:
+                raise AssertionError(f"{found['n']} memories of {count} submissions")
+            return bool(found["n"] == found["done"] == count) and await self.quiet()
+
+        await until(done, pause=0.1)
+
+    async def caught_up(self, groups: Sequence[str]) -> None:
+        """Wait until these have acknowledged all there is, and what they announced is published."""
+
+        async def done() -> bool:
+            return await self.quiet(groups)
+
+        await until(done, pause=0.1)
+
+    async def quiet(self, groups: Sequence[str] = ()) -> bool:
+        """Whether the outbox is empty and every group (or these) has acknowledged everything."""
+        if await self.parts.truth.take(1):
+            return False
+        for spec in READ:
+            stream = self.name(spec.name)
+            found: Any = await self.redis.xinfo_groups(stream) if await self.redis.exists(stream) else []
+            if any(each["pending"] or each["lag"] for each in found if not groups or each["name"].decode() in groups):
+                return False
+        return True
+
+    async def acknowledged(self) -> set[str]:
+        """The submissions that memory.stored names as its cause."""
+        entries: Any = await self.redis.xrange(self.name(STORED.name))
+        decode = STORED.decoder()
+        return {str(decode(fields[FIELD.encode()]).causationid) for _, fields in entries}
+
+    async def once_each(self) -> None:
+        """Every memory was made once: one line of history, no failed attempt, no dead letter."""
+        database: Any = self.parts.truth
+        ids = await ids_of(self.parts)
+        told = await rows(database._database, "SELECT memory_id FROM memory_history")
+        assert sorted(line["memory_id"] for line in told) == ids
+        for spec in READ:
+            for group in spec.groups:
+                assert await self.redis.xlen(f"{self.name(spec.name)}.{group}.dead") == 0, (spec.name, group)
+
+
+@asynccontextmanager
+async def fleet(redis_url: str, mariadb_url: str, elasticsearch: Server, folder: Path) -> AsyncIterator[Fleet]:
+    """Streams, truth and indexes under names of this test's own; the embedded model."""
+    settings = Settings(
+        data_dir=folder,
+        streams=quick(redis_url, prefix=f"t{uuid.uuid4().hex[:10]}."),
+        truth=Truth(url=mariadb_url),
+        text=Text(url=elasticsearch.url, refresh_ms=100),
+        vectors=Vectors(url=f"elasticsearch+{elasticsearch.url}"),
+        embedding=Embedding(url="embedded"),
+        housekeeping=Housekeeping(lease_s=1.5),
+    )
+    upgrade(mariadb_url)
+    async with Parts(settings) as parts, Redis.from_url(redis_url) as redis:
+        await parts.truth.create_workspace(Workspace(id="default", name="default", created_at=parts.clock.now()))
+        yield Fleet(settings, parts, redis)

@@ -1,0 +1,124 @@
+"""Property 3: the stream server is killed, demoted and emptied: everything resumes unattended, without a hot loop."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbrain.settings import Housekeeping, Streams
+from openbrain.streams.connection import ask
+from openbrain.streams.table import STORED
+from tests.flow.conftest import Brain
+from tests.properties.world import READ, SERVERS, all_indexed, at, differences, living, rooms
+from tests.servers.plugin import Starter
+from tests.waiting import PATIENCE_S, until
+
+RESUMED_S = 15 * PATIENCE_S / 120
+"""What streams.md promises, with the pauses that operators get; more where the machine is known to be slow."""
+READERS = sum(len(spec.groups) for spec in READ)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_killed_and_started_again(private_server: Starter, tmp_path: Path, server: str) -> None:
+    process = private_server(server)
+    async with living(at(tmp_path, "", streams=Streams(url=process.url))) as brain:
+        await brain.indexed(await brain.remember("Before the power cut."))
+        process.kill()
+        during = [await brain.remember(f"Written without a stream server, {number}.") for number in range(10)]
+        await asyncio.sleep(4)  # so that pauses have grown
+        process.start()
+        await _resumes(brain)
+        for memory_id in during:
+            await brain.indexed(memory_id)
+        await all_indexed(brain, 12)
+        assert await differences(brain.parts) == []
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_demoted_and_promoted_again(private_server: Starter, tmp_path: Path, server: str) -> None:
+    process = private_server(server)
+    async with living(at(tmp_path, "", streams=Streams(url=process.url))) as brain:
+        await brain.indexed(await brain.remember("Before the failover."))
+        await ask(brain.redis, "REPLICAOF", "127.0.0.1", "1")
+        during = [await brain.remember(f"Written beside a replica, {number}.") for number in range(10)]
+        await asyncio.sleep(1)
+        before = await _reads(brain)
+        await asyncio.sleep(4)
+        assert await _reads(brain) - before <= READERS * 8, "each reader asks after growing pauses"
+        assert (await brain.http.get("/ready")).status_code == 503
+        await ask(brain.redis, "REPLICAOF", "NO", "ONE")
+        await _resumes(brain)
+        for memory_id in during:
+            await brain.indexed(memory_id)
+        await all_indexed(brain, 12)
+        assert await differences(brain.parts) == []
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_groups_of_an_emptied_server_begin_at_its_beginning(
+    private_server: Starter, tmp_path: Path, server: str
+) -> None:
+    """What is published before anybody has noticed that the groups are gone is delivered."""
+    async with living(at(tmp_path, private_server(server).url)) as brain:
+        await brain.indexed(await brain.remember("Before the flush."))
+        await brain.redis.flushall()
+        after = [await brain.remember(f"Published into the void, {number}.") for number in range(10)]
+        for memory_id in after:
+            await brain.indexed(memory_id)
+        for spec in (STORED,):
+            groups: Any = await brain.redis.xinfo_groups(spec.name)
+            assert {each["name"].decode(): each["lag"] for each in groups} == dict.fromkeys(spec.groups, 0)
+        await _resumes(brain)
+        assert await differences(brain.parts) == []
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_what_an_emptied_server_lost_is_announced_again_from_the_truth(
+    private_server: Starter, tmp_path: Path, server: str
+) -> None:
+    """Published, not yet read, and gone with the server's data: changes, ends and new memories."""
+    often = Housekeeping(reconcile_every_s=0.5, verify_every_s=2, grace_s=1)
+    async with living(at(tmp_path, private_server(server).url, housekeeping=often)) as brain:
+        old = [await brain.remember(f"Stood before the flood, {number}.") for number in range(9)]
+        await all_indexed(brain, 9)
+        readers = rooms(brain, "indexer-text", "indexer-vector", "embedder")
+        for room in readers:
+            await room.stop()
+        for memory_id in old[:3]:
+            answer = await brain.http.patch(
+                f"/v1/brain/memories/{memory_id}", json={"content": f"Changed: {memory_id}"}
+            )
+            assert answer.status_code == 200
+        for memory_id in old[3:6]:
+            assert (await brain.http.delete(f"/v1/brain/memories/{memory_id}")).status_code == 200
+        for number in range(20):
+            await brain.remember(f"Acknowledged, published and flooded, {number}.")
+
+        async def relayed() -> bool:
+            return not await brain.parts.truth.take(1)
+
+        await until(relayed)
+        await brain.redis.flushall()
+        for room in readers:
+            await room.start()
+
+        async def repaired() -> bool:
+            return await differences(brain.parts) == []
+
+        await until(repaired, pause=0.5)
+        await brain.settled()
+        assert await differences(brain.parts) == []
+
+
+async def _resumes(brain: Brain) -> None:
+    """A new memory is indexed in time."""
+    began = time.monotonic()
+    await brain.indexed(await brain.remember("Says that all goes on."))
+    assert time.monotonic() - began < RESUMED_S
+
+
+async def _reads(brain: Brain) -> int:
+    stats: Any = await brain.redis.info("commandstats")
+    return int(stats["cmdstat_xreadgroup"]["calls"])

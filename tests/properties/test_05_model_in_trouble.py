@@ -1,0 +1,136 @@
+"""Property 5: a model that is slow, down or hanging: no work is done twice, little is asked, little is held.
+
+The model is one that does as it is told: a real one can't be made to fail on demand.
+"""
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbrain.settings import Embedding, Streams
+from openbrain.streams.table import STORED
+from openbrain_embedder import app as embedder
+from tests.contracts.fake_ollama import NAME, Answer, fake_ollama, ones
+from tests.flow.conftest import Brain
+from tests.properties.world import SERVERS, all_indexed, at, differences, living, nothing_failed, quick
+from tests.servers.plugin import Starter
+from tests.waiting import until
+
+COUNT = 300
+BATCH, ASIDE = 16, 32
+
+
+@dataclass
+class Model:
+    """Embeds as `mode` says; notes what it was asked."""
+
+    mode: str = "good"
+    asked: Counter[str] = field(default_factory=Counter)
+    calls: list[float] = field(default_factory=list)
+    free: threading.Event = field(default_factory=threading.Event)
+
+    def answer(self, texts: list[str]) -> Answer:
+        self.calls.append(time.monotonic())
+        match self.mode:
+            case "slow":
+                time.sleep(3)
+            case "hanging":
+                self.free.wait(30)
+            case "down":
+                return 500, {"error": "the runner crashed"}
+        self.asked.update(texts)
+        return ones(texts)
+
+
+@contextmanager
+def model() -> Iterator[tuple[Model, str]]:
+    made = Model()
+    with fake_ollama(made.answer) as url:
+        try:
+            yield made, url
+        finally:
+            made.free.set()
+
+
+@asynccontextmanager
+async def two_embedders(folder: Path, streams: Streams, url: str, timeout_s: float) -> AsyncIterator[Brain]:
+    """A pipeline with a second replica of the embedder."""
+    chosen = Embedding(url=url, model=NAME, timeout_s=timeout_s, batch=8)
+    async with AsyncExitStack() as stack:
+        brain = await stack.enter_async_context(living(at(folder, "", streams=streams, embedding=chosen)))
+        second = embedder.room(brain.parts)
+        stack.push_async_callback(second.stop)
+        await second.start()
+        yield brain
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_work_longer_than_the_lease_is_done_once(private_server: Starter, tmp_path: Path, server: str) -> None:
+    """A lease of 0.9 s is renewed while the model takes 3 s a call, and the other embedder claims nothing."""
+    streams = quick(private_server(server).url, lease_s=0.9, batch=BATCH)
+    with model() as (told, url):
+        async with two_embedders(tmp_path, streams, url, timeout_s=60) as brain:
+            told.mode = "slow"
+            for number in range(2 * BATCH):
+                await brain.submit(f"s-{number}", content=f"Slow number {number}.")
+            await all_indexed(brain, 2 * BATCH)
+            assert await differences(brain.parts) == []
+            await nothing_failed(brain)
+    ours = {text: times for text, times in told.asked.items() if "Slow number" in text}
+    assert len(ours) == 2 * BATCH
+    assert set(ours.values()) == {1}, "nobody embedded what another held"
+
+
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("mode", ["down", "hanging"])
+async def test_while_it_is_away_little_is_asked_and_little_is_held(
+    private_server: Starter, tmp_path: Path, server: str, mode: str
+) -> None:
+    streams = quick(private_server(server).url, batch=BATCH, aside=ASIDE)
+    with model() as (told, url):
+        async with two_embedders(tmp_path, streams, url, timeout_s=0.5) as brain:
+            await brain.indexed(await brain.remember("The first has a vector."))
+            told.mode = mode
+            for number in range(COUNT):
+                await brain.submit(f"s-{number}", content=f"Waits for its vector, {number}.")
+            await _text_found(brain, COUNT + 1)
+            told.calls.clear()
+            most = 0
+            until_then = time.monotonic() + 5
+            while time.monotonic() < until_then:
+                group = await _embedder_group(brain)
+                most = max(most, group["pending"])
+                await asyncio.sleep(0.1)
+            assert 0 < most <= 2 * (BATCH + ASIDE), "what waits is in the stream, not in hand"
+            # Two breakers that try once a second at most, and what a probe asks.
+            assert len(told.calls) <= 30, told.calls
+
+            told.mode = "good"
+            told.free.set()
+            await all_indexed(brain, COUNT + 1)
+            assert await differences(brain.parts) == []
+            await nothing_failed(brain)
+
+
+async def _embedder_group(brain: Brain) -> dict[str, Any]:
+    groups: Any = await brain.redis.xinfo_groups(STORED.name)
+    return next(group for group in groups if group["name"] == b"embedder")
+
+
+async def _text_found(brain: Brain, count: int) -> None:
+    """Keywords find what has no vector yet."""
+
+    async def done() -> bool:
+        groups: Any = await brain.redis.xinfo_groups(STORED.name)
+        text = next(group for group in groups if group["name"] == b"indexer-text")
+        return bool(text["entries-read"] and text["entries-read"] >= count and not (text["pending"] or text["lag"]))
+
+    await until(done, pause=0.1)

@@ -1,0 +1,76 @@
+"""Property 8: one process whose clock is an hour off: schedules, leases, duplicates and order stay as they are."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbrain import wiring
+from openbrain.parts import Parts
+from openbrain.times import to_iso
+from openbrain_embedder import app as embedder
+from openbrain_housekeeper import app as housekeeper
+from openbrain_indexer import app as indexer
+from openbrain_ingest import app as ingest
+from tests.properties.world import HOUR, SERVERS, all_indexed, at, differences, ids_of, living, nothing_failed, rooms
+from tests.servers.plugin import Starter
+
+COUNT = 24
+
+
+class Wrong:
+    """A clock that is off by so many microseconds."""
+
+    def __init__(self, right: Any, skew: int) -> None:
+        self._right, self._skew = right, skew
+
+    def now(self) -> int:
+        return int(self._right.now()) + self._skew
+
+
+def skewed(right: Parts, skew: int) -> Parts:
+    """The parts of a process of that clock: it shares the embedded indexes, and nothing that tells the time."""
+    parts = Parts(right.settings, shared=True)
+    clock = Wrong(right.clock, skew)
+    shared = {name: getattr(right, name) for name in ("text", "vectors", "embedder", "wake")}
+    parts.__dict__.update(shared, clock=clock, truth=wiring.truth(right.settings, clock))
+    return parts
+
+
+@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize("skew", [HOUR, -HOUR], ids=["ahead", "behind"])
+async def test_an_hour_off_changes_nothing(private_server: Starter, tmp_path: Path, server: str, skew: int) -> None:
+    async with AsyncExitStack() as stack:
+        brain = await stack.enter_async_context(living(at(tmp_path, private_server(server).url)))
+        parts = skewed(brain.parts, skew)
+        stack.push_async_callback(parts.truth.close)
+        others = [ingest.room(parts), embedder.room(parts), indexer.text_room(parts), indexer.vector_room(parts)]
+        others.append(housekeeper.housekeeper(parts))  # type: ignore[arg-type]  # the rooms have start and stop alike
+        for room in others:
+            stack.push_async_callback(room.stop)
+            await room.start()
+
+        for number in range(COUNT):  # the right clock's rooms and the wrong one's share these, each submitted twice
+            for _ in range(2):
+                await brain.submit(f"s-{number}", content=f"Clock number {number} ticks.")
+        await all_indexed(brain, COUNT)
+        assert await differences(brain.parts) == []
+
+        # Now the wrong clock's rooms are alone, and one of them leads.
+        for room in (*rooms(brain, "ingest", "embedder", "indexer-text", "indexer-vector"), brain.system.rooms[0]):
+            await room.stop()
+        due = to_iso(brain.parts.clock.now() + HOUR // 2)
+        memory_id = await brain.remember("The sluice opens in half an hour.", expires_at=due)
+        await brain.submit("again", content="Clock number 3 ticks.")
+        await all_indexed(brain, COUNT + 1)
+        await asyncio.sleep(2)  # rounds of expiry
+        assert await brain.recalled("sluice", text_weight=1.0) == [memory_id], "it ends in half an hour, not before"
+        answer = await brain.http.patch(f"/v1/brain/memories/{memory_id}", json={"content": "The sluice opens soon."})
+        assert answer.status_code == 200, answer.text
+        await all_indexed(brain, COUNT + 1)
+        assert await brain.recalled("sluice", text_weight=1.0) == [memory_id]
+        assert len(await ids_of(brain.parts)) == COUNT + 1
+        assert await differences(brain.parts) == []
+        await nothing_failed(brain)

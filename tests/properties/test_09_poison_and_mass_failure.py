@@ -1,0 +1,118 @@
+"""Property 9: one poison delays no neighbour and ends as a dead letter to be replayed; where most fail it stops."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from openbrain.ports.streams import DeadFilter
+from openbrain.settings import Embedding, Streams
+from openbrain.streams.dead_letters import Box, Revival, listed, revive
+from openbrain.streams.table import STORED, SUBMITTED, dead_letters
+from tests.contracts.fake_ollama import NAME, Answer, fake_ollama, ones
+from tests.flow.conftest import Brain
+from tests.properties.world import SERVERS, at, count_indexed, differences, living, quick
+from tests.servers.plugin import Starter
+from tests.waiting import until
+
+BACKOFF = (0.5, 1.0, 1.5)
+POISON = "arsenic"
+DEAD = dead_letters(STORED.name, "embedder")
+COUNT = 30
+
+
+@dataclass
+class Model:
+    """Refuses what holds one of these words, for good."""
+
+    refuses: str = POISON
+    tried: list[float] = field(default_factory=list)
+
+    def answer(self, texts: list[str]) -> Answer:
+        if any(self.refuses in text for text in texts):
+            if len(texts) == 1:
+                self.tried.append(time.monotonic())
+            return 400, {"error": "input refused"}
+        return ones(texts)
+
+
+@contextmanager
+def model(refuses: str) -> Iterator[tuple[Model, str]]:
+    made = Model(refuses)
+    with fake_ollama(made.answer) as url:
+        yield made, url
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_one_poison_delays_nobody_and_can_be_replayed(
+    private_server: Starter, tmp_path: Path, server: str
+) -> None:
+    assert Streams().backoff_s == (10, 60, 300), "what operators get"
+    streams = quick(private_server(server).url, backoff_s=BACKOFF)
+    with model(POISON) as (told, url):
+        async with living(at(tmp_path, "", streams=streams, embedding=Embedding(url=url, model=NAME))) as brain:
+            for number in range(COUNT):
+                what = POISON if number == COUNT // 2 else "sugar"
+                await brain.submit(f"s-{number}", content=f"Box {number} holds {what}.")
+            await _indexed(brain, COUNT - 1)
+            assert await brain.redis.xlen(DEAD) == 0, "the others did not wait for the last attempt"
+
+            await until(lambda: _dead(brain, 1))
+            (letter,), _ = await listed(brain.redis, [_box()], DeadFilter(), 10)
+            assert (letter.stream, letter.group, letter.attempts) == (STORED.name, "embedder", 1 + len(BACKOFF))
+            assert 0 < letter.first_at <= letter.last_at
+            assert letter.last_at - letter.first_at >= sum(BACKOFF) * 1000 * 0.99
+            assert letter.error
+            assert POISON not in letter.message, "no content in a message"
+            assert '"change":"created"' in letter.fields["__data__"]
+            tried = told.tried[-1 - len(BACKOFF) :]
+            pauses = [later - sooner for sooner, later in pairwise(tried)]
+            assert all(pause >= least * 0.99 for pause, least in zip(pauses, BACKOFF, strict=True)), pauses
+
+            told.refuses = "nothing any more"
+            entry = letter.id.removeprefix(f"{_box().name}.")
+            assert await revive(brain.redis, _box(), [entry]) == [Revival.DELIVERED]
+            await _indexed(brain, COUNT)
+            assert await differences(brain.parts) == []
+            assert await brain.redis.xlen(DEAD) == 0
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_where_all_fail_it_stops_and_nothing_is_thrown_away(
+    private_server: Starter, tmp_path: Path, server: str
+) -> None:
+    streams = quick(private_server(server).url, backoff_s=(0.2, 0.2, 0.2))
+    with model("Box") as (told, url):
+        async with living(at(tmp_path, "", streams=streams, embedding=Embedding(url=url, model=NAME))) as brain:
+            for number in range(4 * COUNT):
+                await brain.submit(f"s-{number}", content=f"Box {number} holds salt.")
+
+            async def stopped() -> bool:
+                return "fail" in (await brain.http.get("/ready")).text
+
+            await until(stopped, pause=0.1)
+            assert (await brain.http.get("/ready")).status_code == 503
+            assert await brain.redis.xlen(DEAD) < COUNT // 3, "it does not empty the stream into the bin"
+            assert await brain.redis.xlen(dead_letters(SUBMITTED.name, "ingest")) == 0
+
+            told.refuses = "nothing any more"
+            await _indexed(brain, 4 * COUNT - await brain.redis.xlen(DEAD))
+
+
+def _box() -> Box:
+    return Box(STORED.name, "embedder", "")
+
+
+async def _dead(brain: Brain, count: int) -> bool:
+    return bool(await brain.redis.xlen(DEAD) == count)
+
+
+async def _indexed(brain: Brain, count: int) -> None:
+    async def done() -> bool:
+        return await count_indexed(brain) == count
+
+    await until(done, pause=0.1)

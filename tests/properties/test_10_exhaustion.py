@@ -1,0 +1,109 @@
+"""Property 10: the stream server runs out of memory or of disk: producers keep to the outbox, and it mends itself."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.flow.conftest import Brain
+from tests.properties.world import SERVERS, all_indexed, at, differences, living, nothing_failed
+from tests.servers.catalogue import KINDS
+from tests.servers.plugin import Starter, need
+from tests.servers.process import ServerProcess
+from tests.waiting import until
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_full_memory_refuses_and_loses_nothing(private_server: Starter, tmp_path: Path, server: str) -> None:
+    async with living(at(tmp_path, private_server(server).url)) as brain:
+        await brain.indexed(await brain.remember("While there was room."))
+        await brain.redis.config_set("maxmemory", 1)  # it evicts nothing: every XADD is refused
+        kept = await _written_until_refused(brain)
+        assert kept, "the outbox takes what the stream server does not"
+        assert (await brain.http.get("/ready")).status_code == 503
+
+        await brain.redis.config_set("maxmemory", 0)
+        await until(lambda: _writes(brain), pause=0.1)
+        await all_indexed(brain, kept + 2)
+        assert await differences(brain.parts) == []
+        await nothing_failed(brain)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 16 MB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a disk of 16 MB")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_full_disk_refuses_and_loses_nothing(small_disk: Path, tmp_path: Path, server: str) -> None:
+    """With appendfsync everysec the server refuses every command until it can write its file again."""
+    need(server)
+    made = KINDS[server].recipe()
+    on_it = replace(made, command=lambda port, _data: made.command(port, small_disk))
+    with ServerProcess(on_it) as process:
+        async with living(at(tmp_path, process.url)) as brain:
+            await brain.indexed(await brain.remember("While there was room."))
+            filler = small_disk / "filler"
+            _fill(filler)
+            first = await brain.remember("Makes it notice.")
+            kept = 0
+
+            async def refuses() -> bool:
+                nonlocal kept
+                answer = await brain.http.post(
+                    "/v1/brain/remember", json={"content": f"Kept by the outbox, {kept}.", "type": "fact"}
+                )
+                kept += answer.status_code == 201
+                return (await brain.http.get("/ready")).status_code == 503
+
+            await until(refuses, pause=0.1)
+            assert (await brain.http.get("/live")).status_code == 200
+            before = await brain.parts.truth.take(5000)
+            assert before, "the outbox keeps what can't be published"
+
+            filler.unlink()
+            await brain.indexed(first)
+            await all_indexed(brain, kept + 2)
+            assert await differences(brain.parts) == []
+            await nothing_failed(brain)
+
+
+def _fill(file: Path) -> None:
+    with file.open("wb", buffering=0) as out:
+        try:
+            while out.write(b"x" * 4096):
+                pass
+        except OSError:
+            return
+
+
+async def _written_until_refused(brain: Brain) -> int:
+    """Writes go on until the pressure is noticed; then 503 says when to come again."""
+    kept = 0
+    async with asyncio.timeout(60):
+        while True:
+            answer = await brain.http.post("/v1/brain/remember", json={"content": f"Kept {kept}.", "type": "fact"})
+            if answer.status_code == 503:
+                assert int(answer.headers["Retry-After"]) >= 1
+                return kept
+            assert answer.status_code == 201, answer.text
+            kept += 1
+            await asyncio.sleep(0.05)
+
+
+async def _writes(brain: Brain) -> bool:
+    answer = await brain.http.post("/v1/brain/remember", json={"content": "There is room again.", "type": "fact"})
+    return answer.status_code == 201
