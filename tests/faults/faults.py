@@ -3,45 +3,21 @@
 import asyncio
 import contextlib
 import functools
-import random
 import signal
-from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
-import httpx
 import pymysql
 import redis
 
-from tests.faults.double import Double
-from tests.faults.fleet import Fleet, struck
-from tests.faults.network import Network
+from tests.faults import index_faults
+from tests.faults.fleet import struck
 from tests.faults.plan import Fault
+from tests.faults.scene import Scene
 from tests.faults.streams_reading import GROUPS, SPOILT
 from tests.servers.process import ServerProcess
 
-
-class Scene(Protocol):
-    """What faults are done to."""
-
-    fleet: Fleet
-    double: Double
-    networks: dict[str, Network]
-    prefix: str
-    injected: Counter[str]
-    chance: random.Random
-
-    @property
-    def streams(self) -> ServerProcess: ...
-    @property
-    def truth(self) -> ServerProcess: ...
-    @property
-    def indexes(self) -> ServerProcess | None: ...
-
-    def link(self) -> "redis.Redis": ...
-    def sql(self) -> Any: ...
-    def start_room(self, room: str) -> None: ...
-    def elasticsearch_url(self) -> str: ...
+_BEHIND_S = 60.0
 
 
 async def strike(fault: Fault, scene: Scene) -> None:
@@ -83,7 +59,7 @@ async def _streams_kill(fault: Fault, scene: Scene) -> None:
 
 async def _streams_demoted(fault: Fault, scene: Scene) -> None:
     """A failover: for a while it is the replica of a master that nobody reaches, and takes no writes."""
-    await _undone(scene, ("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE"), fault.seconds)
+    await _undone(scene, fault, ("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE"))
 
 
 async def _streams_flushed(_: Fault, scene: Scene) -> None:
@@ -98,7 +74,7 @@ async def _streams_paused(fault: Fault, scene: Scene) -> None:
 
 
 async def _streams_full_memory(fault: Fault, scene: Scene) -> None:
-    await _undone(scene, ("CONFIG", "SET", "maxmemory", "1mb"), ("CONFIG", "SET", "maxmemory", "0"), fault.seconds)
+    await _undone(scene, fault, ("CONFIG", "SET", "maxmemory", "1mb"), ("CONFIG", "SET", "maxmemory", "0"))
 
 
 async def _streams_full_disk(fault: Fault, scene: Scene) -> None:
@@ -118,11 +94,18 @@ def _fill(filler: Any) -> None:
                     out.write(b"\0" * size)
 
 
-async def _undone(scene: Scene, do: tuple[str, ...], undo: tuple[str, ...], seconds: float) -> None:
+async def _lasts(fault: Fault, scene: Scene) -> None:
+    """Its time; and, where it is to last as long, until every operation is acknowledged."""
+    while fault.more.get("until done") and not scene.all_done():
+        await asyncio.sleep(0.05)
+    await asyncio.sleep(fault.seconds)
+
+
+async def _undone(scene: Scene, fault: Fault, do: tuple[str, ...], undo: tuple[str, ...]) -> None:
     with contextlib.closing(scene.link()) as link:
         await asyncio.to_thread(_ask, link, *do)
         try:
-            await asyncio.sleep(seconds)
+            await _lasts(fault, scene)
         finally:
             await _insist(lambda: _ask(link, *undo))
 
@@ -171,7 +154,7 @@ async def _indexes_kill(fault: Fault, scene: Scene) -> None:
 async def _embedder(fault: Fault, scene: Scene) -> None:
     scene.double.mode = fault.target
     try:
-        await asyncio.sleep(fault.seconds)
+        await _lasts(fault, scene)
     finally:
         scene.double.mode = ""
 
@@ -214,48 +197,22 @@ async def _late_start(fault: Fault, scene: Scene) -> None:
 
 
 async def _another_replica(fault: Fault, scene: Scene) -> None:
-    """As soon as the one that runs stands still at its mark."""
-    while not any(map(struck, (process.log for process in scene.fleet.of(fault.target)))):
+    """As soon as the one that runs stands still at its mark. When it has done everything, the first goes on."""
+    (first,) = scene.fleet.of(fault.target)
+    while not struck(first.log):
         await asyncio.sleep(0.02)
     scene.fleet.start(fault.target)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_BEHIND_S):
+            while not (scene.all_done() and await asyncio.to_thread(_all_text_marked, scene)):
+                await asyncio.sleep(0.1)
+    scene.fleet.signal(first, signal.SIGCONT)
 
 
-async def _deletes_forgotten(_: Fault, scene: Scene) -> None:
-    """Elasticsearch remembers a delete for a minute by default: as if that had passed."""
-    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
-        for _attempt in range(100):
-            answer = await http.put(f"/{scene.prefix}*/_settings", json={"index.gc_deletes": "0s"})
-            if answer.status_code == 200 and await _indexes(http, scene.prefix):
-                return
-            await asyncio.sleep(0.05)
-
-
-async def _indexes(http: httpx.AsyncClient, prefix: str) -> list[str]:
-    found = (await http.get(f"/{prefix}*/_alias")).json()
-    return [name for name in found if name.startswith(prefix)]
-
-
-async def _damaged(_: Fault, scene: Scene) -> None:
-    """Another text under the same revision, in every living text entry."""
-    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
-        for name in await _indexes(http, scene.prefix):
-            hits = (await http.post(f"/{name}/_search", json={"size": 1000})).json()["hits"]["hits"]
-            for hit in hits:
-                if "text" in hit["_source"]:
-                    body = {**hit["_source"], "text": "damaged"}
-                    version = {"version": hit["_source"]["revision"], "version_type": "external_gte"}
-                    (await http.put(f"/{name}/_doc/{hit['_id']}", params=version, json=body)).raise_for_status()
-            await http.post(f"/{name}/_refresh")
-
-
-async def _lost(_: Fault, scene: Scene) -> None:
-    """Every other entry is gone from each index, as from one that was put back from an older copy."""
-    async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
-        for name in await _indexes(http, scene.prefix):
-            hits = (await http.post(f"/{name}/_search", json={"size": 1000})).json()["hits"]["hits"]
-            for hit in hits[::2]:
-                (await http.delete(f"/{name}/_doc/{hit['_id']}")).raise_for_status()
-            await http.post(f"/{name}/_refresh")
+def _all_text_marked(scene: Scene) -> bool:
+    with contextlib.closing(scene.sql()) as link, link.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM memories WHERE text_revision <> revision")
+        return bool(cursor.fetchone() == (0,))
 
 
 async def _nothing(_: Fault, __: Scene) -> None:
@@ -269,9 +226,9 @@ _HOW: dict[str, Callable[[Fault, Scene], Awaitable[None]]] = {
     "clock skew": _nothing,
     "late start": _late_start,
     "another replica": _another_replica,
-    "deletes are forgotten at once": _deletes_forgotten,
-    "entries damaged": _damaged,
-    "entries lost": _lost,
+    "deletes are forgotten at once": index_faults.deletes_forgotten,
+    "entries damaged": index_faults.damaged,
+    "entries lost": index_faults.lost,
     "kill": _kill,
     "stop": _stop,
     "streams kill": _streams_kill,

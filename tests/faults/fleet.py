@@ -19,8 +19,9 @@ import orjson
 
 from tests.faults.inside import STRUCK
 from tests.servers.places import ROOT, free_port
+from tests.waiting import PATIENCE_S
 
-_START_S = 60.0
+_START_S = PATIENCE_S
 RESTART_S = 0.3
 """After this long somebody starts a dead process again, as Kubernetes would."""
 

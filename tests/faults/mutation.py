@@ -8,31 +8,36 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
+from pathlib import Path
 
 from tests.faults.findings import told
 from tests.faults.long_run import workers
 from tests.faults.mutants import MUTANTS
 from tests.faults.run_up import run_of
 from tests.faults.scenarios import SCENARIOS
+from tests.faults.verdict import logs_of
 from tests.faults.world import World, world
 
 Task = tuple[str, str]
 """Scenario and mutant; '' for none."""
 
 
-def tasks(only: str = "") -> list[Task]:
+def tasks(only: Sequence[str] = ()) -> list[Task]:
     """Each scenario unbroken first, then broken in each of its ways."""
     found: list[Task] = []
     for scenario in SCENARIOS:
-        mutants = [name for name, each in MUTANTS.items() if each.scenario == scenario and only in {"", name}]
+        mutants = [name for name, each in MUTANTS.items() if each.scenario == scenario and (not only or name in only)]
         found += [(scenario, "")] * (bool(mutants) or not only) + [(scenario, name) for name in mutants]
     return found
 
 
-def tried(task: Task, servers: World) -> tuple[Task, bool, str]:
+def tried(task: Task, servers: World, logs: Path | None) -> tuple[Task, bool, str]:
     """Whether it went as it must, and what was found."""
     scenario, mutant = task
     verdict = asyncio.run(run_of(replace(SCENARIOS[scenario](), mutant=mutant), servers).verdict())
+    if logs is not None and not mutant and not verdict.good:
+        logs.mkdir(parents=True, exist_ok=True)
+        logs_of(verdict, logs)
     return task, verdict.good is (mutant == ""), told(verdict.findings, 2) or f"{verdict.seconds:.1f} s"
 
 
@@ -40,16 +45,17 @@ def main() -> int:
     """0 where every mutant was caught and every scenario passes without."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.mutation", description=__doc__)
     parser.add_argument("--workers", type=workers, default=1, help="each has servers of its own; auto: two cores each")
-    parser.add_argument("--only", default="", help="one mutant")
+    parser.add_argument("--only", nargs="*", default=(), choices=list(MUTANTS), help="these mutants")
+    parser.add_argument("--logs", type=Path, help="keep what rooms said in scenarios that failed unbroken")
     options = parser.parse_args()
     started = time.monotonic()
     asked = tasks(options.only)
     shares = [asked[number :: options.workers] for number in range(options.workers)]
     if options.workers == 1:
-        results = work(asked)
+        results = work(asked, options.logs)
     else:
         with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
-            results = [each for share in pool.map(work, shares) for each in share]
+            results = [each for share in pool.map(work, shares, [options.logs] * options.workers) for each in share]
     wrong = [task for task, right, _ in results if not right]
     caught = sum(1 for (_, mutant), right, _ in results if mutant and right)
     mutants = sum(1 for (_, mutant), _, _ in results if mutant)
@@ -66,12 +72,12 @@ def _say(words: str) -> None:
     print(words, flush=True)  # noqa: T201 - a long run tells how it goes
 
 
-def work(share: Sequence[Task]) -> list[tuple[Task, bool, str]]:
+def work(share: Sequence[Task], logs: Path | None) -> list[tuple[Task, bool, str]]:
     """Tasks one after the other on servers of its own."""
     results = []
     with world(stream_servers=("redis",)) as servers:
         for task in share:
-            result = tried(task, servers)
+            result = tried(task, servers, logs)
             _, right, said = result
             name = f"caught {task[1]!r} by" if task[1] else "passes"
             _say(f"{'ok   ' if right else 'WRONG'} {name} {task[0]!r}: {said}")

@@ -78,6 +78,8 @@ class Plan:
     """Whether every tombstone must still be there at the end."""
     converge_s: float = 0.0
     """How long the indexes may take to become equal when all is calm; 0 takes the usual patience."""
+    held: tuple[int, str] = (-1, "")
+    """Operations from this number on wait until a process of this room has passed its mark."""
     once: bool = False
     """Whether nothing may be embedded twice, for nobody died."""
 

@@ -47,6 +47,7 @@ class Producers:
     secret: str
     submissions: Submissions
     oracle: Oracle
+    before: Callable[[Operation], Awaitable[None]]
     done: Callable[[], None]
     patience_s: float
     statuses: Counter[int] = field(default_factory=Counter)
@@ -59,6 +60,7 @@ class Producers:
         async with httpx.AsyncClient(headers={"Authorization": f"Bearer {self.secret}"}, timeout=3) as http:
             for operation in operations:
                 slot = self.slots.setdefault(operation.slot, Slot())
+                await self.before(operation)
                 try:
                     await self._one(http, operation, slot)
                     self.oracle.acknowledged[operation.kind] += 1

@@ -19,7 +19,7 @@ from tests.faults.findings import Finding
 from tests.faults.fleet import Fleet, Process, struck, tail
 from tests.faults.index_reading import Entry
 from tests.faults.network import Network
-from tests.faults.operations import of_producer
+from tests.faults.operations import Operation, of_producer
 from tests.faults.oracle import Oracle
 from tests.faults.plan import ROOMS, SETTINGS, Fault, Plan
 from tests.faults.producers import Producers
@@ -182,6 +182,7 @@ class Run:
             secret,
             submissions,
             self.oracle,
+            self._before,
             self._one_done,
             ANSWER_S,
         )
@@ -199,8 +200,20 @@ class Run:
                 await strike(fault, self)
         return producers.statuses
 
+    async def _before(self, operation: Operation) -> None:
+        number, room = self.plan.held
+        if 0 <= number <= operation.number:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CONVERGE_S):
+                    while not any(struck(process.log) for process in self.fleet.of(room)):
+                        await asyncio.sleep(0.02)
+
     def _one_done(self) -> None:
         self._done += 1
+
+    def all_done(self) -> bool:
+        """Whether every operation is acknowledged."""
+        return self._done >= len(self.plan.operations)
 
     async def _when_due(self, fault: Fault) -> None:
         while self._done < fault.at * len(self.plan.operations):

@@ -8,8 +8,8 @@ from tests.faults.plan import LEASE_S, RECONCILING, RESTING, ROOMS, SERVERS, Fau
 
 _ONE_EACH = dict.fromkeys(ROOMS, 1)
 _HOLD_S = LEASE_S * 1.7
-_LONG_HOLD_S = LEASE_S * 5
-"""Long enough for another replica to start, claim and write meanwhile."""
+_LONG_HOLD_S = 90.0
+"""Until another replica lets it go on."""
 _LONG = " ".join(f"word{number}" for number in range(900))
 PRODUCERS = 4
 
@@ -31,7 +31,7 @@ def _plan(
     replicas: Mapping[str, int] | None = None,
     settings: Mapping[str, str] | None = None,
     pause_s: float = 0.03,
-    converge_s: float = 20,
+    converge_s: float = 30,
     **more: Any,
 ) -> Plan:
     return Plan(
@@ -74,19 +74,21 @@ def a_writer_from_the_past() -> Plan:
     )
     return _plan(
         Fault("deletes are forgotten at once"),
-        _mark("indexer-text", "before the effect", 2, "stop", _LONG_HOLD_S),
-        _mark("indexer-text", "after the effect", 2),
+        _mark("indexer-text", "before the effect", 1, "stop", _LONG_HOLD_S),
+        _mark("indexer-text", "after the effect", 1),
         Fault("another replica", "indexer-text"),
         operations=first + after,
+        held=(len(first), "indexer-text"),
     )
 
 
 def a_late_mark() -> Plan:
     """A text indexer stands still between writing and marking while another writes a newer revision."""
     return _plan(
-        _mark("indexer-text", "before the mark", 2, "stop", _LONG_HOLD_S),
+        _mark("indexer-text", "before the mark", 1, "stop", _LONG_HOLD_S),
         Fault("another replica", "indexer-text"),
         operations=_operations("remember", "update"),
+        held=(12, "indexer-text"),
     )
 
 
@@ -119,21 +121,22 @@ def a_late_commit() -> Plan:
 
 def a_dying_relay() -> Plan:
     """The housekeeper dies between reading the outbox and publishing."""
-    return _plan(_mark("housekeeper", "between commit and publish", 3), operations=_operations("remember", "update"))
+    return _plan(_mark("housekeeper", "between commit and publish", 1), operations=_operations("remember"))
 
 
 def a_failover() -> Plan:
-    """The stream server takes no writes for two seconds."""
-    return _plan(Fault("streams demoted", at=0.2, seconds=2), operations=_operations("remember", "update"))
+    """The stream server takes no writes while memories are acknowledged."""
+    demoted = Fault("streams demoted", at=0.2, seconds=2, more={"until done": True})
+    return _plan(demoted, operations=_operations("remember", slots=24))
 
 
 def a_slow_model() -> Plan:
     """The model takes longer than a lease for each request; two embedders run. Nothing is embedded twice."""
     return _plan(
-        Fault("embedder", "very slow", at=0.0, seconds=10),
+        Fault("embedder", "very slow", seconds=12, more={"until done": True}),
         operations=_operations("remember", slots=8),
         replicas={"embedder": 2},
-        settings={"OPENBRAIN_EMBEDDING__TIMEOUT_S": "20"},
+        settings={"OPENBRAIN_EMBEDDING__TIMEOUT_S": "20", "OPENBRAIN_STREAMS__LEASE_S": "3"},
         once=True,
     )
 
@@ -163,7 +166,7 @@ def spoilt_entries() -> Plan:
 
 def a_lying_model() -> Plan:
     """The model answers with fewer vectors than it was asked for: attempts fail, and are repeated."""
-    return _plan(Fault("embedder", "too few", at=0.05, seconds=1.2), operations=_operations("remember"))
+    return _plan(Fault("embedder", "too few", seconds=1, more={"until done": True}), operations=_operations("remember"))
 
 
 def shorter_texts() -> Plan:
