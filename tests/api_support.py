@@ -32,7 +32,8 @@ from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.pressure import Pressure
-from openbrain.settings import Settings
+from openbrain.settings import Settings, Streams
+from openbrain.streams.administration import RedisStreams
 from openbrain_api.build import build_api
 from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_text, project_vector
@@ -86,6 +87,7 @@ class Brain:
             "wake": self.wake,
             "rates": LocalRates(self.clock),
             "settings": self.settings,
+            "streams": RedisStreams(Streams(url="redis://127.0.0.1:9/0")),
             "pressure": Pressure(self.truth, None, outbox_limit=1_000_000, memory_share=1),
         }
         return build_api(**(ports | other))

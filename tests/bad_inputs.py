@@ -3,6 +3,7 @@
 from typing import Any
 
 from openbrain import limits
+from tests import bad_stream_inputs
 from tests.api_support import offer
 
 SECRET = "correct-horse-battery"
@@ -168,6 +169,7 @@ QUERIES: list[Bad] = [
 ]
 
 FULL: dict[str, dict[str, Any]] = {
+    **bad_stream_inputs.full(SECRET),
     "/v1/brain/remember": offer(SECRET),
     "/v1/brain/remember:batch": {"memories": [offer(SECRET)]},
     "/v1/brain/recall": {"query": SECRET},
@@ -228,6 +230,7 @@ REINDEXING: list[Bad] = [
 ]
 
 BAD: list[tuple[str, str, list[Bad]]] = [
+    *bad_stream_inputs.BAD,
     ("POST", "/v1/brain/remember", ONE_MEMORY),
     ("POST", "/v1/brain/recall", QUESTION),
     ("PATCH", "/v1/brain/memories/{id}", CHANGES),

@@ -16,6 +16,7 @@ from openbrain.ports.gate import WriteGate
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
+from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.pressure import Pressure
@@ -78,6 +79,10 @@ class Parts:
     @cached_property
     def rates(self) -> Rates:
         return wiring.rates(self.settings, self.clock, in_process=self.shared)
+
+    @cached_property
+    def streams(self) -> StreamAdmin:
+        return wiring.stream_admin(self.settings)
 
     @cached_property
     def text_generation(self) -> Prepared[Generation]:
@@ -147,7 +152,7 @@ class Parts:
     async def close(self) -> None:
         """Close what was opened, all of it even where one fails."""
         async with AsyncExitStack() as stack:
-            for name in ("truth", "text", "vectors", "embedders", "embedder", "wake", "rates", "pressure"):
+            for name in ("truth", "text", "vectors", "embedders", "embedder", "wake", "rates", "streams", "pressure"):
                 part = self.__dict__.pop(name, None)
                 if hasattr(part, "close"):
                     stack.push_async_callback(part.close)

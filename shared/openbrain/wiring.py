@@ -8,6 +8,7 @@ from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
+from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.pressure import Pressure
@@ -145,6 +146,13 @@ def pressure(settings: Settings, truth: Truth) -> Pressure:
         memory_share=settings.streams.memory_share,
         close=memory.close,
     )
+
+
+def stream_admin(settings: Settings) -> StreamAdmin:
+    """The stream server as operators see it."""
+    from openbrain.streams.administration import RedisStreams
+
+    return RedisStreams(settings.streams)
 
 
 def text_name(settings: Settings) -> str:

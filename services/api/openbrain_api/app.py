@@ -23,6 +23,7 @@ def api(parts: Parts, rooms: Sequence[Watched] = ()) -> Starlette:
         wake=parts.wake,
         rates=parts.rates,
         pressure=parts.pressure,
+        streams=parts.streams,
         settings=parts.settings,
         rooms=rooms,
         close=None if parts.shared else parts.close,

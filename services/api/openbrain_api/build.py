@@ -16,6 +16,7 @@ from openbrain.ports.gate import WriteGate
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
+from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.pressure import Pressure
@@ -52,6 +53,7 @@ def build_api(
     wake: Wake,
     rates: Rates,
     pressure: Pressure,
+    streams: StreamAdmin,
     settings: Settings,
     rooms: Sequence[Watched] = (),
     close: Callable[[], Awaitable[None]] | None = None,
@@ -92,6 +94,8 @@ def build_api(
         checks=Checks(checks, rooms, clock),
         admission=Admission(rates, clock, settings.server),
         pressure=pressure,
+        streams=streams,
+        embedders=embedders,
         indexes={IndexKind.TEXT: text, IndexKind.VECTOR: vectors},
         document=document(ROUTES),
     )

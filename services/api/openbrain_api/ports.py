@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from openbrain.auth import Keyring
+from openbrain.embedders import Embedders
 from openbrain.ports.clock import Clock
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Replaceable
+from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.truth import Truth
 from openbrain.pressure import Pressure
 from openbrain.settings import Settings
@@ -37,7 +39,9 @@ class Api:
     checks: Checks
     admission: Admission
     pressure: Pressure
+    embedders: Embedders
     indexes: Mapping[IndexKind, Replaceable]
     """To change which of their generations there are."""
+    streams: StreamAdmin
     document: bytes
     """The OpenAPI document."""

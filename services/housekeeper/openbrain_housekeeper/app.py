@@ -16,21 +16,24 @@ from openbrain.events import CloudEvent
 from openbrain.memory import DAY
 from openbrain.parts import Parts
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.generations import MODEL_CHANGE, IndexKind
 from openbrain.ports.reconciling import VERIFY
 from openbrain.ports.reindexing import REINDEX
 from openbrain.streams import health, table
 from openbrain.streams.connection import connect, without_login
 from openbrain.streams.erasing import StreamEraser
 from openbrain.streams.publisher import Publisher
+from openbrain.streams.redelivery import Redelivery
 from openbrain.streams.runtime import consumer_name
-from openbrain.streams.trim import plan, trim
+from openbrain.streams.trim import remake
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting
 from openbrain_housekeeper.handlers import expire, purge, relay
 from openbrain_housekeeper.housekeeper import Duty, Housekeeper
 from openbrain_housekeeper.operating import Step, Worker
 from openbrain_housekeeper.purging import Indexes, Project, Purging
+from openbrain_housekeeper.redelivering import steps
+from openbrain_housekeeper.stream_keeping import StreamKeeping, held_back, when_room
 from openbrain_housekeeper.targets import reindexing
 from openbrain_housekeeper.verifying import Verifying
 from openbrain_housekeeper.watching import duties, verifier
@@ -47,6 +50,8 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
     streams = parts.settings.streams
     client: Redis = connect(streams)
     publisher = Publisher(streams, client)
+    redelivery = Redelivery(client, streams)
+    keeping = StreamKeeping(client, streams)
 
     async def relay_more(done: int) -> None:
         # A full batch says that there is more.
@@ -54,8 +59,10 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
             await parts.wake.wait(settings.relay_poll_ms / 1000)
 
     async def trim_streams() -> int:
-        reports = await trim(client, plan(streams), streams.retention_s)
-        return sum(report.removed for report in reports)
+        outside = await parts.truth.outside_groups()
+        await remake(client, streams, outside)
+        await redelivery.tidy()
+        return await keeping.round(outside)
 
     async def expire_due() -> int:
         ended = await expire(parts.truth, ROUND)
@@ -75,10 +82,16 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
     compared = verifier(parts, client)
     worker = Worker(
         parts.truth,
-        {**kinds(parts, StreamEraser(client, streams), project_text), REINDEX: rebuild, VERIFY: Verifying(compared)},
+        {
+            **kinds(parts, StreamEraser(client, streams), project_text),
+            **steps(redelivery, parts.truth),
+            REINDEX: rebuild,
+            MODEL_CHANGE: rebuild,
+            VERIFY: Verifying(compared),
+        },
         consumer_name(),
         lasting={PURGE},
-        undo={REINDEX: rebuild.undo},
+        undo={REINDEX: rebuild.undo, MODEL_CHANGE: rebuild.undo},
     )
 
     async def purge_past() -> int:
@@ -96,7 +109,12 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
         parts.truth,
         [
             Duty("relay", lambda: relay(parts.truth, publisher, settings.relay_batch), relay_more),
-            Duty("expire", expire_due, _every(settings.expiry_every_s), settings.expiry_every_s),
+            Duty(
+                "expire",
+                when_room(expire_due, parts.pressure),
+                _every(settings.expiry_every_s),
+                settings.expiry_every_s,
+            ),
             Duty("purge", purge_past, _every(settings.purge_every_s), settings.purge_every_s),
             Duty("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
             Duty("trim", trim_streams, _every(settings.trim_every_s), settings.trim_every_s),
@@ -116,9 +134,9 @@ def kinds(parts: Parts, streams: StreamEraser, project_text: Project | None) -> 
         "vectors": (lambda: parts.vectors, lambda: truth.written(IndexKind.VECTOR)),
     }
     return {
-        FORGET: Forgetting(truth, clock),
+        FORGET: held_back(Forgetting(truth, clock), parts.pressure),
         PURGE: Purging(truth, streams, indexes, clock, project_text),
-        CLOSE: Closing(truth, streams, clock),
+        CLOSE: held_back(Closing(truth, streams, clock), parts.pressure),
     }
 
 

@@ -1,0 +1,105 @@
+"""Dead letters, for operators. What an entry holds is shown to who asks for it, and logged nowhere."""
+
+from datetime import datetime
+from typing import Any
+
+from openbrain.errors import NotFound
+from openbrain.ports.streams import DEAD_DISCARD, DEAD_REPLAY, DeadFilter, DeadLetter
+from openbrain.times import from_datetime
+from openbrain_api.handlers.streams import accepted, known, moment, operators_only
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing
+from openbrain_api.rendering import Json
+from openbrain_api.requests.streams import DeadDiscardBody, DeadQuery, DeadReplayBody, LetterQuery
+
+SAMPLE = 20
+
+
+async def dead_letters(call: Call[Nothing, DeadQuery]) -> Reply:
+    """A page of them, without the entries."""
+    operators_only(call)
+    query = call.query
+    found, after = await call.api.streams.dead(_wanted(call, query), query.limit, query.cursor or "")
+    data = {"dead_letters": [_letter_json(each) for each in found], "count": len(found)}
+    return answer({**data, "next_cursor": after}, data)
+
+
+async def dead_letter(call: Call[Nothing, LetterQuery]) -> Reply:
+    """One, with its entry where that is asked for."""
+    operators_only(call)
+    found = await call.api.streams.dead_letter(call.path["letter"])
+    if found is None:
+        raise NotFound("no dead letter with this id")
+    told = _letter_json(found)
+    if call.query.body:
+        told["fields"] = dict(found.fields)
+    return answer(told, told)
+
+
+async def replay_dead(call: Call[DeadReplayBody, Nothing]) -> Reply:
+    """Give them again to the groups that they died in."""
+    return await _work(call, DEAD_REPLAY)
+
+
+async def discard_dead(call: Call[DeadDiscardBody, Nothing]) -> Reply:
+    """Throw them away for good."""
+    return await _work(call, DEAD_DISCARD, reason=call.body.reason or "")
+
+
+async def _work(call: Call[Any, Nothing], kind: str, **more: str) -> Reply:
+    operators_only(call)
+    body: DeadReplayBody = call.body
+    wanted = _wanted(call, body)
+    if body.letters:
+        named = [await call.api.streams.dead_letter(letter) for letter in dict.fromkeys(body.letters)]
+        letters = [each.id for each in named if each is not None]
+        count, sample = len(letters), letters[:SAMPLE]
+    else:
+        letters, count = [], await call.api.streams.count_dead(wanted)
+        sample = [each.id for each in (await call.api.streams.dead(wanted, SAMPLE))[0]]
+    told = {"dry_run": body.dry_run, "count": count, "sample": sample}
+    if body.dry_run or not count:
+        return answer({**told, "operation": None}, told)
+    request = {
+        "letters": letters,
+        "stream": wanted.stream,
+        "group": wanted.group,
+        "error": wanted.error,
+        "since": wanted.since,
+        "until": wanted.until,
+        "rate": body.rate,
+        **more,
+    }
+    return await accepted(call, told, kind, request, count)
+
+
+def _wanted(call: Call[Any, Any], asked: DeadQuery | DeadReplayBody) -> DeadFilter:
+    if asked.stream:
+        known(call, asked.stream)
+    return DeadFilter(
+        stream=asked.stream or "",
+        group=asked.group or "",
+        error=asked.error or "",
+        since=_milliseconds(asked.since),
+        until=_milliseconds(asked.until),
+    )
+
+
+def _milliseconds(at: datetime | None) -> int | None:
+    return None if at is None else from_datetime(at) // 1000
+
+
+def _letter_json(letter: DeadLetter) -> Json:
+    return {
+        "id": letter.id,
+        "stream": letter.stream,
+        "group": letter.group,
+        "entry": letter.entry,
+        "error": letter.error,
+        "message": letter.message,
+        "attempts": letter.attempts,
+        "abandonments": letter.abandonments,
+        "first_at": moment(letter.first_at) if letter.first_at else None,
+        "died_at": moment(letter.last_at),
+        "bytes": letter.bytes,
+    }
