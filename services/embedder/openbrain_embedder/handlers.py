@@ -115,7 +115,7 @@ async def _documents(
 ) -> list[Document]:
     """Of each memory that is alive and wants a vector, once. A duplicate's event says nothing new about its row."""
     latest = {event.data.memory_id: event for event in events if event.data.change is not Change.DUPLICATE}
-    rows = await truth.rows(list(latest))
+    rows = await truth.indexable(list(latest))
     if len(rows) < len(latest):
         _log.info("embedder.unknown_memories", count=len(latest) - len(rows))
     now = clock.now()

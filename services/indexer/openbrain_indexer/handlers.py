@@ -156,7 +156,7 @@ async def _until_still(
     pending = list(dict.fromkeys(memory_ids))
     failures: dict[str, Exception] = {}
     for _ in range(ROUNDS):
-        rows = list((await truth.rows(pending)).values())
+        rows = list((await truth.indexable(pending)).values())
         failed, written = await write(rows)
         failures.update(failed)
         done = [Mark(row.id, row.revision) for row in written if row.id not in failures] if marks else []

@@ -38,7 +38,7 @@ class SqlReading:
         known = sorted({each for each in ids if is_uuid(each)})
         if not known:
             return {}
-        found = await self._database.read(lambda connection: _rows(connection, known))
+        found = await self._database.read(lambda connection: read_rows(connection, known))
         return {memory.id: memory for memory in found}
 
     async def listing(
@@ -72,7 +72,8 @@ class SqlReading:
         )
 
 
-def _rows(connection: Connection, ids: Sequence[str]) -> list[Memory]:
+def read_rows(connection: Connection, ids: Sequence[str]) -> list[Memory]:
+    """Whole, in no order."""
     columns = memory_text(connection)
     found: list[Memory] = []
     for some in chunks(ids):

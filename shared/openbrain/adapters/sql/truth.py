@@ -1,5 +1,6 @@
 """The truth whole: every port on one database."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sqlalchemy import URL
@@ -18,14 +19,18 @@ from openbrain.adapters.sql.projecting import SqlProjecting
 from openbrain.adapters.sql.purging import SqlPurging
 from openbrain.adapters.sql.reading import DEGRADED_SCAN, SqlReading
 from openbrain.adapters.sql.recalls import SqlRecalls
+from openbrain.adapters.sql.recent_rows import RecentRows, indexable
 from openbrain.adapters.sql.reconciling import SqlReconciling
 from openbrain.adapters.sql.reindexing import SqlReindexing
 from openbrain.adapters.sql.transferring import SqlTransfer
 from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.vectors import SqlVectors
 from openbrain.adapters.sql.writing import SqlWriting
+from openbrain.ids import is_uuid
+from openbrain.memory import Memory
 from openbrain.ports.access import Workspace, WorkspaceChange
 from openbrain.ports.clock import Clock
+from openbrain.ports.truth import Outcome, Status, Write
 from openbrain.settings import Truth
 
 EMBEDDED = "embedded"
@@ -59,6 +64,23 @@ class SqlTruth(
     def __init__(self, database: Database, clock: Clock, degraded_scan: int = DEGRADED_SCAN) -> None:
         super().__init__(database, clock)
         self._degraded_scan = degraded_scan
+        self._recent = RecentRows()
+
+    async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+        """As in the port; what is new is known to the projectors of this process."""
+        outcomes = await super().remember(writes)
+        self._recent.keep(each.memory for each in outcomes if each.status is Status.CREATED and each.memory)
+        return outcomes
+
+    async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """As in the port."""
+        kept = self._recent.among(ids)
+        if not kept:
+            return await self.rows(ids)
+        known = sorted({each for each in ids if is_uuid(each)})
+        found = await self._database.read(lambda connection: indexable(connection, known, kept))
+        self._recent.settle(kept, found)
+        return found
 
     async def create_workspace(self, workspace: Workspace) -> Workspace:
         """As in the port; this process knows its quotas at once."""
