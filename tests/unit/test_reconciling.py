@@ -1,0 +1,143 @@
+"""What differs between a row and its entries, judged without a database or an index; and what may be announced."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openbrain.ids import bucket, digest, point_id
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.index import Standing
+from openbrain.ports.reconciling import Due
+from openbrain.reconciling import Fault, judge
+from openbrain_housekeeper.gate import Gate
+from tests.truth_support import START, FakeClock
+
+ID = "01890000-0000-7000-8000-000000000001"
+BUILDER = "b-1"
+
+
+def row(**changes: object) -> Due:
+    given = Due(
+        memory_id=ID,
+        revision=3,
+        updated_at=START,
+        content_hash="c" * 64,
+        changed_at=START,
+        passages=1,
+        high=1,
+        living=True,
+        waiting=False,
+        failed=False,
+        marked=True,
+    )
+    return replace(given, **changes)  # type: ignore[arg-type]  # named by the caller
+
+
+def entry(passage: int = 0, *, revision: int = 3, of: Due | None = None, tombstone: bool = False) -> Standing:
+    due = of or row(revision=revision)
+    made = digest(ID, passage, revision, due.updated_at, due.content_hash, BUILDER)
+    return Standing(
+        id=point_id(ID, passage),
+        memory_id=ID,
+        revision=revision,
+        bucket=bucket(ID),
+        digest=0 if tombstone else made,
+        tombstone=tombstone,
+    )
+
+
+DEAD = row(living=False, passages=0)
+WAITING = row(passages=0, waiting=True)
+
+
+@pytest.mark.parametrize(
+    ("due", "entries", "expected"),
+    [
+        pytest.param(row(), [entry()], [], id="equal"),
+        pytest.param(row(), [], [Fault.MISSING], id="nothing there"),
+        pytest.param(row(), [entry(tombstone=True)], [Fault.MISSING], id="a tombstone where it lives"),
+        pytest.param(row(), [entry(revision=2)], [Fault.STALE], id="an older revision"),
+        pytest.param(row(updated_at=START + 1), [entry()], [Fault.STALE], id="the same revision of another hour"),
+        pytest.param(row(content_hash="d" * 64), [entry()], [Fault.STALE], id="another content"),
+        pytest.param(row(), [entry(revision=4)], [Fault.AHEAD], id="ahead"),
+        pytest.param(row(), [entry(revision=4, tombstone=True)], [Fault.AHEAD], id="a tombstone ahead"),
+        pytest.param(DEAD, [entry(revision=4, tombstone=True)], [Fault.AHEAD], id="ahead of what has ended"),
+        pytest.param(DEAD, [entry()], [Fault.GHOST], id="it has ended"),
+        pytest.param(DEAD, [entry(tombstone=True)], [], id="it has ended, and so it stands"),
+        pytest.param(None, [entry()], [Fault.GHOST], id="no row"),
+        pytest.param(None, [entry(tombstone=True)], [], id="no row, a tombstone"),
+        pytest.param(row(passages=2, high=2), [entry()], [Fault.MISSING], id="a passage missing"),
+        pytest.param(row(), [entry(), entry(1)], [Fault.GHOST], id="a passage too many"),
+        pytest.param(row(), [entry(1)], [Fault.GHOST, Fault.MISSING], id="both"),
+        pytest.param(WAITING, [entry(revision=2)], [Fault.WAITING], id="no vectors yet, the old ones stay"),
+        pytest.param(row(failed=True), [], [], id="failed: left alone"),
+        pytest.param(row(failed=True), [entry(revision=9)], [Fault.AHEAD], id="failed and ahead"),
+        pytest.param(row(marked=False), [entry()], [Fault.UNMARKED], id="there, and nobody noted it"),
+        pytest.param(row(marked=False), [], [Fault.MISSING], id="once, not twice"),
+    ],
+)
+def test_judged(due: Due | None, entries: list[Standing], expected: list[Fault]) -> None:
+    assert sorted(each.fault for each in judge(due, entries, BUILDER)) == sorted(expected)
+
+
+@given(
+    revision=st.integers(1, 9),
+    passages=st.integers(0, 4),
+    standing=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 12), st.booleans()), max_size=6),
+)
+def test_what_is_judged_equal_is_equal(revision: int, passages: int, standing: list[tuple[int, int, bool]]) -> None:
+    """No difference: exactly the due entries live, of the row's revision, and nothing is above it."""
+    due = row(revision=revision, passages=passages, living=passages > 0)
+    entries = [entry(number, revision=at, tombstone=gone, of=row()) for number, at, gone in standing]
+    by_id = {each.id: each for each in entries}
+
+    found = judge(due, list(by_id.values()), BUILDER)
+
+    living = {each.id: each.revision for each in by_id.values() if not each.tombstone}
+    equal = living == {point_id(ID, number): revision for number in range(passages)}
+    assert (not found) == (equal and all(each.revision <= revision for each in by_id.values()))
+
+
+class Waiting:
+    """An outbox and a stream that say since when something waits in them."""
+
+    def __init__(self) -> None:
+        self.outbox: int | None = None
+        self.stream: int | None = None
+
+    async def unpublished_since(self) -> int | None:
+        return self.outbox
+
+    async def oldest(self) -> int | None:
+        return self.stream
+
+
+async def test_nothing_that_is_queued_is_announced_again() -> None:
+    clock, waiting = FakeClock(), Waiting()
+    gate = Gate(waiting, {IndexKind.TEXT: waiting.oldest}, clock)
+    clock.advance(1000)
+
+    assert await gate.open_until(IndexKind.TEXT) > clock.now(), "nothing waits"
+    waiting.stream = START + 500
+    assert await gate.open_until(IndexKind.TEXT) == START + 500, "what changed later may be on its way"
+    waiting.outbox = START + 100
+    assert await gate.open_until(IndexKind.TEXT) == START + 100
+    waiting.outbox = START - 1
+    assert await gate.open_until(IndexKind.TEXT) == 0, "another process may have announced something before we began"
+
+
+async def test_what_was_announced_is_waited_for() -> None:
+    clock, waiting = FakeClock(), Waiting()
+    gate = Gate(waiting, {IndexKind.TEXT: waiting.oldest}, clock)
+    clock.advance(1000)
+    gate.announced()
+    waiting.stream = clock.now()
+    clock.advance(1000)
+
+    assert await gate.open_until(IndexKind.TEXT) == 0
+    waiting.stream = clock.now()
+    assert await gate.open_until(IndexKind.TEXT) == clock.now(), "what waits now came later"
+    waiting.stream = None
+    assert await gate.open_until(IndexKind.TEXT) > clock.now()
