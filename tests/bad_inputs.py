@@ -168,6 +168,19 @@ QUERIES: list[Bad] = [
     ("cursor", "1.x", "cursor"),
 ]
 
+MODEL: list[Bad] = [
+    ("model", None, "model"),
+    ("model", "", "model"),
+    ("model", 5, "model"),
+    ("model", "two words", "model"),
+    ("model", LONG, "model"),
+    ("rate", 0, "rate"),
+    ("max_failures", -1, "max_failures"),
+    ("re_embed", "yes", "re_embed"),
+    ("dry_run", "no", "dry_run"),
+    ("models", ["a slip of the pen"], "models"),
+]
+
 FULL: dict[str, dict[str, Any]] = {
     **bad_stream_inputs.full(SECRET),
     "/v1/brain/remember": offer(SECRET),
@@ -182,6 +195,7 @@ FULL: dict[str, dict[str, Any]] = {
     "/v1/admin/workspaces/{id}": {"name": SECRET},
     "/v1/admin/keys/{id}:rotate": {"overlap_s": 5},
     "/v1/admin/workspaces": {"id": "w9", "name": SECRET},
+    "/v1/admin/models:change": {"model": "all-minilm", "dry_run": True},
     "/v1/admin/reindex": {"index": "vector", "in_place": True, "project": SECRET},
 }
 REASON: list[Bad] = [("reason", "x" * (limits.REASON_CHARS + 1), "reason"), ("reason", 5, "reason")]
@@ -247,6 +261,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     ("PATCH", "/v1/admin/workspaces/{id}", QUOTAS),
     ("POST", "/v1/admin/keys/{id}:rotate", ROTATION),
     ("POST", "/v1/brain/remember:batch", BATCH),
+    ("POST", "/v1/admin/models:change", MODEL),
     ("POST", "/v1/admin/reindex", REINDEXING),
     ("POST", "/v1/brain/recall:batch", QUESTIONS),
 ]

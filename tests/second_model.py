@@ -25,6 +25,7 @@ class Second(WithFaults):
         self.digest = digest
         self.now = digest
         """What goes by its name by now."""
+        self.query_texts: list[str] = []
 
     async def identity(self) -> ModelIdentity:
         await super().identity()
@@ -39,6 +40,7 @@ class Second(WithFaults):
 
     async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
         self._require()
+        self.query_texts += queries
         return [_reversed(vector) for vector in await super().embed_queries(queries)]
 
     def _require(self) -> None:

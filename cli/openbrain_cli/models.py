@@ -1,4 +1,4 @@
-"""models: which embedded models there are; fetch one, remove it."""
+"""models: which embedded models there are and which model serves; fetch one, remove it, change to it."""
 
 import sys
 from dataclasses import asdict
@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openbrain.errors import Invalid
+from openbrain_cli.changing_model import change
 from openbrain_cli.lazily import command, new_app
+from openbrain_cli.model_in_use import ModelInUse, model_in_use
 from openbrain_cli.options import AsJson, Data
-from openbrain_cli.output import as_json, console, show, table
+from openbrain_cli.output import as_json, console, say, show, table
 from openbrain_cli.profile import profile
 
 if TYPE_CHECKING:
     from openbrain.adapters.embedded_models import EmbeddedModel
 
-app = new_app(no_args_is_help=True, help="The embedding models that run inside OpenBrain's own process.")
+app = new_app(no_args_is_help=True, help="The embedding models: those inside OpenBrain's own process, and changing.")
+app.command()(change)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="As `openbrain models list` names it, or an alias.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
@@ -28,9 +31,10 @@ def list_models(data: Data = None, json: AsJson = False) -> None:
     """List the embedded models: what they are, whether their files are there and are those that were checked."""
     from openbrain.adapters.embedded_models import EMBEDDED_MODELS
 
-    found = [_told(each, data) for each in EMBEDDED_MODELS]
+    in_use = model_in_use(data)
+    found = [_told(each, data, in_use) for each in EMBEDDED_MODELS]
     if json:
-        as_json({"models": found})
+        as_json({"models": found, "serving": in_use.serving, "setting": in_use.setting})
         return
     rows = (
         (
@@ -44,6 +48,8 @@ def list_models(data: Data = None, json: AsJson = False) -> None:
         for each in found
     )
     show(table("name", "also", "dims", "size", "licence", "state", rows=rows))
+    if in_use.serving and in_use.serving != in_use.setting:
+        say(f"{in_use.serving} serves; the settings name {in_use.setting or 'a model that is not known here'}")
 
 
 @app.command()
@@ -58,14 +64,18 @@ def install(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson
     if not (plan.installed or dry_run):
         _install(folder, plan.download, quiet=json)
     if json:
-        as_json({"plan": {**asdict(plan), "folder": str(folder)}, "model": _told(model, data), "dry_run": dry_run})
+        told = _told(model, data, model_in_use(data))
+        as_json({"plan": {**asdict(plan), "folder": str(folder)}, "model": told, "dry_run": dry_run})
     elif plan.installed:
         print(f"{model.name} is installed and whole: {folder}")
     elif dry_run:
         print(f"would download {_mb(plan.download)} ({model.source}), need {_mb(plan.disk)} of disk on the way,")
         print(f"and keep {_mb(plan.keeps)} in {folder}")
     else:
-        print(f"{model.name} is installed; use it with OPENBRAIN_EMBEDDING__MODEL={model.name}")
+        print(
+            f"{model.name} is installed; `openbrain models change {model.name}` lets it serve where memories are stored"
+        )
+        print(f"already, OPENBRAIN_EMBEDDING__MODEL={model.name} from the first one on")
 
 
 @app.command()
@@ -75,8 +85,12 @@ def remove(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson 
     from openbrain.adapters.mpnet import building
 
     model = _installable(name)
-    if not dry_run and _used(model, data):
-        raise Invalid("", f"{model.name} is in use: change OPENBRAIN_EMBEDDING__MODEL first")
+    if not dry_run and model_in_use(data).needs(model):
+        raise Invalid(
+            "",
+            f"{model.name} is in use: `openbrain models change` to another one and `openbrain index drop` the index "
+            "that was kept, or change OPENBRAIN_EMBEDDING__MODEL where nothing is stored",
+        )
     folder = model.folder(_models(data))
     size = building.held(folder) if dry_run else building.remove(folder)
     if json:
@@ -109,7 +123,7 @@ def _installable(name: str) -> "EmbeddedModel":
     return model
 
 
-def _told(model: "EmbeddedModel", data: Path | None) -> dict[str, Any]:
+def _told(model: "EmbeddedModel", data: Path | None, in_use: "ModelInUse") -> dict[str, Any]:
     problem = model.problem(_models(data))
     there = model.weights(model.folder(_models(data))).exists() if problem else True
     return {
@@ -123,28 +137,17 @@ def _told(model: "EmbeddedModel", data: Path | None) -> dict[str, Any]:
         "sha256": model.kind.identity.digest,
         "state": "ready" if not problem else "damaged" if there else "missing",
         "problem": problem,
-        "used": _used(model, data),
+        "used": in_use.needs(model),
+        "serves": in_use.serving == model.full_name,
     }
 
 
 def _state(told: dict[str, Any]) -> str:
     """In a word; the whole problem where the file is not the one that was checked."""
     if told["state"] == "ready":
-        return "in use" if told["used"] else "ready"
+        return "serves" if told["serves"] else "in use" if told["used"] else "ready"
     state = told["problem"] if told["state"] == "damaged" else "missing"
     return f"{state}, in use" if told["used"] else str(state)
-
-
-def _used(model: "EmbeddedModel", data: Path | None) -> bool:
-    from openbrain.adapters.embedded_models import embedded_model
-    from openbrain.errors import SetupError
-    from openbrain.wiring import EMBEDDED
-
-    chosen = profile(data=data).settings().embedding
-    try:
-        return chosen.url == EMBEDDED and embedded_model(chosen.model) is model
-    except SetupError:
-        return False
 
 
 def _models(data: Path | None) -> Path:

@@ -24,14 +24,14 @@ def ones(texts: list[str]) -> Answer:
 
 
 @contextmanager
-def fake_ollama(script: Script, name: str = NAME) -> Iterator[str]:
-    """The URL of a server that has the model `name` and embeds by `script`."""
+def fake_ollama(script: Script, name: str = NAME, digest: Callable[[], str] = lambda: "d" * 64) -> Iterator[str]:
+    """The URL of a server that has the model `name` of this digest and embeds by `script`."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            models = [{"name": f"{name}:latest", "digest": "d" * 64}]
+            models = [{"name": f"{name}:latest", "digest": digest()}]
             self._answer((200, {"models": models, "version": "0.0.0"}))
 
         def do_POST(self) -> None:

@@ -12,6 +12,7 @@ from openbrain import wiring
 from openbrain.adapters.sql import schema_commands
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import FILE, truth_url
+from openbrain.parts import Parts
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Checked
 from openbrain.settings import Settings
@@ -73,20 +74,20 @@ async def _clock(url: str) -> Sequence[str]:
 
 
 async def _embedder(settings: Settings) -> Finding:
-    """And whether it is the model that the stored vectors come from."""
-    model = wiring.embedder(settings)
-    truth = wiring.truth(settings, wiring.system_clock()) if settings.truth.url != wiring.EMBEDDED else None
-    try:
-        checked, ms = await timed(model.check)
-        problems = list(checked.problems)
-        serving = await truth.serving(IndexKind.VECTOR) if truth and not problems else None
-        if serving is not None and serving.model != (key := (await model.identity()).key):
-            problems.append(f"the vectors that serve come from {serving.model}, this is {key}: reindex, or set it back")
-    finally:
-        await model.close()
-        if truth is not None:
-            await truth.close()
-    return found("embedder", checked.product, checked.version, ms, red=problems)
+    """The model that the stored vectors come from, whatever the settings name."""
+    async with Parts(settings) as parts:
+        serving = None
+        if settings.truth.url != wiring.EMBEDDED:
+            serving = await parts.truth.serving(IndexKind.VECTOR)
+        checked, ms = await timed(lambda: parts.embedders.check(serving))
+        setting = parts.embedders.setting
+    yellow = []
+    if serving is not None and setting != serving.model_name:
+        yellow.append(
+            f"{serving.model_name} serves; the settings name {setting or 'an unknown model'}, which is of no account "
+            f"any more: set OPENBRAIN_EMBEDDING__MODEL={serving.model_name}, so that they say the same"
+        )
+    return found("embedder", checked.product, checked.version, ms, red=checked.problems, yellow=yellow)
 
 
 def _told(name: str, ready: Mapping[str, Any], parts: Mapping[str, str]) -> Check:

@@ -30,12 +30,16 @@ from openbrain.ports.reindexing import Reindexing as Rows
 from openbrain.streams.table import REINDEX as STREAM
 from openbrain.streams.table import REINDEX_COMPLETED
 
+MODEL = "model"
+"""Member of a request: the key of the model that the vectors are made by, where it is to be another one."""
 PAGE = 1000
 """Memories announced in one step."""
 BEHIND = 4000
 """Entries that may wait in the stream before more are announced: what is live is read first, and memory is bounded."""
 ROUNDS = 5
 """How often what differs is announced again before it counts as failed."""
+MOST_LACKING = 10_000
+"""Memories without vectors that one comparison counts."""
 SHOWN = 5
 """Ids in a message."""
 GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "indexer-vector")}
@@ -44,6 +48,9 @@ _log = structlog.get_logger(__name__)
 
 class Truth(Generations, Reconciling, Rows, Protocol):
     """What it needs of the truth."""
+
+    async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
+        """As in `ports.truth.Vectors`."""
 
 
 class Index(reconciling.Index, Replaceable, Protocol):
@@ -185,6 +192,8 @@ class Reindexing:
             lacking.update(each.memory_id for each in settled)
             if quiet and settled:
                 await reconciling.repair(self._truth, index, generation, settled, now)
+        if MODEL in operation.request:
+            lacking.update(await self._unembedded(generation, now, again=quiet))
         failed = await self._truth.failed_of(generation.kind, sorted(lacking)) if lacking else frozenset()
         rounds = int(operation.result["rounds"]) + quiet
         left = sorted(lacking - failed)
@@ -197,6 +206,20 @@ class Reindexing:
             )
         return replace(_next(operation, "compare", rounds=rounds), waits=True)
 
+    async def _unembedded(self, generation: Generation, now: int, *, again: bool) -> Sequence[str]:
+        """Memories that the new model has made no vectors of, which no comparison expects in the index; the first of
+        them, where there are many."""
+        found: list[str] = []
+        while some := await self._truth.unembedded(
+            generation.model, now - self._grace, found[-1] if found else "", PAGE
+        ):
+            found += some
+            if again:
+                await self._truth.announce_again(some, generation.name)
+            if not again or len(found) >= MOST_LACKING:
+                break
+        return found
+
     async def _swap(self, operation: Operation) -> Progress:
         generation = _generation(operation)
         standing = {each.name: each for each in await self._truth.written(generation.kind)}
@@ -206,7 +229,7 @@ class Reindexing:
         await self._truth.swap(generation.kind, generation.name, keep=not left_behind)
         _log.info("reindex.swapped", kind=generation.kind.value, generation=generation.name)
         await self._targets[generation.kind].index().expose(generation.name)
-        if left_behind:
+        if left_behind or MODEL in operation.request:
             await self._note_unmarked(replace(generation, status=GenerationStatus.SERVING))
         return _next(operation, "clear")
 

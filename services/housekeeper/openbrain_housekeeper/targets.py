@@ -13,7 +13,7 @@ from openbrain.ports.operations import Operation
 from openbrain.streams.gauges import behind
 from openbrain.streams.publisher import Publisher
 from openbrain.streams.table import REINDEX as STREAM
-from openbrain_housekeeper.reindexing import Reindexing, Target
+from openbrain_housekeeper.reindexing import MODEL, Reindexing, Target
 
 
 def reindexing(parts: Parts, client: Redis, publisher: Publisher) -> Reindexing:
@@ -50,7 +50,10 @@ async def _next_text(parts: Parts, operation: Operation) -> Generation:
 
 
 async def _next_vectors(parts: Parts, operation: Operation) -> Generation:
-    """By the model of the one that serves."""
+    """By the model that is asked for, else by that of the one that serves."""
+    asked = operation.request
+    if MODEL in asked:
+        return vector_generation(parts, operation, asked[MODEL], asked["model_name"], asked["dimensions"])
     serving = await parts.truth.serving(IndexKind.VECTOR)
     if serving is None:
         raise Conflict("there is no vector index yet: an embedder makes it as soon as its model answers")

@@ -78,3 +78,14 @@ class Again(TypedDict):
     """Memories a second at most."""
     max_failures: NotRequired[int]
     """Let it serve though so many could not be written."""
+
+
+class NewModel(TypedDict):
+    """How another embedding model is brought in."""
+
+    re_embed: NotRequired[bool]
+    """Ask it again for vectors that are known."""
+    rate: NotRequired[int]
+    """Memories a second at most."""
+    max_failures: NotRequired[int]
+    """Let it serve though so many can not be embedded by it."""

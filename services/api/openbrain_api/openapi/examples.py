@@ -9,8 +9,8 @@ from openbrain_api.requests import ending as ending_requests
 from openbrain_api.requests import indexes as index_requests
 from openbrain_api.requests import memories as requests
 from openbrain_api.requests import recall as recall_requests
-from openbrain_api.requests.models import ModelChangeBody
 from openbrain_api.requests import streams as stream_requests
+from openbrain_api.requests.models import ModelChangeBody
 from openbrain_api.requests.verifying import VerifyBody
 
 Examples = Mapping[str, Mapping[str, object]]

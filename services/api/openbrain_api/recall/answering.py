@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain.embedders import Embedders
-from openbrain.errors import OpenBrainError, TryLater
+from openbrain.errors import ModelChanged, OpenBrainError, SetupError, TryLater
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Checked
@@ -70,12 +70,15 @@ class Answering:
         return Asked(generation, embedder)
 
     async def check(self) -> Checked:
-        """How the model of the serving generation is; raises as `Embedders.check`."""
+        """How the model of the serving generation is; one that is not to be had, or is another now, is a problem."""
         try:
             generation = await self._serving.get(IndexKind.VECTOR)
         except TryLater:  # the database's trouble is told under its own name
             generation = None if self._now is None else self._now.generation
-        return await self._embedders.check(generation)
+        try:
+            return await self._embedders.check(generation)
+        except (ModelChanged, SetupError) as error:
+            return Checked(generation.model_name if generation else "", "", (str(error),))
 
     async def close(self) -> None:
         """Wait for no model any more."""

@@ -1,0 +1,56 @@
+"""Which model the settings name, and which ones the vectors that are stored come from."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from openbrain_cli.profile import profile
+
+if TYPE_CHECKING:
+    from openbrain.adapters.embedded_models import EmbeddedModel
+    from openbrain.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInUse:
+    """By full names; '' where there is none, or none that is known here."""
+
+    setting: str
+    serving: str
+    written: tuple[str, ...]
+
+    def needs(self, model: "EmbeddedModel") -> bool:
+        """Whether this model must be there. The setting counts as long as nothing serves."""
+        return model.full_name in (self.written or (self.setting,))
+
+
+def model_in_use(data: Path | None) -> ModelInUse:
+    """From the database, where it is at hand; a look makes nothing."""
+    from openbrain.errors import OpenBrainError, SetupError
+    from openbrain.wiring import model_name
+
+    settings = profile(data=data).settings()
+    try:
+        setting = model_name(settings)
+    except SetupError:
+        setting = ""
+    try:
+        written = asyncio.run(_written(settings))
+    except OpenBrainError:
+        written = ()  # it can't be asked now, or is not upgraded yet
+    return ModelInUse(setting, written[0] if written else "", written)
+
+
+async def _written(settings: "Settings") -> tuple[str, ...]:
+    from openbrain import wiring
+    from openbrain.adapters.sql.truth import FILE
+    from openbrain.ports.generations import IndexKind
+
+    if settings.truth.url == wiring.EMBEDDED and not (Path(settings.data_dir) / FILE).is_file():
+        return ()
+    truth = wiring.truth(settings, wiring.system_clock())
+    try:
+        return tuple(each.model_name for each in await truth.written(IndexKind.VECTOR))
+    finally:
+        await truth.close()
