@@ -37,6 +37,8 @@ class Reader:
         self._client = client
         self._yields = yields
         self._since: float | None = None
+        self.keeps_up = False
+        """Whether the last read took all that there was."""
         self.at_rest = asyncio.Event()
         """Set while no read is under way: what a read brings after its consumer left would wait for the lease."""
         self.at_rest.set()
@@ -141,6 +143,7 @@ class Reader:
             trouble = error
         else:
             self.trouble.over()
+            self.keeps_up = not reply or len(reply[0][1]) < count
             return reply or []
         finally:
             self._since = None

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from openbrain.streams.table import replays
 
 _log = structlog.get_logger(__name__)
 _CANCEL_S = 2.0
+_SHARED_S, _SHARE_S = 1.0, 0.3
 
 
 class Session:
@@ -70,7 +72,11 @@ class Session:
         return reader
 
     def _live_streams_busy(self) -> bool:
-        return not all(reader.quiet for reader in self._live)
+        if all(reader.quiet for reader in self._live):
+            return False
+        # What comes steadily would keep all else waiting for ever: where nothing of it waits, others have a share.
+        their_turn = time.monotonic() % _SHARED_S < _SHARE_S
+        return not (their_turn and all(reader.keeps_up or reader.quiet for reader in self._live))
 
     async def begin(self) -> None:
         """Wait for Redis, then start the loops beside reading. Raises `Closing` if the room is stopped first."""

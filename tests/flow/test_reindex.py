@@ -1,0 +1,207 @@
+"""Indexes made anew while the system serves: the same answers, nothing lost, and a way back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.operations import OperationStatus
+from openbrain.visibility import AllOf, AtLeast
+from openbrain_cli.system import ADMIN_KEY_FILE
+from tests.flow.conftest import Brain
+from tests.waiting import until
+
+KINDS = (IndexKind.TEXT, IndexKind.VECTOR)
+WORDS = "harbour lantern granite orchard signal velvet copper meadow".split()
+
+
+@pytest.fixture
+async def operator(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
+    """Asks with the key that operators have."""
+    key = brain.system.key_file.with_name(ADMIN_KEY_FILE).read_text(encoding="utf-8").strip()
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(brain.system.api()),
+        base_url="http://brain",
+        headers={"Authorization": f"Bearer {key}"},
+    ) as client:
+        yield client
+
+
+async def filled(brain: Brain, count: int) -> list[str]:
+    """Memories that are found."""
+    ids = [
+        await brain.remember(f"{WORDS[number % 8]} and {WORDS[number // 8 % 8]}, note {number}")
+        for number in range(count)
+    ]
+    await brain.settled()
+    return ids
+
+
+async def begun(operator: httpx.AsyncClient, index: IndexKind, **how: Any) -> str:
+    answer = await operator.post("/v1/admin/reindex", json={"index": index.value, **how})
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["operation"]["id"])
+
+
+async def ended(operator: httpx.AsyncClient, operation: str) -> dict[str, Any]:
+    """Its last state."""
+    while True:
+        state: dict[str, Any] = (await operator.get(f"/v1/admin/operations/{operation}?wait=20")).json()
+        if OperationStatus(state["status"]).ended:
+            return state
+
+
+async def reindexed(operator: httpx.AsyncClient, index: IndexKind, **how: Any) -> dict[str, Any]:
+    state = await ended(operator, await begun(operator, index, **how))
+    assert state["status"] == "done", state["error"]
+    result: dict[str, Any] = state["result"]
+    return {**result, "total": state["total"]}
+
+
+async def hits(brain: Brain, kind: IndexKind, generation: Generation) -> Mapping[str, float]:
+    """What a search of this generation finds, with its scores."""
+    everything = AllOf((AtLeast("expires_at", 0),))
+    if kind is IndexKind.TEXT:
+        found = await brain.parts.text.search(generation.name, "granite meadow", everything, 1000)
+    else:
+        (vector,) = await brain.parts.embedder.embed_queries(["granite and meadow"])
+        found = await brain.parts.vectors.search(generation.name, vector, everything, 1000)
+    return {hit.memory_id: hit.score for hit in found}
+
+
+@asynccontextmanager
+async def busy(brain: Brain) -> AsyncIterator[list[str]]:
+    """Writes, changes and recalls while the block runs; the ids of what was written. A recall that fails or is degraded
+    fails the test."""
+    written: list[str] = []
+    over = asyncio.Event()
+
+    async def write() -> None:
+        while not over.is_set():
+            written.append(await brain.remember(f"written meanwhile, number {len(written)}"))
+            if len(written) % 3 == 0:
+                await brain.http.patch(f"/v1/brain/memories/{written[-1]}", json={"tags": ["changed"]})
+            if len(written) % 5 == 0:
+                await brain.http.delete(f"/v1/brain/forget/{written[-2]}")
+            await asyncio.sleep(0.02)
+
+    async def ask() -> None:
+        while not over.is_set():
+            answer = await brain.post("/v1/brain/recall", {"query": "granite and meadow"})
+            assert not answer.get("degraded"), answer["degraded"]
+            assert answer["memories"]
+            await asyncio.sleep(0.02)
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(write())
+        tasks.create_task(ask())
+        try:
+            yield written
+        finally:
+            over.set()
+
+
+async def test_both_indexes_are_made_anew_while_they_serve(brain: Brain, operator: httpx.AsyncClient) -> None:
+    await filled(brain, 60)
+    before = {kind: await brain.parts.truth.serving(kind) for kind in KINDS}
+
+    async with busy(brain) as written:
+        operations = [await begun(operator, kind) for kind in KINDS]
+        reports = [await ended(operator, operation) for operation in operations]
+    await brain.settled()
+
+    assert written
+    for kind, report in zip(KINDS, reports, strict=True):
+        assert report["status"] == "done", report["error"]
+        assert report["result"]["failures"] == 0
+        serving, kept = await brain.parts.truth.written(kind)
+        was = before[kind]
+        assert was is not None
+        assert (kept.name, kept.status) == (was.name, "kept")
+        assert serving.name == report["result"]["generation"]["name"]
+        # The old one still counts what it was told to remove, so that only the new one's scores are exact.
+        assert (await hits(brain, kind, serving)).keys() == (await hits(brain, kind, kept)).keys()
+    listed = await brain.listed(limit=100)
+    found = (await brain.post("/v1/brain/recall", {"query": "written meanwhile", "top_k": 100}))["memories"]
+    alive = {memory for memory in written if memory in listed}
+    assert {each["id"] for each in found} & set(written) <= alive
+    assert not (await brain.parts.truth.take(1))
+    assert len(await brain.entries("reindex.completed")) == 2
+
+
+async def test_twice_gives_the_same(brain: Brain, operator: httpx.AsyncClient) -> None:
+    ids = await filled(brain, 40)
+    for kind in KINDS:
+        scores = []
+        for _ in range(2):
+            report = await reindexed(operator, kind)
+            assert (report["total"], report["successes"], report["failures"]) == (len(ids), len(ids), 0)
+            serving = await brain.parts.truth.serving(kind)
+            assert serving is not None
+            scores.append(await hits(brain, kind, serving))
+        assert scores[0] == scores[1]
+        assert scores[0]
+
+
+async def test_going_back_and_dropping(brain: Brain, operator: httpx.AsyncClient) -> None:
+    await filled(brain, 5)
+    kind = IndexKind.TEXT
+    first = await brain.parts.truth.serving(kind)
+    assert first is not None
+    await reindexed(operator, kind)
+    later = await brain.remember("a zeppelin over the harbour")
+    await brain.indexed(later)
+
+    answer = await operator.post(f"/v1/admin/generations/text/{first.name}:switch")
+
+    assert answer.status_code == 200, answer.text
+    await until(lambda: _finds(brain, "zeppelin", later))
+    serving, kept = await brain.parts.truth.written(kind)
+    assert serving.name == first.name
+    path = f"/v1/admin/generations/text/{kept.name}"
+    assert (await operator.delete(path, params={"dry_run": "1"})).status_code == 200
+    assert len(await brain.parts.truth.written(kind)) == 2
+    dropped = await operator.delete(path)
+    assert dropped.status_code == 200, dropped.text
+    assert [each.name for each in await brain.parts.truth.generations(kind)] == [first.name]
+    folder = brain.parts.settings.data_dir / "text"
+    assert [each.name for each in folder.iterdir()] == [first.name]
+    after = await brain.remember("a balloon over the harbour")
+    await brain.indexed(after)
+
+
+async def _finds(brain: Brain, query: str, memory: str) -> bool:
+    return memory in await brain.recalled(query)
+
+
+async def test_a_cancelled_one_leaves_nothing(brain: Brain, operator: httpx.AsyncClient) -> None:
+    await filled(brain, 20)
+    operation = await begun(operator, IndexKind.VECTOR, rate=5)
+    await until(lambda: _written(brain, 2))
+
+    assert (await operator.post(f"/v1/admin/operations/{operation}:cancel")).status_code == 200
+
+    assert (await ended(operator, operation))["status"] == "cancelled"
+    assert await _written(brain, 1)
+    assert len([*(brain.parts.settings.data_dir / "vectors").iterdir()]) == 1
+    await brain.indexed(await brain.remember("after all that"))
+
+
+async def _written(brain: Brain, count: int) -> bool:
+    return len(await brain.parts.truth.written(IndexKind.VECTOR)) == count
+
+
+async def test_in_place_writes_again_what_the_index_lacks(brain: Brain, operator: httpx.AsyncClient) -> None:
+    (kept, lost) = await filled(brain, 2)
+    for kind in KINDS:
+        before = await brain.parts.truth.generations(kind)
+        report = await reindexed(operator, kind, in_place=True)
+        assert (report["total"], report["successes"], report["failures"]) == (2, 2, 0)
+        assert await brain.parts.truth.generations(kind) == before
+        report = await reindexed(operator, kind, stale=True)
+        assert report["total"] == 0
+    assert {kept, lost} <= set(await brain.recalled("harbour", top_k=10))
