@@ -48,6 +48,12 @@ class Streams(Group):
     shutdown_s: Seconds = Field(15, description="How long a handler may take to end at shutdown.")
     bound_workspaces: tuple[str, ...] = Field((), description="Workspaces with a submission stream of their own.")
     retention_s: Seconds = Field(7 * 86_400, description="How long entries stay after everyone has read them.")
+    retention_share: float = Field(
+        0.5, gt=0, le=1, description="Of the server's memory: streams that use more lose the oldest that all have read."
+    )
+    dead_retention_s: Seconds = Field(30 * 86_400, description="How long dead letters stay.")
+    dead_share: float = Field(0.1, gt=0, le=1, description="Of the server's memory, for dead letters.")
+    dead_alarm_s: Seconds = Field(3600, description="How long an alarm stands before the first dead letter is dropped.")
     maxmemory_mb: int = Field(512, ge=16, description="Of the embedded server.")
     memory_mb: int = Field(2048, ge=1, description="Stands for the server's maxmemory where it has none.")
     memory_share: float = Field(

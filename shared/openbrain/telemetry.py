@@ -82,6 +82,12 @@ STREAM_OLDEST_SECONDS = Gauge(
 STREAM_DEAD_LETTERS = Gauge(
     "openbrain_stream_dead_letters", "Entries in the dead-letter stream.", ("stream", "group"), registry=REGISTRY
 )
+STREAM_DEAD_LETTERS_FILLED = Gauge(
+    "openbrain_stream_dead_letters_filled",
+    "Of the time or space that dead letters have, what is used up: at 0.8 there is an alarm, at 1 the oldest go.",
+    ("stream", "group"),
+    registry=REGISTRY,
+)
 STREAM_LENGTH = Gauge("openbrain_stream_length", "Entries in the stream.", ("stream",), registry=REGISTRY)
 STREAM_MEMORY_SHARE = Gauge(
     "openbrain_stream_memory_share", "Of the stream server's memory limit, what is used.", registry=REGISTRY

@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 from openbrain.errors import OpenBrainError
 from openbrain.settings import Streams
 from openbrain.streams.connection import AWAY, connect, without_login
+from openbrain.streams.dead_keeping import ALARM_AT, Filled, survey
 from openbrain_cli.doctoring.findings import Finding, clock_problems, found, timed
 
 NAME = "streams"
@@ -25,6 +26,7 @@ async def check(settings: Streams) -> Finding:
         _, ms = await timed(client.ping)
         info: Mapping[str, Any] = await client.info("everything")
         seconds, microseconds = await client.time()
+        letters = await survey(client, settings)
     except AWAY as error:
         where = without_login(settings.url)
         raise OpenBrainError(
@@ -34,7 +36,8 @@ async def check(settings: Streams) -> Finding:
         await client.aclose()
     product, version = _version(info)
     clock = abs(time.time() - (int(seconds) + int(microseconds) / 1e6))
-    return found(NAME, product, version, ms, red=_losing(info, product, version), yellow=_risky(info, clock))
+    risky = [*_risky(info, clock, settings), *_dead(letters)]
+    return found(NAME, product, version, ms, red=_losing(info, product, version), yellow=risky)
 
 
 def _version(info: Mapping[str, Any]) -> tuple[str, str]:
@@ -58,11 +61,25 @@ def _losing(info: Mapping[str, Any], product: str, version: str) -> Sequence[str
     return problems
 
 
-def _risky(info: Mapping[str, Any], clock_s: float) -> Sequence[str]:
+def _dead(letters: Sequence[Filled]) -> Sequence[str]:
+    problems = []
+    for each in letters:
+        problem = f"{each.letters} dead letters of {each.box.stream} for {each.box.group}"
+        if each.share >= ALARM_AT:
+            what = "time" if each.time >= each.space else "space"
+            problem += f", and {each.share:.0%} of their {what} is used up: then the oldest are dropped"
+        problems.append(f"{problem}: see `openbrain dead list`, replay or discard them")
+    return problems
+
+
+def _risky(info: Mapping[str, Any], clock_s: float, settings: Streams) -> Sequence[str]:
     problems = []
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
     if not limit:
-        problems.append("maxmemory is not set: it may take all of the machine's memory; set one")
+        problems.append(
+            "maxmemory is not set: it may take all of the machine's memory; set one. Until then writes are refused "
+            f"from {settings.memory_share:.0%} of {settings.memory_mb} MB on (streams.memory_mb)"
+        )
     elif used > limit * _NEARLY_FULL:
         problems.append(f"{used * 100 // limit} % of maxmemory are used: raise it, or trim streams")
     if info.get("aof_last_write_status", "ok") != "ok":

@@ -100,7 +100,7 @@ def _consumer(group: str, prefix: str, workspaces: Sequence[str]) -> User:
 def _housekeeper(prefix: str) -> User:
     names = sorted({f"{prefix}{spec.name.partition('.')[0]}.*" for spec in STREAMS})
     own = f"+publish +subscribe +unsubscribe +info +time +scan +bgrewriteaof +bgsave +config|get {_keys(names)}"
-    commands = "+@stream +exists +type +rename +del +hget +hset +hdel +hscan +evalsha +eval"
+    commands = "+@stream +exists +type +rename +del +hget +hset +hdel +hscan +memory|usage +evalsha +eval"
     return User("housekeeper", _rules(prefix, f"{own} {commands}"), "publishes events, trims and erases every stream")
 
 

@@ -13,11 +13,12 @@ from openbrain.streams import scripts
 from openbrain.streams.connection import ask
 from openbrain.streams.gauges import groups_of
 from openbrain.streams.group import states
-from openbrain.streams.table import dead_letters, every_stream
+from openbrain.streams.table import every_stream
 
 _log = structlog.get_logger(__name__)
 Id = tuple[int, int]
 _AT_ONCE = 100_000
+_ALL: Id = (2**64 - 1, 2**64 - 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +34,10 @@ class Trimmed:
 
 
 def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
-    """Every stream of ours by full name with the groups that must have read it, dead letters included."""
+    """Every stream of ours by full name with the groups that must have read it."""
     found: dict[str, tuple[str, ...]] = {}
     for name, spec in every_stream(settings.bound_workspaces).items():
-        stream = settings.prefix + name
-        found[stream] = spec.groups
-        found.update({dead_letters(stream, group): () for group in spec.groups})
+        found[settings.prefix + name] = spec.groups
     return found
 
 
@@ -82,21 +81,35 @@ async def trim(client: Redis, streams: Mapping[str, Sequence[str]], retention_s:
 
 async def _trim_one(client: Redis, stream: str, registered: Sequence[str], oldest: Id) -> Trimmed:
     found = await groups_of(client, stream)
+    cut, holder = await removable(client, stream, registered, oldest)
+    removed = await remove(client, stream, cut)
+    unregistered = tuple(sorted(set(found) - set(registered)))
+    if unregistered:
+        _log.warning("streams.groups_unregistered", stream=stream, groups=list(unregistered))
+    return Trimmed(stream=stream, removed=removed, held_back_by=holder, unregistered=unregistered)
+
+
+async def removable(client: Redis, stream: str, registered: Sequence[str], oldest: Id = _ALL) -> tuple[Id, str]:
+    """The id before which nothing is needed, at most `oldest`, and the group that needs what follows ('': none)."""
+    found = await groups_of(client, stream)
     cut, holder = oldest, ""
     for name in registered:
         needed = await _needed(client, stream, found.get(name))
         if needed < cut:
             cut, holder = needed, name
+    return cut, holder
+
+
+async def remove(client: Redis, stream: str, before: Id, most: int | None = None) -> int:
+    """Remove entries before this id from the head, in whole blocks, at most so many; how many."""
     removed = 0
-    if cut > (0, 0):
+    while before > (0, 0) and (left := _AT_ONCE if most is None else min(_AT_ONCE, most - removed)) > 0:
         # One call removes 10,000 at most unless it is told otherwise.
-        command = ("XTRIM", stream, "MINID", "~", f"{cut[0]}-{cut[1]}", "LIMIT", _AT_ONCE)
-        while part := int(await ask(client, *command)):
-            removed += part
-    unregistered = tuple(sorted(set(found) - set(registered)))
-    if unregistered:
-        _log.warning("streams.groups_unregistered", stream=stream, groups=list(unregistered))
-    return Trimmed(stream=stream, removed=removed, held_back_by=holder, unregistered=unregistered)
+        part = int(await ask(client, "XTRIM", stream, "MINID", "~", f"{before[0]}-{before[1]}", "LIMIT", left))
+        if not part:
+            break
+        removed += part
+    return removed
 
 
 async def _needed(client: Redis, stream: str, group: Mapping[str, Any] | None) -> Id:
