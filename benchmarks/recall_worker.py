@@ -22,7 +22,6 @@ from qdrant_edge import Query, QueryRequest
 from benchmarks.filling import fill
 from benchmarks.texts import questions
 from benchmarks.zero_cost import zero_cost_parts
-from openbrain.adapters.qdrant_edge_shard import VECTOR
 from openbrain.adapters.qdrant_edge_terms import compiled as edge_filter
 from openbrain.adapters.sql.truth import FILE
 from openbrain.adapters.tantivy_text.queries import any_word, compiled, filtered
@@ -91,7 +90,7 @@ async def raw_vectors(parts: Parts, condition: AllOf) -> Callable[["array[float]
     )
 
     async def ask(vector: "array[float]") -> object:
-        nearest: Any = Query.Nearest(vector, using=VECTOR)  # type: ignore[arg-type]
+        nearest: Any = Query.Nearest(vector)  # type: ignore[arg-type]
         return shard.query(QueryRequest(limit=CANDIDATES, query=nearest, filter=wanted, with_payload=False))
 
     return ask

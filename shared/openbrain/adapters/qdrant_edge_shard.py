@@ -40,7 +40,8 @@ from openbrain.memory import MICROSECONDS
 from openbrain.ports.index import Standing, Tombstone, VectorEntry
 
 BUILDER = "qdrant-edge-4"
-VECTOR = "v"
+VECTOR = ""
+"""The vector without a name: a named one takes 9 us longer to be made a point of."""
 FLUSH_POINTS = 20_000
 """Written points after which the log is worked off. That stops everything for some 0.2 s (more on a busy disk), and is
 needed only to bound what a start after a crash reads again: 2 s, 40 MB. A killed process loses nothing either way."""
@@ -68,7 +69,7 @@ class Nearest:
 
     def request(self) -> QueryRequest:
         """For the engine: ids and scores alone."""
-        query = Query.Nearest(_numbers(self.vector), using=VECTOR)
+        query = Query.Nearest(_numbers(self.vector))
         return QueryRequest(limit=self.passages, query=query, filter=self.condition, with_payload=False)
 
 
@@ -229,7 +230,7 @@ def _point(entry: VectorEntry | Tombstone) -> Point:
         payload["confidence"] = fields.confidence
     if fields.expires_at != ABSENT["expires_at"]:
         payload["expires_at"] = fields.expires_at
-    return Point(entry.id, {VECTOR: _numbers(entry.vector)}, payload)
+    return Point(entry.id, _numbers(entry.vector), payload)
 
 
 def _text(point: Any) -> str | None:
