@@ -25,6 +25,13 @@ def vector(text: str) -> list[float]:
     return [float(number) for number in np.random.default_rng(seed).standard_normal(DIMENSIONS)]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: Any) -> None:
+        """A client that was killed in the middle is no error here."""
+
+
 class Double:
     """One server. `mode` may be changed at any time; '' answers as it should."""
 
@@ -34,8 +41,7 @@ class Double:
         """How often each text was embedded properly."""
         self.troubled = 0
         """Requests that met a fault."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._handler())
         threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     @property

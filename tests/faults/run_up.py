@@ -22,6 +22,8 @@ _END_S = 30.0
 class UpRun(Run):
     """The embedded indexes belong to one process: it is stopped before they are looked into."""
 
+    again_s = 0.0
+
     @property
     def data(self) -> Path:
         return self.folder / "data"

@@ -1,6 +1,7 @@
 """The verifier's own look at the streams: what is left undone, and what was buried."""
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import redis
@@ -64,3 +65,14 @@ def undeserved(letters: Sequence[tuple[str, str, dict[bytes, bytes]]]) -> Iterat
         elif (stream, group, entry) in buried:
             yield Finding(findings.DEAD, f"{stream} for {group}: entry {entry.decode()} was buried twice")
         buried.add((stream, group, entry))
+
+
+def replay(connect: "Callable[[], redis.Redis]", prefix: str) -> None:
+    """What the embedder buried is submitted to it again, as an operator does when the model is well."""
+    with contextlib.closing(connect()) as link:
+        name = f"{prefix}memory.stored.embedder.dead"
+        letters: Any = link.xrange(name)
+        for entry, fields in letters:
+            if SPOILT not in fields.get(b"__data__", b""):
+                link.xadd(f"{prefix}memory.stored", {"__data__": fields[b"__data__"]})
+                link.xdel(name, entry)
