@@ -96,12 +96,16 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/v1/admin/workspaces/{id}"): {"max_memories": 1000, "max_bytes": None},
     ("POST", "/v1/admin/keys/{id}:rotate"): {"overlap_s": 60},
     ("POST", "/v1/admin/keys"): {"name": "n", "permissions": ["brain.read"]},
+    ("POST", "/v1/admin/models:change"): {"model": "all-minilm", "dry_run": True},
 }
 
 FILES: dict[str, bytes] = {
     "/v1/brain/import": b'{"kind": "header", "format": "openbrain-export", "format_version": 1, "export_id": '
     b'"0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00", "exported_at": "2027-01-01T00:00:00Z", "workspace_id": "w"}\n{}\n',
 }
+
+INDEXED = {"/v1/admin/models:change", "/v1/admin/reindex"}
+"""Routes that need the indexes to be there."""
 
 PARAMS: dict[str, dict[str, Any]] = {
     "/v1/brain/search": {"q": "here", "highlights": 1, "facets": ["type", "tags"]},
@@ -119,6 +123,8 @@ async def test_answers_and_refusals_are_as_described(brain: Brain, method: str, 
         used = {"content": FILES[path], "headers": {"content-type": "application/x-ndjson"}}
     async with http(brain.app(), key) as client:
         memory_id = (await client.post("/v1/brain/remember", json=offer("here before"))).json()["id"]
+        if path in INDEXED:
+            await brain.settle()  # makes the indexes
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
         bulk = await client.post("/v1/brain/forget", json={"type": "fact", "dry_run": False})
         aims = {"brain": memory_id, "workspaces": "system", "operations": bulk.json()["operation"]["id"]}
