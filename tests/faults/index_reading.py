@@ -90,11 +90,10 @@ def qdrant_edge(folder: Path) -> dict[str, Entry]:
 
 def _of_point(point: Any) -> Entry:
     payload = point.payload or {}
-    vectors = point.vector or {}
     return Entry(
         id=str(point.id),
         memory_id=payload.get("memory_id", str(point.id)),
         revision=payload["revision"],
         tombstone="terms" not in payload,
-        vector=vectors.get("v") if isinstance(vectors, dict) else None,
+        vector=point.vector if isinstance(point.vector, list) and point.vector else None,
     )
