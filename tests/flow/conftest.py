@@ -1,6 +1,6 @@
 """The whole pipeline in this process, on embedded parts, with its API beside it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,9 +94,9 @@ class Brain:
 
 
 @asynccontextmanager
-async def started(settings: Settings) -> AsyncIterator[Brain]:
+async def started(settings: Settings, make_parts: Callable[[Settings], Parts] | None = None) -> AsyncIterator[Brain]:
     """A running system with its API."""
-    async with running(settings) as system:
+    async with running(settings, make_parts) as system:
         key = system.key_file.read_text(encoding="utf-8").strip()
         transport = httpx.ASGITransport(system.api())
         async with (
