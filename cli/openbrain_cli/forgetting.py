@@ -88,7 +88,7 @@ def _erase(
         _would(to, memory_id, session, "erase", json=json)
         return
     if not yes:
-        _confirmed(f"Erase {memory_id} for good?")
+        confirmed(f"Erase {memory_id} for good?")
     gone = to.ask(lambda brain: brain.erase(memory_id, reason=reason, session_id=session, wait=wait))
     if json:
         as_json(gone)
@@ -117,7 +117,7 @@ def _forget_matching(
         _told(found, what)
         if not found.count:
             return
-        _confirmed(f"{'Erase' if erase else 'Forget'} {found.count} memories?")
+        confirmed(f"{'Erase' if erase else 'Forget'} {found.count} memories?")
     ended = to.ask(lambda brain: _ended(brain, asked, reason=reason, erase=erase))
     if json:
         as_json(ended)
@@ -150,7 +150,7 @@ def _told(found: "BulkEnded", what: str) -> None:
         print("  ...")
 
 
-def _confirmed(question: str) -> None:
+def confirmed(question: str) -> None:
     """`typer.Abort` where the answer is no; where nobody can be asked, --yes is needed."""
     import sys
 

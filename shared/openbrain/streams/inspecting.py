@@ -84,10 +84,14 @@ class Look:
         ripe_ms = round(max(self.settings.backoff_s, default=0) * 1000)
         found: list[Parked] = []
         after = "-"
-        while page := await ask(self.client, "XPENDING", stream, group, after, "+", _PAGE, PARKED):
-            found += [Parked(entry=each[0].decode(), due_in_s=max(0.0, (ripe_ms - each[2]) / 1000)) for each in page]
-            after = f"({page[-1][0].decode()}"
-        return found
+        while True:
+            page: Any = await self.client.xpending_range(stream, group, after, "+", _PAGE, PARKED)
+            if not page:
+                return found
+            for each in page:
+                due_in_ms = max(0, ripe_ms - each["time_since_delivered"])
+                found.append(Parked(entry=each["message_id"].decode(), due_in_s=due_in_ms / 1000))
+            after = f"({page[-1]['message_id'].decode()}"
 
     async def _consumers(self, stream: str, group: str) -> list[ConsumerState]:
         found = [
