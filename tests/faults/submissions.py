@@ -1,6 +1,8 @@
 """Producers by XADD: a submission is acknowledged by the memory.stored event that names it, or by a dead letter."""
 
 import asyncio
+import contextlib
+import time
 from collections import defaultdict
 from typing import Any
 
@@ -24,33 +26,30 @@ class Submissions:
         self._following: asyncio.Task[None] | None = None
         self.problems: list[str] = []
         self.sent = 0
+        self._over = False
 
     def start(self) -> None:
         self._following = asyncio.create_task(self._follow())
 
     async def stop(self) -> None:
+        """By word and not by cancellation: Python 3.11 can lose one inside a wait for Redis."""
+        self._over = True
         if self._following is not None:
-            self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
         await self._redis.aclose()
 
     async def submit(self, event_id: str, body: dict[str, Any], patience_s: float) -> str:
         """The id of the memory. `TimeoutError` where nobody acknowledges."""
-        async with asyncio.timeout(patience_s):
-            while True:
-                await self._append(event_id, body)
-                try:
-                    async with asyncio.timeout(AGAIN_S):
-                        await self._heard[event_id].wait()
-                except TimeoutError:
-                    continue
+        deadline = time.monotonic() + patience_s
+        while time.monotonic() < deadline:
+            await self._append(event_id, body, deadline)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(AGAIN_S):
+                    await self._heard[event_id].wait()
                 return self._stored[event_id]
+        raise TimeoutError
 
-    async def spoil(self, stream: str, body: bytes) -> None:
-        """Append what no room can take."""
-        await self._insist(stream, body)
-
-    async def _append(self, event_id: str, body: dict[str, Any]) -> None:
+    async def _append(self, event_id: str, body: dict[str, Any], deadline: float) -> None:
         event = {
             "specversion": "1.0",
             "id": event_id,
@@ -59,12 +58,9 @@ class Submissions:
             "datacontenttype": "application/json",
             "data": {**body, "workspace_id": self._workspace},
         }
-        await self._insist("memory.submitted", orjson.dumps(event))
-
-    async def _insist(self, stream: str, body: bytes) -> None:
-        while True:
+        while time.monotonic() < deadline:
             try:
-                await self._redis.xadd(self._prefix + stream, {"__data__": body})
+                await self._redis.xadd(f"{self._prefix}memory.submitted", {"__data__": orjson.dumps(event)})
             except AWAY:
                 await asyncio.sleep(0.1)
             else:
@@ -74,7 +70,7 @@ class Submissions:
     async def _follow(self) -> None:
         cursor = "0-0"
         stream = self._prefix + "memory.stored"
-        while True:
+        while not self._over:
             try:
                 found: Any = await self._redis.xread({stream: cursor}, count=500, block=500)
             except AWAY:
