@@ -134,7 +134,7 @@ def a_slow_model() -> Plan:
     """The model takes longer than a lease for each request; two embedders run. Nothing is embedded twice."""
     return _plan(
         Fault("embedder", "very slow", seconds=12, more={"until done": True}),
-        operations=_operations("remember", slots=8),
+        operations=_operations("remember", slots=1),
         replicas={"embedder": 2},
         settings={"OPENBRAIN_EMBEDDING__TIMEOUT_S": "20", "OPENBRAIN_STREAMS__LEASE_S": "3"},
         once=True,
@@ -192,11 +192,12 @@ def a_dying_api() -> Plan:
 
 
 def a_flushed_server() -> Plan:
-    """The stream server loses everything in the middle of the traffic, and nobody lends a hand."""
+    """The stream server loses everything, what an indexer has not read yet among it, and nobody lends a hand."""
     return _plan(
         Fault("streams flushed", at=0.3),
         Fault("streams flushed", at=0.6),
-        operations=_operations("remember", "update", "forget"),
+        Fault("late start", "indexer-text", at=0.8),
+        operations=_operations("remember", slots=24),
         settings=RECONCILING,
         converge_s=45,
     )
