@@ -25,6 +25,7 @@ from openbrain.streams.health import Watched
 from openbrain.wiring import EMBEDDED
 from openbrain_api import app as api
 from openbrain_cli.first_keys import WORKSPACE, ensure_workspace, first_key
+from openbrain_cli.rebuilding import rebuild_foreign
 from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
@@ -83,6 +84,7 @@ async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | 
         for room in rooms:
             stack.push_async_callback(room.stop)
             await room.start()
+        await rebuild_foreign(parts)
         stack.enter_context(long_running())
         yield Running(parts, rooms, folder.path / KEY_FILE)
 

@@ -1,0 +1,37 @@
+"""Indexes that another version of OpenBrain made: the process that owns them makes them anew by itself."""
+
+import structlog
+
+from openbrain.auth import OPERATORS
+from openbrain.ids import uuid7
+from openbrain.parts import Parts
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.operations import Operation, OperationStatus
+from openbrain.ports.reindexing import REINDEX
+
+_OPEN = (OperationStatus.QUEUED, OperationStatus.RUNNING)
+_log = structlog.get_logger(__name__)
+
+
+async def rebuild_foreign(parts: Parts) -> None:
+    """Queue a reindex of each index that this version can't write, unless one is under way."""
+    open_ones = await parts.truth.operations(OPERATORS, 100, kinds={REINDEX}, statuses=_OPEN)
+    under_way = {each.request.get("index") for each in open_ones if not each.request.get("in_place")}
+    for kind, index in ((IndexKind.TEXT, parts.text), (IndexKind.VECTOR, parts.vectors)):
+        serving = await parts.truth.serving(kind)
+        if serving is None or serving.builder == index.builder or kind.value in under_way:
+            continue
+        operation = Operation(
+            id=uuid7(parts.clock.now()),
+            workspace_id=OPERATORS,
+            kind=REINDEX,
+            actor="openbrain up",
+            request={"index": kind.value},
+        )
+        await parts.truth.start_operation(operation)
+        _log.warning(
+            "start.index_made_anew",
+            index=serving.name,
+            operation=operation.id,
+            message="another version made it: a new one is built from the database, which answers until then",
+        )

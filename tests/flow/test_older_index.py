@@ -1,0 +1,76 @@
+"""A store whose embedded indexes another version made heals itself: a start, and what was stored is found again."""
+
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import update
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.tables import index_generations
+from openbrain.adapters.sql.truth import truth_url
+from openbrain.ports.generations import IndexKind
+from openbrain.settings import Settings, Streams
+from openbrain_cli.system import Running, running
+from tests.waiting import until
+
+
+def client(system: Running) -> httpx.AsyncClient:
+    key = system.key_file.read_text(encoding="utf-8").strip()
+    return httpx.AsyncClient(
+        transport=httpx.ASGITransport(system.api()),
+        base_url="http://brain",
+        headers={"Authorization": f"Bearer {key}"},
+    )
+
+
+async def recalled(http: httpx.AsyncClient, query: str) -> tuple[set[str], list[str]]:
+    answer = await http.post("/v1/brain/recall", json={"query": query})
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    return {memory["id"] for memory in told["memories"]}, told.get("degraded") or []
+
+
+@pytest.mark.timeout(600)
+async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path / "data", streams=Streams(poll_s=0.5, reap_s=0.2))
+    async with running(settings) as system, client(system) as http:
+        made = await http.post("/v1/brain/remember", json={"content": "The ferry leaves at noon.", "type": "fact"})
+        first = made.json()["id"]
+
+        async def found() -> bool:
+            return first in (await recalled(http, "ferry"))[0]
+
+        await until(found)
+    database = Database.open(truth_url(settings.truth.url, settings.data_dir))
+    older = update(index_generations).values(builder="older-1")
+    await database.write(lambda connection: connection.execute(older).rowcount)
+    await database.close()
+
+    async with running(settings) as system, client(system) as http:
+        made = await http.post("/v1/brain/remember", json={"content": "The tram leaves at one.", "type": "fact"})
+        second = made.json()["id"]
+        assert first in (await recalled(http, "ferry"))[0], "it answers meanwhile, from the database if need be"
+        truth = system.parts.truth
+
+        async def renewed() -> bool:
+            serving = [await truth.serving(kind) for kind in IndexKind]
+            return all(each is not None and each.builder != "older-1" for each in serving)
+
+        await until(renewed)
+
+        async def whole() -> bool:
+            ids, degraded = await recalled(http, "when does it leave: ferry or tram")
+            return not degraded and {first, second} <= ids
+
+        await until(whole)
+
+        async def indexed() -> bool:
+            return bool((await http.get(f"/v1/brain/memories/{second}")).json()["indexed"])
+
+        await until(indexed)
+
+        async def cleared() -> bool:
+            return len(await truth.generations()) == len(IndexKind)
+
+        await until(cleared)
