@@ -12,6 +12,7 @@ from benchmarks.report import Report, save, show
 
 MODULES = (
     "streams",
+    "reliability",
     "remember",
     "pipeline",
     "embedding",
