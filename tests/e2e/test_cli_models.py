@@ -1,4 +1,5 @@
-"""Models by the installed command: listed, installed, removed; changed by setting while nothing is stored."""
+"""Models by the installed command: listed, installed, removed; changed by setting while nothing is stored, then by
+command."""
 
 from pathlib import Path
 
@@ -72,8 +73,11 @@ def test_a_start_without_the_model_says_what_to_do(terminal: Terminal, model: st
 
 
 @pytest.mark.timeout(300)
-def test_the_model_changes_by_setting_until_something_is_stored(terminal: Terminal, mpnet_models: Path) -> None:
-    settings = {"OPENBRAIN_EMBEDDING__MODEL": "quality", "OPENBRAIN_EMBEDDING__MODELS_DIR": str(mpnet_models)}
+def test_the_model_changes_by_setting_until_something_is_stored_and_then_by_command(
+    terminal: Terminal, mpnet_models: Path
+) -> None:
+    folder = {"OPENBRAIN_EMBEDDING__MODELS_DIR": str(mpnet_models)}
+    settings = {"OPENBRAIN_EMBEDDING__MODEL": "quality", **folder}
     quality = Terminal(home=terminal.home, data=terminal.data, environment=settings)
     with up(terminal):
         assert terminal.run("list", "--json").json["memories"] == []
@@ -82,7 +86,26 @@ def test_the_model_changes_by_setting_until_something_is_stored(terminal: Termin
         found = quality.run("recall", "Where do we hide the secret number?", "--json").json
         assert found["memories"][0]["content"].startswith("The launch code")
 
-    refused = terminal.run("up", "--port", "0")
-    assert refused.code == 6
-    assert "all-mpnet-base-v2" in refused.err
-    assert "all-minilm-l6-v2" in refused.err
+    plain = Terminal(home=terminal.home, data=terminal.data, environment=folder)
+    with up(plain):
+        listed = plain.run("models", "list", "--json").json
+        assert (listed["serving"], listed["setting"]) == (f"{MPNET}-int8", "all-minilm-l6-v2-int8")
+        assert _finds(plain), "what serves decides, not the setting"
+        assert "is in use" in plain.run("models", "remove", MPNET).err
+
+        look = plain.run("models", "change", "minilm", "--dry-run", "--json").json
+        assert (look["how"], look["total"], look["cached"], look["operation"]) == ("embed", 1, 0, None)
+        done = plain.run("models", "change", "minilm", "--json")
+        assert (done.code, done.json["operation"]["status"]) == (0, "done"), done.err
+        assert _finds(plain)
+
+        back = plain.run("models", "change", "quality")
+        assert (back.code, "nothing is embedded" in back.out) == (0, True), back.err
+        assert plain.run("models", "list", "--json").json["serving"] == f"{MPNET}-int8"
+        assert _finds(plain)
+        assert "there is no embedded model" in plain.run("models", "change", "gpt").err
+
+
+def _finds(terminal: Terminal) -> bool:
+    found = terminal.run("recall", "Where do we hide the secret number?", "--json").json
+    return not found["degraded"] and str(found["memories"][0]["content"]).startswith("The launch code")

@@ -29,28 +29,23 @@ from openbrain.ports.reindexing import Extent, Listed
 from openbrain.ports.reindexing import Reindexing as Rows
 from openbrain.streams.table import REINDEX as STREAM
 from openbrain.streams.table import REINDEX_COMPLETED
+from openbrain_housekeeper.other_model import MODEL, ON_THEIR_WAY, lacking_vectors
+from openbrain_housekeeper.other_model import Truth as Embedded
 
-MODEL = "model"
-"""Member of a request: the key of the model that the vectors are made by, where it is to be another one."""
 PAGE = 1000
 """Memories announced in one step."""
 BEHIND = 4000
 """Entries that may wait in the stream before more are announced: what is live is read first, and memory is bounded."""
 ROUNDS = 5
 """How often what differs is announced again before it counts as failed."""
-MOST_LACKING = 10_000
-"""Memories without vectors that one comparison counts."""
 SHOWN = 5
 """Ids in a message."""
 GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "indexer-vector")}
 _log = structlog.get_logger(__name__)
 
 
-class Truth(Generations, Reconciling, Rows, Protocol):
+class Truth(Generations, Reconciling, Rows, Embedded, Protocol):
     """What it needs of the truth."""
-
-    async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
-        """As in `ports.truth.Vectors`."""
 
 
 class Index(reconciling.Index, Replaceable, Protocol):
@@ -174,15 +169,16 @@ class Reindexing:
         failures = await self._truth.count_failed(_extent(operation))
         return _next(operation, "complete", failures=failures)
 
-    async def _until_quiet(self, operation: Operation) -> bool:
-        """Whether the readers have done all there is; `TryLater` while they have not and it is worth waiting."""
-        waiting = await self._behind(GROUPS[_extent(operation).kind])
+    async def _until_quiet(self, operation: Operation, most: int = 0) -> bool:
+        """Whether the readers have done all there is, or all but `most`; `TryLater` while they have not and it is worth
+        waiting."""
+        waiting = max(0, await self._behind(GROUPS[_extent(operation).kind]) - most)
         if waiting and self._clock.now() - operation.result["since"] < self._patience:
             raise TryLater(f"{waiting} entries are on their way into the index")
         return not waiting
 
     async def _compare(self, operation: Operation) -> Progress:
-        quiet = await self._until_quiet(operation)
+        quiet = await self._until_quiet(operation, ON_THEIR_WAY if MODEL in operation.request else 0)
         generation, now = _generation(operation), self._clock.now()
         index = self._targets[generation.kind].index()
         account = await reconciling.account(self._truth, index, generation, now)
@@ -193,7 +189,7 @@ class Reindexing:
             if quiet and settled:
                 await reconciling.repair(self._truth, index, generation, settled, now)
         if MODEL in operation.request:
-            lacking.update(await self._unembedded(generation, now, again=quiet))
+            lacking.update(await lacking_vectors(self._truth, generation, now - self._grace, again=quiet))
         failed = await self._truth.failed_of(generation.kind, sorted(lacking)) if lacking else frozenset()
         rounds = int(operation.result["rounds"]) + quiet
         left = sorted(lacking - failed)
@@ -205,20 +201,6 @@ class Reindexing:
                 f"letters of {STREAM.name}; the first are {', '.join(left[:SHOWN])}"
             )
         return replace(_next(operation, "compare", rounds=rounds), waits=True)
-
-    async def _unembedded(self, generation: Generation, now: int, *, again: bool) -> Sequence[str]:
-        """Memories that the new model has made no vectors of, which no comparison expects in the index; the first of
-        them, where there are many."""
-        found: list[str] = []
-        while some := await self._truth.unembedded(
-            generation.model, now - self._grace, found[-1] if found else "", PAGE
-        ):
-            found += some
-            if again:
-                await self._truth.announce_again(some, generation.name)
-            if not again or len(found) >= MOST_LACKING:
-                break
-        return found
 
     async def _swap(self, operation: Operation) -> Progress:
         generation = _generation(operation)

@@ -13,7 +13,8 @@ from openbrain.ports.operations import Operation
 from openbrain.streams.gauges import behind
 from openbrain.streams.publisher import Publisher
 from openbrain.streams.table import REINDEX as STREAM
-from openbrain_housekeeper.reindexing import MODEL, Reindexing, Target
+from openbrain_housekeeper.other_model import MODEL
+from openbrain_housekeeper.reindexing import Reindexing, Target
 
 
 def reindexing(parts: Parts, client: Redis, publisher: Publisher) -> Reindexing:

@@ -1,0 +1,37 @@
+"""What is particular to a reindex that brings in another embedding model."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from openbrain.ports.generations import Generation
+
+MODEL = "model"
+"""Member of a request: the key of the model that the vectors are made by, where it is to be another one."""
+ON_THEIR_WAY = 256
+"""What is live meanwhile is announced for the new model too: so many entries may always be on their way."""
+MOST_LACKING = 10_000
+"""Memories without vectors that one comparison counts."""
+PAGE = 1000
+
+
+class Truth(Protocol):
+    """What it needs of the truth."""
+
+    async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
+        """As in `ports.truth.Vectors`."""
+
+    async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
+        """As in `ports.reconciling.Reconciling`."""
+
+
+async def lacking_vectors(truth: Truth, generation: Generation, until: int, *, again: bool) -> Sequence[str]:
+    """Memories that the new model has made no vectors of and that last changed before `until`: no comparison expects
+    them in the index. The first of them, where there are many; announced `again` where that is asked for."""
+    found: list[str] = []
+    while some := await truth.unembedded(generation.model, until, found[-1] if found else "", PAGE):
+        found += some
+        if again:
+            await truth.announce_again(some, generation.name)
+        if not again or len(found) >= MOST_LACKING:
+            break
+    return found
