@@ -45,8 +45,8 @@ class NoStreams:
 def worker(brain: Brain) -> Worker:
     truth = brain.truth
     indexes: Indexes = {
-        "text": (lambda: brain.text, lambda: truth.serving(IndexKind.TEXT)),
-        "vectors": (lambda: brain.vectors, lambda: truth.serving(IndexKind.VECTOR)),
+        "text": (lambda: brain.text, lambda: truth.written(IndexKind.TEXT)),
+        "vectors": (lambda: brain.vectors, lambda: truth.written(IndexKind.VECTOR)),
     }
     streams = NoStreams()
     kinds: dict[str, Step] = {

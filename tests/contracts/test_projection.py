@@ -13,20 +13,15 @@ from openbrain.ids import point_id
 from openbrain.memory import Memory, State
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import (
-    Checked,
-    Hit,
-    Scrubbed,
-    Standing,
     TextIndex,
     Tombstone,
     VectorEntry,
     VectorIndex,
-    VectorSearch,
 )
 from openbrain.ports.truth import Edit, Embedded
-from openbrain.visibility import AllOf, Criteria, visible
+from openbrain.visibility import Criteria, visible
 from openbrain_indexer.entries import text_entry, vector_entries
-from openbrain_indexer.handlers import project_text, project_vector
+from openbrain_indexer.handlers import Writable, project_text, project_vector
 from tests.truth_support import FakeClock, origin, viewer, write
 
 MODEL = "toy-0123456789ab-4-p1s1"
@@ -90,7 +85,7 @@ class Both:
             [memory.id], truth=self.truth, index=index, generations=[generation], clock=self.clock
         )
 
-    async def vector(self, memory: Memory, index: VectorIndex, name: str) -> Mapping[str, Exception]:
+    async def vector(self, memory: Memory, index: Writable[VectorEntry], name: str) -> Mapping[str, Exception]:
         generation = Generation(
             kind=IndexKind.VECTOR, name=name, model=MODEL, dimensions=4, builder="", status="serving"
         )
@@ -251,30 +246,11 @@ class Accepting:
         self.meanwhile = list(meanwhile)
         self.written: list[VectorEntry | Tombstone] = []
 
-    async def prepare(self, name: str, dimensions: int) -> None: ...
-
     async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone]) -> Mapping[str, Exception]:
         self.written.extend(entries)
         if self.meanwhile:
             await self.meanwhile.pop(0)()
         return {}
-
-    async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
-        raise AssertionError
-
-    async def search_many(self, name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
-        raise AssertionError
-
-    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
-        raise AssertionError
-
-    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        raise AssertionError
-
-    async def check(self) -> Checked:
-        raise AssertionError
-
-    async def close(self) -> None: ...
 
 
 async def test_a_row_that_moves_on_while_it_is_written_is_written_again(truth: SqlTruth, project: Both) -> None:

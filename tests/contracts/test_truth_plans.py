@@ -123,7 +123,7 @@ async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
     embedded = [Embedded(memory_id=each, workspace_id="w1", revision=1, input_hashes=()) for each in IDS]
 
     for work in (
-        lambda connection: reading._rows(connection, IDS),
+        lambda connection: reading.read_rows(connection, IDS),
         lambda connection: projecting._mark(connection, IndexKind.TEXT, marked, START),
         lambda connection: vectors._lock_current(connection, embedded, START),
     ):

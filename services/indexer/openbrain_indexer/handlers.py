@@ -13,7 +13,7 @@ from openbrain.errors import TryLater
 from openbrain.memory import Memory
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
-from openbrain.ports.index import TextEntry, TextIndex, Tombstone, VectorEntry, VectorIndex
+from openbrain.ports.index import TextEntry, Tombstone, VectorEntry
 from openbrain.ports.truth import Mark, Projecting, Reading, Vectors
 from openbrain_indexer.entries import text_entry, tombstones, vector_entries
 
@@ -38,11 +38,20 @@ class VectorTruth(Reading, Projecting, Vectors, Protocol):
     """What the vector projection needs of the truth."""
 
 
+class Writable(Protocol[Entry_contra]):
+    """What is asked of an index here; both ports have it."""
+
+    builder: str
+
+    async def write(self, name: str, entries: Sequence[Entry_contra | Tombstone]) -> Failures:
+        """Fenced."""
+
+
 async def project_text(
     memory_ids: Iterable[str],
     *,
     truth: TextTruth,
-    index: TextIndex,
+    index: Writable[TextEntry],
     generations: Sequence[Generation],
     clock: Clock,
 ) -> Failures:
@@ -65,7 +74,7 @@ async def project_vector(
     memory_ids: Iterable[str],
     *,
     truth: VectorTruth,
-    index: VectorIndex,
+    index: Writable[VectorEntry],
     generations: Sequence[Generation],
     clock: Clock,
 ) -> Failures:
@@ -106,12 +115,8 @@ async def _vector_entries(
     return entries, written
 
 
-class _Writable(Protocol[Entry_contra]):
-    async def write(self, name: str, entries: Sequence[Entry_contra | Tombstone]) -> Failures: ...
-
-
 async def _write_all(
-    index: _Writable[Entry_contra], generations: Sequence[Generation], entries: Sequence[Entry_contra | Tombstone]
+    index: Writable[Entry_contra], generations: Sequence[Generation], entries: Sequence[Entry_contra | Tombstone]
 ) -> Failures:
     """Into all at once; what the first refuses. What another refuses alone is found when it is compared."""
     first, *others = await asyncio.gather(
