@@ -1,0 +1,127 @@
+"""What a process knows of generations counts until its lease is over, and what it can't write it leaves to others."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.tables import metadata
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import TryLater
+from openbrain.index_writing import Written, everywhere, writable
+from openbrain.ports.generations import Generation, IndexKind
+from tests.truth_support import FakeClock
+
+FIRST = Generation(kind=IndexKind.TEXT, name="t-1", model="", dimensions=0, builder="b1", status="serving")
+
+
+class Seconds:
+    """A monotonic clock that moves when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def truth(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlTruth]:
+    database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db")
+    await database.write(metadata.create_all)
+    made = SqlTruth(database, clock)
+    await made.ensure(FIRST)
+    clock.advance(1)
+    yield made
+    await database.close()
+
+
+class Process:
+    """Something that writes the text index."""
+
+    def __init__(self, truth: SqlTruth, builder: str = "b1", consumer: str = "a") -> None:
+        self.seconds = Seconds()
+        self.prepared: list[str] = []
+        self.wrote: list[str] = []
+        self.written = Written(
+            truth, IndexKind.TEXT, lambda: builder, self._prepare, consumer, lease_s=5, clock=self.seconds
+        )
+
+    async def _prepare(self, generation: Generation) -> None:
+        self.prepared.append(generation.name)
+
+    async def write(self, generations: Sequence[Generation]) -> None:
+        self.wrote += [each.name for each in generations]
+
+
+async def test_what_is_known_counts_until_the_lease_is_over(truth: SqlTruth) -> None:
+    process = Process(truth)
+    assert [each.name for each in await process.written.get()] == ["t-1"]
+    await truth.begin(replace(FIRST, name="t-2"))
+
+    process.seconds.now = 4.9
+    assert [each.name for each in await process.written.get()] == ["t-1"]
+    (row,) = await truth.writers(IndexKind.TEXT)
+    assert row.names == {"t-1"}, "whoever began it sees that this one does not know it"
+    process.seconds.now = 5.0
+    assert [each.name for each in await process.written.get()] == ["t-1", "t-2"]
+    (row,) = await truth.writers(IndexKind.TEXT)
+    assert row.names == {"t-1", "t-2"}
+    assert process.prepared == ["t-1", "t-2"]
+
+
+async def test_a_batch_that_outlived_the_lease_is_written_to_what_came_meanwhile(truth: SqlTruth) -> None:
+    """A process that stood still is waited for no more: the scan of the new generation may have passed its rows."""
+    process = Process(truth)
+
+    async def stopped_in_the_middle(generations: Sequence[Generation]) -> None:
+        await process.write(generations)
+        if len(process.wrote) == 1:
+            await truth.begin(replace(FIRST, name="t-2"))
+            process.seconds.now += 60
+
+    await everywhere(process.written, stopped_in_the_middle)
+
+    assert process.wrote == ["t-1", "t-2"]
+
+
+async def test_only_what_is_wanted_is_written(truth: SqlTruth) -> None:
+    await truth.begin(replace(FIRST, name="t-2"))
+    process = Process(truth)
+    await everywhere(process.written, process.write, lambda each: each.name == "t-2")
+    await everywhere(process.written, process.write, lambda each: each.name == "t-3")
+    assert process.wrote == ["t-2"]
+
+
+async def test_an_older_version_holds_back_and_a_newer_one_leaves_the_old_index_behind(
+    truth: SqlTruth, clock: FakeClock
+) -> None:
+    older, newer = Process(truth), Process(truth, "b2", "b")
+    with pytest.raises(TryLater, match="openbrain reindex --text"):
+        await newer.written.get()
+    with pytest.raises(TryLater, match="openbrain reindex --text"):
+        await newer.written.check()
+    assert await older.written.get()
+
+    clock.advance(1)
+    await truth.begin(replace(FIRST, name="t-2", builder="b2"))
+    older.seconds.now = newer.seconds.now = 5
+
+    assert [each.name for each in await newer.written.get()] == ["t-2"]
+    await newer.written.check()
+    with pytest.raises(TryLater, match="b2"):
+        await older.written.get()
+    with pytest.raises(TryLater, match="b2"):
+        await older.written.check()
+
+
+def test_without_an_index_there_is_nothing_to_write() -> None:
+    with pytest.raises(TryLater, match="no vector index yet"):
+        writable([], IndexKind.VECTOR, "b1")
