@@ -180,8 +180,9 @@ def _fault(chance: random.Random, kind: str) -> Fault:
 
 def _faults_up(chance: random.Random) -> list[Fault]:
     found = [_mark(chance, "up")]
-    kinds = ("kill", "stop", "clock skew", "redelivery", "late redelivery", "spoilt entries")
-    for kind in chance.sample(kinds, chance.choice((1, 2))):
+    own = ("kill", "stop", "clock skew", "redelivery", "late redelivery", "spoilt entries")
+    streams = ("streams flushed", "streams paused", "streams full memory")
+    for kind in chance.sample((*own, *streams), chance.choice((2, 3))):
         fault = _fault(chance, kind)
         target = "up" if kind in {"kill", "stop", "clock skew"} else ""
         found.append(Fault(kind, target, fault.at, fault.seconds, fault.more))
