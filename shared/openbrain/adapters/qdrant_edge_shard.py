@@ -6,7 +6,7 @@ Every call of the engine holds the interpreter lock, so callers keep them short.
 import json
 import math
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -181,21 +181,23 @@ class Shard:
         with _engine():
             return self._shard.count(CountRequest(exact=True))
 
-    def marks(self, after: str | None, limit: int) -> tuple[list[tuple[str, int, int]], str | None]:
-        """(id, bucket, digest; 0 for a tombstone) of the next points in the order of their ids, and where to go on;
-        None at the end."""
+    def numbers(self, field: str, after: str | None, limit: int) -> tuple[list[int], str | None]:
+        """`revision` or `mark` of the next points in the order of their ids, and where to go on; None at the end."""
         with _engine():
-            asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(["mark"]))
+            asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include([field]))
             found, following = self._shard.scroll(asked)
-            marks = [(str(each.id), int((each.payload or {})["mark"])) for each in found]
-        return [(point, mark % _BUCKETS, mark // _BUCKETS) for point, mark in marks], _text(following)
+            return [(each.payload or {})[field] for each in found], _text(following)
 
-    def revisions(self, after: str | None, limit: int) -> tuple[list[int], str | None]:
-        """The same of their revisions."""
+    def in_buckets(
+        self, buckets: Collection[int], after: str | None, limit: int
+    ) -> tuple[dict[str, Standing], str | None]:
+        """What stands in these buckets among the next points, and where to go on."""
         with _engine():
-            asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(["revision"]))
-            found, following = self._shard.scroll(asked)
-            return [int((each.payload or {})["revision"]) for each in found], _text(following)
+            found, following = self._shard.scroll(ScrollRequest(offset=after, limit=limit, with_payload=True))
+            every = [(str(each.id), each.payload or {}) for each in found]
+        return {point: _standing(point, told) for point, told in every if parts(told["mark"])[0] in buckets}, _text(
+            following
+        )
 
     def drop_tombstones(self, before: int) -> int:
         """What lives has no such time, so that none of it can be meant."""
@@ -231,6 +233,11 @@ def _point(entry: VectorEntry | Tombstone) -> Point:
     if fields.expires_at != ABSENT["expires_at"]:
         payload["expires_at"] = fields.expires_at
     return Point(entry.id, _numbers(entry.vector), payload)
+
+
+def parts(mark: int) -> tuple[int, int]:
+    """Bucket, and digest; a tombstone has 0."""
+    return mark % _BUCKETS, mark // _BUCKETS
 
 
 def _text(point: Any) -> str | None:

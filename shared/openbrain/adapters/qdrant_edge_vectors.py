@@ -11,7 +11,7 @@ from pathlib import Path
 from qdrant_edge import Filter
 
 from openbrain.adapters.folders import remove_folder
-from openbrain.adapters.qdrant_edge_shard import BUILDER, Nearest, Shard
+from openbrain.adapters.qdrant_edge_shard import BUILDER, Nearest, Shard, parts
 from openbrain.adapters.qdrant_edge_terms import compiled
 from openbrain.adapters.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.errors import TryLater
@@ -84,43 +84,36 @@ class QdrantEdgeVectors:
     async def sums(self, name: str) -> Mapping[int, Sum]:
         """Every point is looked at, some at a time."""
         found: dict[int, tuple[int, int, int]] = {}
-        async for marks in self._marks(name):
-            for _, bucket, digest in marks:
-                entries, digests, tombstones = found.get(bucket, (0, 0, 0))
-                # A tombstone has no digest.
-                found[bucket] = (
-                    (entries + 1, digests + digest, tombstones) if digest else (entries, digests, tombstones + 1)
-                )
+        async for marks in self._numbers(name, "mark"):
+            for bucket, digest in map(parts, marks):
+                entries, digests, removed = found.get(bucket, (0, 0, 0))
+                found[bucket] = (entries + 1, digests + digest, removed) if digest else (entries, digests, removed + 1)
         return {bucket: Sum(*each) for bucket, each in found.items()}
 
     async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
-        """Every point is looked at, those in the buckets are read whole."""
+        """Every point is looked at."""
         found: list[Standing] = []
-        async for marks in self._marks(name):
-            ids = [point for point, bucket, _ in marks if bucket in buckets]
-            if ids:
-                found += self._shard(name).standing(ids).values()
-        return found
+        after = None
+        while True:
+            some, after = self._shard(name).in_buckets(buckets, after, PAGE)
+            found += some.values()
+            if after is None:
+                return found
+            await asyncio.sleep(0)
 
     async def highest(self, name: str) -> int:
         """Every point is looked at."""
-        highest, after = 0, None
-        while True:
-            revisions, after = self._shard(name).revisions(after, PAGE)
-            highest = max((highest, *revisions))
-            if after is None:
-                return highest
-            await asyncio.sleep(0)
+        return max([max(some, default=0) async for some in self._numbers(name, "revision")])
 
     async def drop_tombstones(self, name: str, before: int) -> int:
         """At once."""
         return self._shard(name).drop_tombstones(before)
 
-    async def _marks(self, name: str) -> AsyncIterator[list[tuple[str, int, int]]]:
+    async def _numbers(self, name: str, field: str) -> AsyncIterator[list[int]]:
         after = None
         while True:
-            marks, after = self._shard(name).marks(after, PAGE)
-            yield marks
+            some, after = self._shard(name).numbers(field, after, PAGE)
+            yield some
             if after is None:
                 return
             await asyncio.sleep(0)
