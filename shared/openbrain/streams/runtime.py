@@ -107,3 +107,11 @@ class Apart(Runtime):
     @paused.setter
     def paused(self, paused: bool) -> None:
         self._of.paused = paused
+
+    @property
+    def replaying(self) -> set[str]:
+        return self._of.replaying
+
+    @replaying.setter
+    def replaying(self, streams: set[str]) -> None:
+        self._of.replaying = streams
