@@ -29,6 +29,9 @@ class ZeroCost:
     async def identity(self) -> ModelIdentity:
         return IDENTITY
 
+    async def unchanged(self) -> bool:
+        return True
+
     def passages(self, text: str, header: str) -> Sequence[str]:
         return [f"{header}\n{text}"]
 
