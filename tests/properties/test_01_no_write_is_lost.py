@@ -9,14 +9,12 @@ from tests.properties.doomed import Blow, dies, process
 from tests.properties.fleet import fleet
 from tests.properties.world import SERVERS, differences
 from tests.servers.process import Server
-from tests.waiting import until
 
 COUNT = 40
-REST = ("embedder", "indexer-text", "indexer-vector")
+REST = ("ingest", "embedder", "indexer-text", "indexer-vector")
 POINTS = {
-    "taken and not published": (Blow("truth", "take", after=True), 0),
-    "published and not deleted": (Blow("truth", "delete"), COUNT),
-    "published and deleted": (Blow("truth", "delete", after=True), COUNT),
+    "taken and not published": Blow("truth", "take", after=True),
+    "published and not deleted": Blow("truth", "delete"),
 }
 
 
@@ -32,20 +30,13 @@ async def test_every_committed_row_reaches_both_indexes(
         waiting = await made.parts.truth.take(1000)
         assert waiting, "committed with what announces it"
         assert not await made.redis.exists(made.name(STORED.name)), "and nobody has published it"
-        async with made.rooms("ingest"):
-
-            async def all_committed() -> bool:
-                return len(await made.parts.truth.take(1000)) >= COUNT
-
-            await until(all_committed)
-
-        for blow, _ in POINTS.values():
+        for blow in POINTS.values():
             with process(made.settings, "housekeeper", blow) as relay:
                 await dies(relay)
         async with made.rooms("housekeeper", *REST):
             await made.indexed(COUNT)
 
         assert await made.acknowledged() == {f"s-{number}" for number in range(COUNT)}
-        assert await made.redis.xlen(made.name(STORED.name)) >= 2 * COUNT, "published twice where a relay died between"
+        assert await made.redis.xlen(made.name(STORED.name)) > COUNT, "published twice where a relay died between"
         assert await differences(made.parts) == []
         await made.once_each()

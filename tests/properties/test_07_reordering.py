@@ -100,7 +100,7 @@ async def test_an_old_write_that_comes_after_a_delete_was_forgotten_changes_noth
         slow = Slow(made.parts.text)
         serving = [await made.parts.text_generation()]
         late = asyncio.create_task(
-            project_text(ids, truth=truth, index=slow, generations=serving, clock=made.parts.clock)  # type: ignore[arg-type]
+            project_text(ids, truth=truth, index=slow, generations=serving, clock=made.parts.clock)
         )
         await asyncio.wait_for(slow.holds.wait(), PATIENCE_S)
 

@@ -19,7 +19,7 @@ from tests.properties.world import SERVERS, at, count_indexed, differences, livi
 from tests.servers.plugin import Starter
 from tests.waiting import until
 
-BACKOFF = (0.5, 1.0, 1.5)
+BACKOFF = (0.5, 1.0, 5.0)
 POISON = "arsenic"
 DEAD = dead_letters(STORED.name, "embedder")
 COUNT = 30
@@ -27,7 +27,7 @@ COUNT = 30
 
 @dataclass
 class Model:
-    """Refuses what holds one of these words, for good."""
+    """Ends on what holds this word, as a runner does that crashes; answers the rest."""
 
     refuses: str = POISON
     tried: list[float] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Model:
         if any(self.refuses in text for text in texts):
             if len(texts) == 1:
                 self.tried.append(time.monotonic())
-            return 400, {"error": "input refused"}
+            return 500, {"error": "do embedding request: EOF"}
         return ones(texts)
 
 
@@ -69,7 +69,7 @@ async def test_one_poison_delays_nobody_and_can_be_replayed(
             assert letter.error
             assert POISON not in letter.message, "no content in a message"
             assert '"change":"created"' in letter.fields["__data__"]
-            tried = told.tried[-1 - len(BACKOFF) :]
+            tried = told.tried[-2 * (1 + len(BACKOFF)) :: 2]  # each attempt asks for it twice
             pauses = [later - sooner for sooner, later in pairwise(tried)]
             assert all(pause >= least * 0.99 for pause, least in zip(pauses, BACKOFF, strict=True)), pauses
 
@@ -92,10 +92,10 @@ async def test_where_all_fail_it_stops_and_nothing_is_thrown_away(
                 await brain.submit(f"s-{number}", content=f"Box {number} holds salt.")
 
             async def stopped() -> bool:
-                return "fail" in (await brain.http.get("/ready")).text
+                ready = await brain.http.get("/ready")
+                return ready.status_code == 503 and "MostFail" in ready.text
 
             await until(stopped, pause=0.1)
-            assert (await brain.http.get("/ready")).status_code == 503
             assert await brain.redis.xlen(DEAD) < COUNT // 3, "it does not empty the stream into the bin"
             assert await brain.redis.xlen(dead_letters(SUBMITTED.name, "ingest")) == 0
 
