@@ -20,6 +20,7 @@ MODULES = (
     "recall_batch",
     "discovery",
     "transfer",
+    "reconcile",
     "retrieval",
 )
 
