@@ -10,8 +10,11 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
+from openbrain.ports.streams import DeadFilter
+from openbrain.settings import Streams
 from openbrain.streams import acl
-from openbrain.streams.table import BROADCAST, SIGNAL_RAISED, SUBMITTED
+from openbrain.streams.administration import RedisStreams
+from openbrain.streams.table import BROADCAST, SIGNAL_RAISED, STORED, SUBMITTED
 from openbrain_cli.run import ROOMS
 from tests.cli_support import PROGRAM
 from tests.integration.conftest import Servers, environment, prepared
@@ -125,6 +128,32 @@ async def test_a_room_can_not_forge_what_others_publish(guarded: Guarded) -> Non
             assert await refused(client.xadd(f"{PREFIX}memory.stored", {"a": "b"})), room
             assert await refused(client.xread({f"{PREFIX}{BROADCAST.name}.team-a": "0"})), room
             assert await refused(client.flushall()), room
+
+
+async def test_the_api_looks_at_streams_and_makes_groups_and_forges_nothing(guarded: Guarded, observer: Redis) -> None:
+    stream = f"{PREFIX}{STORED.name}"
+    entry = await observer.xadd(stream, {"__data__": "x"})
+    await observer.xgroup_create(stream, "embedder", entry)
+    await observer.xadd(f"{stream}.embedder.dead", {"__data__": "x", "error": "Odd"})
+    streams = RedisStreams(Streams(url=guarded.url("api"), prefix=PREFIX, bound_workspaces=("team-a",)))
+    try:
+        looked = await streams.look(STORED.name)
+        assert next((each.name, each.lag, each.dead_letters) for each in looked[0].groups) == ("embedder", 0, 1)
+        assert (await streams.span(STORED.name, "-", "+")).entries == 1
+        (letter,), _ = await streams.dead(DeadFilter(), 10)
+        assert await streams.dead_letter(letter.id) is not None
+        assert await streams.make_group(STORED.name, "warehouse", at_end=True)
+        assert await streams.drop_group(STORED.name, "warehouse") == 0
+        assert len(await streams.look()) > 10
+    finally:
+        await streams.close()
+    async with guarded.client("api") as api:
+        for name in (stream, f"{stream}.embedder.dead", f"{stream}.embedder.replay"):
+            assert await refused(api.xadd(name, {"a": "b"})), name
+            assert await refused(api.delete(name)), name
+            assert await refused(api.xdel(name, "1-1")), name
+            assert await refused(api.xtrim(name, maxlen=0)), name
+    assert {each["object"] for each in await observer.acl_log()} <= {"xadd", "del", "xdel", "xtrim", "client|setinfo"}
 
 
 @pytest.fixture
