@@ -1,0 +1,82 @@
+"""A rolling upgrade, the indexes: a room of old code meets an index that only new code can write."""
+
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbrain.parts import Parts
+from openbrain.ports.generations import GenerationStatus, IndexKind
+from openbrain.streams.table import STORED
+from openbrain_indexer import app as indexer
+from tests.flow.conftest import Brain
+from tests.properties.world import SERVERS, at, living, nothing_failed, rooms
+from tests.servers.plugin import Starter
+from tests.waiting import until
+
+COUNT = 8
+
+
+class NextIndex:
+    """The text index as the next version writes it."""
+
+    def __init__(self, index: Any) -> None:
+        self._index = index
+        self.builder = f"{index.builder}-next"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._index, name)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_an_old_room_leaves_to_the_new_one_what_it_cannot_write(
+    private_server: Starter, tmp_path: Path, server: str
+) -> None:
+    async with AsyncExitStack() as stack:
+        brain = await stack.enter_async_context(living(at(tmp_path, private_server(server).url)))
+        truth = brain.parts.truth
+        before = [await brain.remember(f"Written by old code, {number}.", embed=False) for number in range(COUNT)]
+        await brain.settled()
+        (old,) = rooms(brain, "indexer-text")
+        serving = await truth.serving(IndexKind.TEXT)
+        assert serving is not None
+
+        parts = Parts(brain.parts.settings, shared=True)
+        following = NextIndex(brain.parts.text)
+        parts.__dict__.update(text=following, truth=truth, wake=brain.parts.wake)
+        building = replace(serving, name=f"{serving.name}-next", builder=following.builder, created_at=0)
+        await truth.begin(replace(building, status=GenerationStatus.BUILDING))
+
+        async def holds_back() -> bool:
+            return "is of builder" in str((await old.unready()).get("generations"))
+
+        await until(holds_back)
+
+        async def asks_anew() -> bool:
+            return not await truth.writers(IndexKind.TEXT)
+
+        await until(asks_anew)  # what it was told before counts until its lease is over; a scan comes after that
+        after = [await brain.remember(f"Written by new code, {number}.", embed=False) for number in range(COUNT)]
+        await until(lambda: _waiting(brain, COUNT))
+        assert await brain.recalled("written", top_k=50, text_weight=1.0), "what serves answers as before"
+
+        new = indexer.text_room(parts)
+        stack.push_async_callback(new.stop)
+        await new.start()
+        assert await new.unready() == {}
+        await old.stop()  # as the upgrade goes on: what it held is given back at once
+        await brain.settled()
+        await nothing_failed(brain)
+        held = await brain.parts.text.read(building.name, [*before, *after])
+        assert set(held) == set(after), "new code wrote all that came since; what was before comes by its scan"
+        answers = await brain.parts.text.read(serving.name, [*before, *after])
+        assert set(answers) >= set(before)
+
+
+async def _waiting(brain: Brain, count: int) -> bool:
+    """Whether so many entries are neither acknowledged nor lost."""
+    groups: Any = await brain.redis.xinfo_groups(STORED.name)
+    text = next(group for group in groups if group["name"] == b"indexer-text")
+    return bool(text["pending"] + text["lag"] == count)
