@@ -47,7 +47,8 @@ class Ending:
         again = []
         for held, error in failed:
             last = isinstance(error, NeverRetry) or held.failures + 1 >= self._attempts
-            if not isinstance(error, Abandoned):
+            tried = isinstance(held, Delivery) or not last  # what can't be read at all was no attempt
+            if tried and not isinstance(error, Abandoned):
                 self._count("failed", 1)
             if last:
                 await self._bury(held, error, loop)
