@@ -38,7 +38,7 @@ class Written:
     ) -> None:
         """`builder`: of this process's index; `prepare` makes a generation ready to be written, once each."""
         self._truth, self._kind, self._builder, self._prepare = truth, kind, builder, prepare
-        self._consumer, self._lease_s, self._clock = consumer, lease_s, clock
+        self.consumer, self._lease_s, self._clock = consumer, lease_s, clock
         self._known: Sequence[Generation] = ()
         self._until = float("-inf")
         self._prepared: set[str] = set()
@@ -50,7 +50,7 @@ class Written:
             if self._clock() >= self._until:
                 asked = self._clock()
                 builder = self._builder()
-                written = await self._truth.confirm(self._consumer, self._kind, builder, self._lease_s)
+                written = await self._truth.confirm(self.consumer, self._kind, builder, self._lease_s)
                 self._known = await self._ready(writable(written, self._kind, builder))
                 self._until = asked + self._lease_s
             return self._known
