@@ -25,7 +25,7 @@ _GREETING = (
     "+client -client|kill -client|pause -client|unpause -client|unblock -client|list -client|no-evict"
 )
 _WATCHES = "+info +time +exists +xlen +xinfo +xpending"
-_READS = f"{_WATCHES} +xreadgroup +xack +xclaim +xgroup +hget +hset +hdel +evalsha +eval"
+_READS = f"{_WATCHES} +xrange +xreadgroup +xack +xclaim +xgroup +hget +hset +hdel +evalsha +eval"
 _WORKSPACE = re.compile(r"[A-Za-z0-9_-]+")
 _GROUPS = {group: [spec for spec in STREAMS if group in spec.groups] for spec in STREAMS for group in spec.groups}
 

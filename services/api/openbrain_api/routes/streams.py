@@ -14,7 +14,6 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/v1/admin/streams",
-        cost=5,
         handler=streams.streams,
         summary="How each stream and each of its groups stands",
         permission=Permission.ADMIN,
@@ -81,7 +80,6 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/v1/admin/dead",
-        cost=2,
         handler=dead.dead_letters,
         summary="Dead letters, without what they hold",
         permission=Permission.ADMIN,
@@ -101,7 +99,6 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="POST",
         path="/v1/admin/dead:replay",
-        cost=2,
         handler=dead.replay_dead,
         summary="Give dead letters again to the groups that they died in",
         body=stream_requests.DeadReplayBody,
@@ -111,7 +108,6 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="POST",
         path="/v1/admin/dead:discard",
-        cost=2,
         handler=dead.discard_dead,
         summary="Throw dead letters away for good",
         body=stream_requests.DeadDiscardBody,
