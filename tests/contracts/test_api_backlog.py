@@ -19,6 +19,7 @@ from openbrain_api.routes import ROUTES
 from tests.api_support import Brain, brain, http, offer, refused, remembered
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess
+from tests.transfer_support import NDJSON, admin, export, take_in
 from tests.truth_support import rows
 
 __all__ = ["brain"]
@@ -123,16 +124,41 @@ async def test_it_is_looked_at_once_a_second_and_said_once(brain: Brain, clock: 
     assert [line["what"] for line in logs if line["event"] == "backlog.full"] == ["outbox"]
 
 
-async def test_an_import_that_fills_it_is_told_to_come_again(brain: Brain, clock: Ticking) -> None:
-    """In the middle of the file; sent again it does the rest."""
-    brain_limit = Pressure(brain.truth, None, outbox_limit=1, memory_share=1, clock=clock)
-    async with http(brain.app(), await brain.key()) as client:
-        await remembered(client, "a memory")
-    async with http(brain.app(pressure=brain_limit), await brain.key(agent="bob")) as client:
-        response = await client.post(
-            "/v1/brain/import", content=b"{}\n", headers={"content-type": "application/x-ndjson"}
-        )
+class Filling:
+    """An outbox that is full after so many looks."""
+
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    async def waiting(self, limit: int) -> int:
+        self.looks -= 1
+        return limit if self.looks < 0 else 0
+
+
+class Leaping:
+    """A clock by which every look, however long it took, is too old for the next write."""
+
+    now = 1.0
+
+    def __call__(self) -> float:
+        self.now *= 100
+        return self.now
+
+
+async def test_an_import_is_told_to_come_again_in_the_middle_of_its_file_and_then_does_the_rest(brain: Brain) -> None:
+    filling = Pressure(Filling(3), None, outbox_limit=LIMIT, memory_share=1, clock=Leaping())
+    contents = [offer(f"memory {number}") for number in range(350)]
+    async with http(brain.app(), await admin(brain)) as source:
+        await source.post("/v1/brain/remember:batch", json={"memories": contents})
+        file = await export(source)
+    async with http(brain.app(pressure=filling), await admin(brain, "w2")) as target:
+        response = await target.post("/v1/brain/import", content=file, headers=NDJSON)
         assert refused(response, 503)["error"] == "backlog_full"
+    async with http(brain.app(), await admin(brain, "w2")) as target:
+        again = await take_in(target, file)
+    assert (again["complete"], again["refused"]) == (True, 0)
+    assert again["created"] + again["present"] == 350
+    assert 0 < again["created"] < 350, "what was stored stands"
 
 
 class Hasty(httpx.ASGITransport):
