@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 
 import structlog
 
-from openbrain.memory import MICROSECONDS
 from openbrain.ports.generations import IndexKind
 from openbrain_housekeeper.verifying import Verification, Verifier
 
@@ -14,6 +13,8 @@ LOOKS = 5
 """In one round."""
 ANNOUNCED = 5_000
 """In one look: the next waits until they have been taken."""
+FIRST_S = 300.0
+"""A process that has just begun has more urgent things to do than to compare everything."""
 _log = structlog.get_logger(__name__)
 
 
@@ -66,7 +67,7 @@ class Everything:
     def __init__(self, verifier: Verifier, every_s: float) -> None:
         self._own, self._every_s = verifier, every_s
         self._pieces: AsyncIterator[bool] | None = None
-        self.pause_s = min(every_s, verifier.asked.grace / MICROSECONDS)
+        self.pause_s = min(every_s, FIRST_S)
         """How long to wait after a round that ended nothing."""
         self._begun = False
 
