@@ -26,7 +26,7 @@ from openbrain.visibility import NEVER
 HOUR = 3600 * MICROSECONDS
 _AT_A_STRETCH = 64
 """Offers prepared before the loop may turn to others: about 3 ms."""
-_memory = maker(Memory)
+_memory, _write = maker(Memory), maker(Write)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def prepare(offer: Offer, *, clock: Clock, gate: WriteGate) -> Write:
         expires_at=expiry(now, given.expires_in, None if given.expires_at is None else from_datetime(given.expires_at)),
         wants_vector=given.embed,
     )
-    return Write(
+    return _write(
         memory=memory,
         viewer=actor.viewer(memory.session_id),
         origin=offer.origin,

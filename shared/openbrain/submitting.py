@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable
+from functools import lru_cache
 
 from openbrain.auth import Actor, Permission
 from openbrain.errors import Invalid, NeverRetry
 from openbrain.events import CloudEvent
 from openbrain.ids import joined_hash
+from openbrain.making import maker
 from openbrain.memory import DAY
 from openbrain.ports.access import Access
 from openbrain.ports.truth import Origin
@@ -14,6 +16,7 @@ from openbrain.remembering import Offer
 from openbrain.submission import MemorySubmitted
 
 KEY_LIFETIME = 30 * DAY
+_offer, _origin = maker(Offer), maker(Origin)
 
 
 def from_event(
@@ -32,19 +35,25 @@ def from_event(
         if data.idempotency_key
         else joined_hash("event", event.source, event.id)
     )
-    actor = Actor(
-        key_id="stream",
-        name=event.source,
-        workspace_id=workspace_id,
-        agent_id=data.agent_id or "",
-        permissions=frozenset({Permission.BRAIN_WRITE}),
-    )
-    return Offer(
+    actor = _actor(event.source, workspace_id, data.agent_id or "")
+    return _offer(
         submission=data,
         actor=actor,
-        origin=Origin(actor=actor.label, causation_id=event.id, traceparent=event.traceparent),
+        origin=_origin(actor=actor.label, causation_id=event.id, traceparent=event.traceparent),
         idempotency_key=key,
         key_lifetime=key_lifetime,
+    )
+
+
+# A producer sends many.
+@lru_cache(maxsize=256)
+def _actor(source: str, workspace_id: str, agent_id: str) -> Actor:
+    return Actor(
+        key_id="stream",
+        name=source,
+        workspace_id=workspace_id,
+        agent_id=agent_id,
+        permissions=frozenset({Permission.BRAIN_WRITE}),
     )
 
 

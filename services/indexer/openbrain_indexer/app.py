@@ -89,9 +89,10 @@ def _changed(batch: Sequence[Delivery[Any]]) -> Mapping[tuple[str | None, str | 
     its event is acknowledged unread."""
     found: defaultdict[tuple[str | None, str | None], list[str]] = defaultdict(list)
     for delivery in batch:
-        data = delivery.event.data
-        if getattr(data, "change", None) is not Change.DUPLICATE:
-            found[getattr(data, "generation", None), getattr(data, "model", None)].append(data.memory_id)
+        # Of what an event does not have, pydantic says so by an error, which takes longer than all else here.
+        told = vars(delivery.event.data)
+        if told.get("change") is not Change.DUPLICATE:
+            found[told.get("generation"), told.get("model")].append(told["memory_id"])
     return found
 
 
