@@ -31,6 +31,9 @@ class Faulty:
     async def identity(self) -> ModelIdentity:
         raise await self._fault()
 
+    async def unchanged(self) -> bool:
+        raise await self._fault()
+
     async def check(self) -> Checked:
         raise await self._fault()
 
@@ -120,6 +123,9 @@ async def test_a_query_is_embedded_once(brain: Brain) -> None:
         async def identity(self) -> ModelIdentity:
             return await model.identity()
 
+        async def unchanged(self) -> bool:
+            return True
+
         async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
             asked.extend(queries)
             return await model.embed_queries(queries)
@@ -137,6 +143,9 @@ async def test_vectors_of_another_model_are_not_compared(brain: Brain) -> None:
     class Other(Faulty):
         async def identity(self) -> ModelIdentity:
             return ModelIdentity(name="other", digest="0" * 64, dimensions=384, prompt_version=1, splitter_version=1)
+
+        async def unchanged(self) -> bool:
+            return True
 
     async with http(brain.app(embedder=Other()), await brain.key()) as client:
         await remembered(client, "by the small model")

@@ -147,45 +147,6 @@ async def test_a_model_deleted_under_a_running_server_is_tried_later(private_ser
             await embedder.embed([CONTENT])
 
 
-async def test_no_vector_of_other_weights_is_given_under_the_old_name() -> None:
-    """Also where the name comes to mean other weights while a request is under way."""
-    digest, pulled = ["d" * 64], [False]
-
-    def answer(texts: list[str]) -> Answer:
-        digest[0] = "e" * 64 if pulled[0] else digest[0]
-        return ones(texts)
-
-    with fake_ollama(answer, digest=lambda: digest[0]) as url:
-        async with ollama(url) as embedder:
-            before = await embedder.identity()
-            assert await embedder.unchanged()
-            await embedder.embed([CONTENT])
-            pulled[0] = True
-
-            for call in (embedder.embed, embedder.embed_queries):
-                with pytest.raises(ModelChanged, match=f"openbrain models change {NAME}"):
-                    await call([CONTENT])
-            assert not await embedder.unchanged()
-            assert (await embedder.identity()) == before, "it stands for the model that it was opened as"
-            assert "pulled again" in (await embedder.check()).problems[0]
-
-        async with ollama(url) as embedder:
-            assert (await embedder.identity()).digest == "e" * 64
-
-
-async def test_other_weights_of_a_real_server_are_noticed(private_server: Starter) -> None:
-    server = private_server("ollama")
-    async with httpx.AsyncClient(base_url=server.url, timeout=60) as client, ollama(server.url, "mine") as embedder:
-        await client.post("/api/copy", json={"source": MODEL, "destination": "mine"})
-        await embedder.embed([CONTENT])
-
-        made = {"model": "mine", "from": MODEL, "parameters": {"num_ctx": 128}, "stream": False}
-        (await client.post("/api/create", json=made)).raise_for_status()
-
-        with pytest.raises(ModelChanged, match="openbrain models change mine"):
-            await embedder.embed([CONTENT])
-
-
 async def test_eof_as_later_versions_say_it_is_tried_again_once() -> None:
     """Version 0.17 answers 400, which the real one here does not."""
     answers: list[Answer] = [(400, {"error": 'Post "http://127.0.0.1:1/embedding": EOF'})]

@@ -234,3 +234,41 @@ async def test_two_embedders_with_the_same_work(truth: SqlTruth, database: Datab
     found = await truth.passages([row.id for row in many], MODEL)
     assert len(found) == 40
     assert len(await truth.take(1000)) == 12 * 40
+
+
+async def test_vectors_that_were_made_again_replace_the_known_ones(truth: SqlTruth, database: Database) -> None:
+    row = memory()
+    await put(database, row)
+    await truth.save(VECTORS, [of(row, A, B)], MODEL)
+
+    await truth.save({A: VECTORS[C]}, [], MODEL)
+    assert (await truth.passages([row.id], MODEL))[row.id].vectors == (VECTORS[A], VECTORS[B])
+    await truth.save({A: VECTORS[C]}, [], MODEL, replace=True)
+
+    assert (await truth.passages([row.id], MODEL))[row.id].vectors == (VECTORS[C], VECTORS[B])
+
+
+async def test_it_is_known_what_a_model_has_not_embedded(truth: SqlTruth, database: Database) -> None:
+    done, twin, old, lacking, new = (memory(updated_at=START) for _ in range(5))
+    plain = memory(updated_at=START, wants_vector=False)
+    gone = memory(updated_at=START, deleted_at=START, reason=Reason.FORGOTTEN)
+    due = memory(updated_at=START, expires_at=START)
+    new = replace(new, updated_at=START + 10)
+    for row in (done, twin, old, lacking, new, plain, gone, due):
+        await put(database, row)
+    await truth.save(VECTORS, [of(done, A, B), of(twin, A), of(old, C)], MODEL)
+    await truth.save({A: VECTORS[A]}, [of(lacking, A)], OTHER)
+    await database.write(
+        lambda connection: connection.exec_driver_sql(f"UPDATE memories SET revision = 2 WHERE id = '{old.id}'")
+    )
+
+    waiting = sorted((old.id, lacking.id))
+    assert await truth.unembedded(MODEL, START + 10, "", 10) == waiting
+    assert await truth.unembedded(MODEL, START + 11, "", 10) == sorted((*waiting, new.id))
+    assert await truth.unembedded(MODEL, START + 10, "", 1) == waiting[:1]
+    assert await truth.unembedded(MODEL, START + 10, waiting[0], 10) == waiting[1:]
+    assert (await truth.count_inputs(MODEL), await truth.count_inputs(OTHER), await truth.count_inputs("-")) == (
+        3,
+        1,
+        0,
+    )
