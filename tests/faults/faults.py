@@ -169,19 +169,20 @@ async def _network(fault: Fault, scene: Scene) -> None:
 
 
 async def _redelivery(_: Fault, scene: Scene) -> None:
-    """Every entry that the work streams still hold, twice more and in any order."""
+    """What was ever on the work streams, also what they have forgotten: twice more and in any order."""
     await _insist(lambda: redeliver(scene))
 
 
 def redeliver(scene: Scene) -> None:
     with contextlib.closing(scene.link()) as link:
-        for stream in ("memory.stored", "memory.embedded", "memory.superseded", "memory.submitted"):
-            name = scene.prefix + stream
-            found: Any = link.xrange(name)
-            entries = [fields for _, fields in found if SPOILT not in fields.get(b"__data__", b"")] * 2
+        submitted: Any = link.xrange(f"{scene.prefix}memory.submitted")
+        again = {"memory.submitted": [fields.get(b"__data__", b"") for _, fields in submitted]}
+        again |= {stream: list(entries) for stream, entries in scene.archive.items()}
+        for stream, bodies in again.items():
+            entries = [body for body in bodies if SPOILT not in body] * 2
             scene.chance.shuffle(entries)
-            for fields in entries[:400]:
-                link.xadd(name, fields)
+            for body in entries[:400]:
+                link.xadd(scene.prefix + stream, {"__data__": body})
 
 
 async def _spoilt(_: Fault, scene: Scene) -> None:
@@ -207,6 +208,11 @@ async def _another_replica(fault: Fault, scene: Scene) -> None:
             while not (scene.all_done() and await asyncio.to_thread(_all_text_marked, scene)):
                 await asyncio.sleep(0.1)
     scene.fleet.signal(first, signal.SIGCONT)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_BEHIND_S):
+            while len(struck(first.log)) < fault.more.get("marks", 1):
+                await asyncio.sleep(0.02)
+    await asyncio.sleep(1)
 
 
 def _all_text_marked(scene: Scene) -> bool:

@@ -153,7 +153,9 @@ def _faults(chance: random.Random, abilities: frozenset[str], embedder: str) -> 
         "late redelivery": 1.0,
         "spoilt entries": 1.0,
     }
-    chosen = dict.fromkeys(chance.choices(list(kinds), weights=list(kinds.values()), k=chance.choice((2, 3, 4))))
+    # Now and then a storm.
+    count = chance.choice((2, 3, 4)) if chance.random() < 0.9 else 12
+    chosen = dict.fromkeys(chance.choices(list(kinds), weights=list(kinds.values()), k=count))
     return found + [_fault(chance, kind) for kind in chosen]
 
 

@@ -50,6 +50,7 @@ class Run:
         self.injected: Counter[str] = Counter()
         self.oracle = Oracle()
         self.folder = world.folder / self.prefix
+        self.archive: dict[str, dict[bytes, None]] = {}
         self.fleet: Fleet
         self._done = 0
 
@@ -89,6 +90,7 @@ class Run:
             await self._start_rooms()
             submissions = Submissions(self.streams_url(), self.prefix, WORKSPACE)
             stack.push_async_callback(submissions.stop)
+            self.archive = submissions.archive
             submissions.start()
             statuses = await self._work(submissions, await self._secret(secret))
             calm = time.monotonic()
@@ -119,8 +121,7 @@ class Run:
         await asyncio.to_thread(self.world.drop_indexes, self.prefix)
 
     async def _prepare(self, stack: AsyncExitStack) -> tuple[dict[str, str], str]:
-        link = await asyncio.to_thread(self.world.reset_streams, self.plan.streams)
-        link.close()
+        (await asyncio.to_thread(self.world.reset_streams, self.plan.streams)).close()
         secret = await self.world.reset_truth()
         elasticsearch = await asyncio.to_thread(self.world.reset_elasticsearch)
         self.double.reset()
@@ -291,9 +292,8 @@ class Run:
             if generation.status not in truth_reading.WRITTEN:
                 continue
             kinds.add(generation.kind)
-            entries = entries_of(generation)
             if generation.kind == "text":
-                found += comparing.text(truth, generation, entries, tombstones=strict)
+                found += comparing.text(truth, generation, entries_of(generation), tombstones=strict)
             else:
-                found += comparing.vectors(truth, generation, entries, model, tombstones=strict)
+                found += comparing.vectors(truth, generation, entries_of(generation), model, tombstones=strict)
         return found + [Finding(findings.GAP, f"no {kind} index serves") for kind in {"text", "vector"} - kinds]

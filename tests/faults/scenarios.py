@@ -59,8 +59,8 @@ def _mark(room: str, point: str, nth: int, action: str = "kill", seconds: float 
 def killed_in_the_middle() -> Plan:
     """Every consumer dies once with a batch in hand, before it did anything with it."""
     rooms = ("embedder", "indexer-text", "indexer-vector")
-    marks = [_mark(room, "before the effect", 2) for room in rooms]
-    return _plan(*marks, operations=_operations("remember", "supersede"))
+    marks = [_mark(room, "before the effect", 1) for room in rooms]
+    return _plan(*marks, operations=_operations("remember", slots=24))
 
 
 def a_writer_from_the_past() -> Plan:
@@ -76,7 +76,7 @@ def a_writer_from_the_past() -> Plan:
         Fault("deletes are forgotten at once"),
         _mark("indexer-text", "before the effect", 1, "stop", _LONG_HOLD_S),
         _mark("indexer-text", "after the effect", 1),
-        Fault("another replica", "indexer-text"),
+        Fault("another replica", "indexer-text", more={"marks": 2}),
         operations=first + after,
         held=(len(first), "indexer-text"),
     )

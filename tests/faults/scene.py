@@ -21,6 +21,8 @@ class Scene(Protocol):
     prefix: str
     injected: Counter[str]
     chance: random.Random
+    archive: dict[str, dict[bytes, None]]
+    """Every entry of the work streams so far, by stream without prefix."""
 
     @property
     def streams(self) -> ServerProcess: ...

@@ -13,10 +13,11 @@ from redis.exceptions import RedisError
 AWAY = (RedisError, OSError, TimeoutError)
 AGAIN_S = 4.0
 """A producer that has heard nothing for so long submits again: an XADD is only as durable as its Redis."""
+WORK = ("memory.stored", "memory.embedded", "memory.superseded")
 
 
 class Submissions:
-    """Appends submissions and follows memory.stored for what became of them."""
+    """Appends submissions, and follows the work streams for what became of them."""
 
     def __init__(self, url: str, prefix: str, workspace: str) -> None:
         self._redis: Redis = Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)
@@ -25,6 +26,8 @@ class Submissions:
         self._heard: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
         self._following: asyncio.Task[None] | None = None
         self.problems: list[str] = []
+        self.archive: dict[str, dict[bytes, None]] = {stream: {} for stream in WORK}
+        """Every entry that was ever seen, in order: streams forget theirs."""
         self.sent = 0
         self._over = False
 
@@ -68,18 +71,21 @@ class Submissions:
                 return
 
     async def _follow(self) -> None:
-        cursor = "0-0"
-        stream = self._prefix + "memory.stored"
+        cursors: dict[Any, Any] = {self._prefix + stream: "0-0" for stream in WORK}
         while not self._over:
             try:
-                found: Any = await self._redis.xread({stream: cursor}, count=500, block=500)
+                found: Any = await self._redis.xread(cursors, count=500, block=500)
             except AWAY:
                 await asyncio.sleep(0.1)
                 continue
-            for _, entries in found or ():
+            for name, entries in found or ():
+                stream = name.decode()
                 for entry, fields in entries:
-                    cursor = entry
-                    self._note(fields.get(b"__data__", b""))
+                    cursors[stream] = entry
+                    body = fields.get(b"__data__", b"")
+                    self.archive[stream.removeprefix(self._prefix)][body] = None
+                    if stream.endswith("memory.stored"):
+                        self._note(body)
 
     def _note(self, raw: bytes) -> None:
         try:
