@@ -195,6 +195,41 @@ async def test_what_must_come_to_its_end_is_tried_again_whatever_stops_it(truth:
     assert (await standing(truth, operation_id)).status is OperationStatus.DONE
 
 
+@pytest.mark.parametrize("cancelled", [True, False])
+async def test_what_one_left_behind_goes_before_it_ends(truth: SqlTruth, *, cancelled: bool) -> None:
+    taken_back: list[str] = []
+    away = True
+
+    async def fail(_operation: Operation) -> None:
+        if not cancelled:
+            raise Invalid("", "it can't be done")
+
+    async def undo(operation: Operation) -> None:
+        if away:
+            raise TryLater("somebody is in the way")
+        taken_back.append(operation.id)
+
+    operation_id = await asked(truth, 5)
+    working = Worker(truth, {"count": Counting(before=fail)}, "one", pace_s=0, undo={"count": undo})
+    if cancelled:
+        await working.round()
+        await truth.cancel_operation("w", operation_id)
+    assert await working.round() == 0
+    waiting = await truth.operation("w", operation_id)
+    assert waiting is not None
+    assert not waiting.status.ended
+    assert "in the way" in waiting.result["waits_for"]
+
+    away = False
+    clock_of(truth).advance(2 * MICROSECONDS)
+    assert await working.round() == 1
+
+    ended = await truth.operation("w", operation_id)
+    assert ended is not None
+    assert ended.status is (OperationStatus.CANCELLED if cancelled else OperationStatus.FAILED)
+    assert taken_back == [operation_id]
+
+
 async def _held_until(truth: SqlTruth) -> int:
     found = await rows(truth._database, "SELECT held_until FROM operations")
     return int(found[0]["held_until"])

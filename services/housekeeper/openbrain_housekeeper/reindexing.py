@@ -16,7 +16,7 @@ import structlog
 
 from openbrain import reconciling
 from openbrain.errors import Conflict, NeverRetry, TryLater
-from openbrain.events import MemoryReindex, ReindexCompleted, encode
+from openbrain.events import ReindexCompleted, encode
 from openbrain.ids import uuid7
 from openbrain.index_writing import drop_generation
 from openbrain.memory import MICROSECONDS, Change
@@ -272,13 +272,13 @@ def _extent(operation: Operation) -> Extent:
 
 
 def _event(row: Listed, generation: str | None, now: int, *, re_embed: bool) -> bytes:
-    data = MemoryReindex(
-        memory_id=row.id,
-        workspace_id=row.workspace_id,
-        version=row.version,
-        revision=row.revision,
-        change=Change.REINDEX,
-        generation=generation,
-        re_embed=re_embed,
-    )
+    data = {
+        "memory_id": row.id,
+        "workspace_id": row.workspace_id,
+        "version": row.version,
+        "revision": row.revision,
+        "change": Change.REINDEX,
+        "generation": generation,
+        "re_embed": re_embed or None,
+    }
     return encode(STREAM.name, data, event_id=uuid7(now), at=now, subject=row.id)
