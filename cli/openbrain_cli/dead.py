@@ -1,5 +1,6 @@
 """dead: letters that no attempt could deliver; list, show, replay, discard."""
 
+import textwrap
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ from openbrain_cli.forgetting import confirmed
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.operations import failed, followed
 from openbrain_cli.options import AsJson, Connection, given
-from openbrain_cli.output import as_json, one_line, say, show, table
+from openbrain_cli.output import as_json, one_line, plain, say, show, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,13 +111,13 @@ def show_dead(
         as_json(found)
     else:
         show(table("", "", rows=_facts(found)))
+        for name, text in (found.fields or {}).items():
+            print(f"{one_line(name)}:\n{textwrap.indent(plain(text), '  ')}")
 
 
 def _facts(letter: "DeadLetterAnswer") -> "Iterator[tuple[str, str]]":
-    for name, value in letter.model_dump(mode="json").items():
-        if name == "fields":
-            yield from ((f"entry {one_line(field)}", text) for field, text in (value or {}).items())
-        elif value is not None:
+    for name, value in letter.model_dump(mode="json", exclude={"fields"}).items():
+        if value is not None:
             yield name, one_line(str(value))
 
 
