@@ -10,6 +10,8 @@ from tests.faults.plan import SERVERS, UP, plan
 from tests.faults.run_up import run_of
 from tests.faults.world import World
 
+pytestmark = pytest.mark.timeout(600)  # servers start first, and a bad seed is given its time
+
 FIXED = (4, 5)
 COUNT = 60
 
