@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from openbrain import telemetry
 from openbrain.settings import Streams
+from openbrain.streams.acl import users
 from openbrain.streams.dead_keeping import DeadKeeping, survey
 from openbrain.streams.group import PARKED, ConsumerGroup
 from openbrain.streams.scripts import TIDY
@@ -144,6 +145,19 @@ async def test_dead_letters_with_time_and_room_stay_and_are_named(client: Any, s
     finding = await check(settings)
     assert any("5 dead letters of memory.stored for embedder" in problem for problem in finding.problems)
     assert any("streams.memory_mb" in problem for problem in finding.problems), "no maxmemory: what counts instead"
+
+
+async def test_the_housekeepers_rights_are_enough(client: Any, server: ServerProcess) -> None:
+    free = scaled(server.url)
+    rules = next(user.rules for user in users(free.prefix) if user.name == "housekeeper")
+    await client.execute_command("ACL", "SETUSER", "housekeeper", "reset", "on", ">secret", *rules.split())
+    await _filled(client, free.prefix + STORED.name, 300)
+    await _dead(client, free, 40, 3)
+    confined = free.model_copy(update={"retention_share": 1e-9})
+    async with Redis.from_url(server.url.replace("://", "://housekeeper:secret@")) as housekeeper:
+        await StreamKeeping(housekeeper, confined).round(())
+    refused = {line["object"] for line in await client.acl_log()}
+    assert refused <= {"client|setinfo"}
 
 
 async def test_no_consumer_with_anything_in_hand_is_ever_removed(client: Any, server: ServerProcess) -> None:
