@@ -108,8 +108,15 @@ async def test_a_flush_in_the_middle_of_traffic_loses_nothing(servers: Servers, 
             await until(lambda: equal(admin), 300, 0.5)
 
 
-async def test_a_database_put_back_under_living_indexes(servers: Servers, tmp_path: Path) -> None:
-    database = Database.open(servers.environment["OPENBRAIN_TRUTH__URL"])
+@pytest.fixture
+async def database(servers: Servers) -> AsyncIterator[Database]:
+    """The truth's, for what no room does."""
+    opened = Database.open(servers.environment["OPENBRAIN_TRUTH__URL"])
+    yield opened
+    await opened.close()
+
+
+async def test_a_database_put_back_under_living_indexes(servers: Servers, database: Database, tmp_path: Path) -> None:
     with rooms(servers.environment, tmp_path) as started:
         url = await all_rooms(started)
         async with servers.http(url) as http, await operator(servers, url) as admin:
@@ -143,7 +150,6 @@ async def test_a_database_put_back_under_living_indexes(servers: Servers, tmp_pa
             answer = (await http.post("/v1/brain/recall", json={"query": "crane lifts tons", "top_k": 40})).json()
             assert {each["id"] for each in answer["memories"]} == set(ids)
             assert unknown not in ids
-    await database.close()
 
 
 async def statements(database: Database, *several: str) -> None:
