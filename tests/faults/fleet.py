@@ -173,7 +173,9 @@ class Fleet:
             process.ended_at = now
             status = self._zygote.ended.get(process.pid, 0)
             process.statuses.append(status)
-            if process.wanted and status != -signal.SIGKILL:
+            if "address already in use" in tail(process.log, 5):
+                process.port = free_port()  # somebody else on this machine was quicker
+            elif process.wanted and status != -signal.SIGKILL:
                 self.unexpected.append(f"{process.name} ended with {status}")
         if process.wanted and now - process.ended_at >= RESTART_S:
             self._spawn(process)
