@@ -21,6 +21,7 @@ MODULES = (
     "discovery",
     "transfer",
     "reconcile",
+    "reindex",
     "retrieval",
 )
 
