@@ -257,7 +257,7 @@ NO_MEMORIES: Mapping[Route, str] = {
     ("POST", "/v1/admin/groups"): "names of groups, for operators: test_api_streams",
     ("DELETE", "/v1/admin/groups"): "names of groups, for operators: test_api_streams",
     ("GET", "/v1/admin/dead"): "errors and ids, for operators: test_api_streams",
-    ("GET", "/v1/admin/dead/{letter}"): "of every tenant, for operators alone: test_api_streams",
+    ("GET", "/v1/admin/dead/{id}"): "of every tenant, for operators alone: test_api_streams",
     ("POST", "/v1/admin/dead:replay"): "ids of dead letters, for operators: test_api_streams",
     ("POST", "/v1/admin/dead:discard"): "ids of dead letters, for operators: test_api_streams",
     ("GET", "/v1/health"): "names of parts",

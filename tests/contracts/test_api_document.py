@@ -1,6 +1,7 @@
 """The OpenAPI document says what the API does."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import jsonschema
@@ -8,13 +9,19 @@ import pytest
 from jsonschema.validators import Draft202012Validator
 
 from openbrain.auth import Permission
+from openbrain.streams.administration import RedisStreams
+from openbrain.streams.connection import connect
+from openbrain.streams.table import STORED, dead_letters
 from openbrain_api.openapi.document import document
 from openbrain_api.routes import ROUTES
 from tests.api_support import Brain, brain, brain_database_url, http, offer, unknown_id
+from tests.servers.process import Server
+from tests.streams_support import scaled
 
 __all__ = ["brain", "brain_database_url"]
 
 DOCUMENT: dict[str, Any] = json.loads(document(ROUTES))
+LETTER = f"{STORED.name}.embedder.1-1"
 OPERATIONS = [
     (method.upper(), path, operation)
     for path, methods in DOCUMENT["paths"].items()
@@ -96,6 +103,13 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/v1/admin/workspaces/{id}"): {"max_memories": 1000, "max_bytes": None},
     ("POST", "/v1/admin/keys/{id}:rotate"): {"overlap_s": 60},
     ("POST", "/v1/admin/keys"): {"name": "n", "permissions": ["brain.read"]},
+    ("POST", "/v1/admin/streams:replay"): {"stream": STORED.name, "dry_run": True},
+    ("POST", "/v1/admin/streams:bury"): {"stream": STORED.name, "group": "embedder", "entry": "1-0", "reason": "x"},
+    ("POST", "/v1/admin/groups:pause"): {"group": "embedder", "reason": "x"},
+    ("POST", "/v1/admin/groups:resume"): {"group": "embedder"},
+    ("POST", "/v1/admin/groups"): {"stream": STORED.name, "group": "warehouse"},
+    ("POST", "/v1/admin/dead:replay"): {"all": True, "dry_run": False},
+    ("POST", "/v1/admin/dead:discard"): {"letters": [LETTER], "dry_run": False},
     ("POST", "/v1/admin/models:change"): {"model": "all-minilm", "dry_run": True},
 }
 
@@ -108,26 +122,49 @@ INDEXED = {"/v1/admin/models:change", "/v1/admin/reindex"}
 """Routes that need the indexes to be there."""
 
 PARAMS: dict[str, dict[str, Any]] = {
+    "/v1/admin/dead/{id}": {"body": 1},
+    "/v1/admin/groups": {"stream": STORED.name, "group": "warehouse"},
     "/v1/brain/search": {"q": "here", "highlights": 1, "facets": ["type", "tags"]},
     "/v1/admin/workspaces/{id}": {"dry_run": 1},
 }
 
 
+@pytest.fixture
+async def streams(valkey_server: Server, brain: Brain) -> AsyncIterator[RedisStreams]:
+    """With an entry, a dead letter, and a reader from outside."""
+    settings = scaled(valkey_server.url)
+    client: Any = connect(settings)
+    await client.xadd(settings.prefix + STORED.name, {"__data__": "{}"})
+    dead = dead_letters(settings.prefix + STORED.name, "embedder")
+    await client.xadd(dead, {"__data__": "{}", "error": "Odd"}, id="1-1")
+    await brain.truth.register_group(STORED.name, "warehouse", "ada", "")
+    yield RedisStreams(settings, client)
+    await client.delete(*await client.keys(f"{settings.prefix}*"))
+    await client.aclose()
+
+
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=[f"{m} {p}" for m, p, _ in OPERATIONS])
-async def test_answers_and_refusals_are_as_described(brain: Brain, method: str, path: str, operation: Any) -> None:
+async def test_answers_and_refusals_are_as_described(
+    brain: Brain, streams: RedisStreams, method: str, path: str, operation: Any
+) -> None:
     """Each route well used, and in each way that it refuses."""
     key = await brain.key("system", permissions=frozenset(Permission))
     body = BODIES.get((method, path))
     used: dict[str, Any] = {"json": body}
     if path in FILES:
         used = {"content": FILES[path], "headers": {"content-type": "application/x-ndjson"}}
-    async with http(brain.app(), key) as client:
+    async with http(brain.app(streams=streams), key) as client:
         memory_id = (await client.post("/v1/brain/remember", json=offer("here before"))).json()["id"]
         if path in INDEXED:
             await brain.settle()  # makes the indexes
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
         bulk = await client.post("/v1/brain/forget", json={"type": "fact", "dry_run": False})
-        aims = {"brain": memory_id, "workspaces": "system", "operations": bulk.json()["operation"]["id"]}
+        aims = {
+            "dead": LETTER,
+            "brain": memory_id,
+            "workspaces": "system",
+            "operations": bulk.json()["operation"]["id"],
+        }
         aim = next((each for part, each in aims.items() if part in path), other.json()["id"])
         params = {"history": 1, "erase": 1} if "memories/" in path else PARAMS.get(path)
         answers = [

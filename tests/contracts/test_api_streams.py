@@ -34,7 +34,7 @@ async def test_streams_are_for_operators_alone(operator: Operator, capsys: pytes
             query = {"stream": STORED.name, "group": "embedder"} if route.method == "DELETE" else {"body": "1"}
             told = []
             for name in (letter, "memory.submitted.ingest.1-0"):
-                path = route.path.replace("{letter}", name)
+                path = route.path.replace("{id}", name)
                 answer = await client.request(route.method, path, json=bodies.get(route.path), params=query)
                 refused(answer, 403)
                 told.append(answer.text)

@@ -101,7 +101,7 @@ async def test_routes_of_many_rooms_share_one_port(url: str) -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://t") as http:
         assert (await http.get("/ready")).status_code == 503
         async with started(one, two):
-            assert (await http.get("/ready")).json() == {"ready": True, "failing": {}}
+            assert (await http.get("/ready")).json() == {"ready": True, "failing": {}, "paused": []}
             metrics = (await http.get("/metrics")).text
             stream = f"{settings.prefix}memory.stored"
             for group in ("one", "two"):

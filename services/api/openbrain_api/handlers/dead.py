@@ -27,7 +27,7 @@ async def dead_letters(call: Call[Nothing, DeadQuery]) -> Reply:
 async def dead_letter(call: Call[Nothing, LetterQuery]) -> Reply:
     """One, with its entry where that is asked for."""
     operators_only(call)
-    found = await call.api.streams.dead_letter(call.path["letter"])
+    found = await call.api.streams.dead_letter(call.path["id"])
     if found is None:
         raise NotFound("no dead letter with this id")
     told = _letter_json(found)

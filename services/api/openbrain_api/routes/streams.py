@@ -88,7 +88,7 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="GET",
-        path="/v1/admin/dead/{letter}",
+        path="/v1/admin/dead/{id}",
         handler=dead.dead_letter,
         summary="One dead letter; with body=1 the entry itself",
         permission=Permission.ADMIN,
