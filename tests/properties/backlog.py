@@ -52,7 +52,7 @@ def settings_of(values: Mapping[str, str]) -> dict[str, str]:
 
 
 async def drained(
-    servers: Servers, folder: Path, entries: int, name: str, every_s: float = 0.2, tell: Tell = repr
+    servers: Servers, folder: Path, entries: int, name: str, every_s: float = 0.5, tell: Tell = repr
 ) -> Backlog:
     """Put the backlog there, start the rooms, and watch until all of it is remembered, announced and read."""
     stream = servers.prefix + SUBMITTED.name
