@@ -18,7 +18,8 @@ from openbrain.remembering import own_key
 from openbrain.settings import Streams
 from openbrain.streams.connection import connect
 from openbrain.streams.erasing import StreamEraser
-from openbrain.streams.table import SUBMITTED, dead_letters
+from openbrain.streams.redelivery import Redelivery
+from openbrain.streams.table import SUBMITTED, dead_letters, replays
 from openbrain.submission import MemorySubmitted
 from openbrain.submitting import from_event
 from tests.servers.plugin import Starter
@@ -87,6 +88,21 @@ async def test_what_said_it_goes_from_every_stream_and_nothing_else(settings: St
     assert await redis.xlen(bound) == 0
     assert await redis.xlen(dead) == 1
     assert (await StreamEraser(redis, settings).sweep(of(SECRET))).deleted == {}
+
+
+async def test_what_is_to_come_again_goes_too(settings: Streams, redis: Redis) -> None:
+    main = settings.prefix + SUBMITTED.name
+    await redis.xadd(main, {FIELD: submission(1, SECRET)})
+    await redis.xadd(dead_letters(main, "ingest"), {FIELD: submission(2, SECRET), "error": "Invalid"})
+    work = Redelivery(redis, settings)
+    assert (await work.hand_over(SUBMITTED.name, "ingest", "-", "+", 10)).entries == 1
+    again = replays(main, "ingest")
+
+    swept = await StreamEraser(redis, settings).sweep(of(SECRET))
+
+    assert swept.deleted == {main: 1, dead_letters(main, "ingest"): 1, again: 1}
+    assert await work.unsettled(SUBMITTED.name, "ingest") == 0
+    assert not await redis.exists(again)
 
 
 async def test_the_key_finds_what_was_masked_and_time_spares_what_came_after(settings: Streams, redis: Redis) -> None:
