@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from openbrain import telemetry
 from openbrain.auth import OPERATORS
 from openbrain.ids import bucket, uuid7
 from openbrain.ports.index import Tombstone
@@ -84,12 +85,18 @@ async def names(brain: Brain) -> tuple[str, str]:
 
 async def erased_from(brain: Brain, memory_id: str) -> None:
     """Both indexes lose a memory, whatever revision they had."""
+    text, vectors = await names(brain)
+    await buried(brain, memory_id)
+    assert await brain.parts.text.drop_tombstones(text, 2) == 1
+    assert await brain.parts.vectors.drop_tombstones(vectors, 2) == 1
+
+
+async def buried(brain: Brain, memory_id: str) -> None:
+    """Both indexes hold an old tombstone where a memory lives."""
     gone = Tombstone(id=memory_id, memory_id=memory_id, revision=1, bucket=bucket(memory_id), at=1)
     text, vectors = await names(brain)
     assert await brain.parts.text.write(text, [gone]) == {}
     assert await brain.parts.vectors.write(vectors, [gone]) == {}
-    assert await brain.parts.text.drop_tombstones(text, 2) == 1
-    assert await brain.parts.vectors.drop_tombstones(vectors, 2) == 1
 
 
 async def test_equal_indexes_are_told_equal(quiet: Brain) -> None:
@@ -229,10 +236,12 @@ async def test_an_erased_memory_is_purged_though_the_streams_are_lost(tmp_path: 
 async def test_the_duty_heals_an_index_by_itself(tmp_path: Path) -> None:
     async with started(settings(tmp_path / "data", verify_every_s=0.5, grace_s=0.2)) as brain:
         lost, *_ = await filled(brain)
-        await erased_from(brain, lost)
+        found = telemetry.RECONCILE_DIFFERENCES.labels("text", "missing")._value
+        before = found.get()
+        await buried(brain, lost)
 
         async def back() -> bool:
-            return lost in await brain.recalled("ferry number 0")
+            return found.get() > before and lost in await brain.recalled("ferry number 0")
 
         await until(back)
 
