@@ -90,7 +90,10 @@ def _rows(
         _load(name, ready, 16, 2 * count, cached=bool(kind), seed=200)
         served = 2 * count + (CACHED if kind else 0)
         rate = served / (ask_worker(worker, "cpu")["cpu"] - cpu)
+        bare = 1000 / statistics.median(sum(raw[f"{part} cpu"] for part in parts) for raw in raws)
+        yield Row(f"{name}{kind}: raw parts, a core", "1/s", (bare,))
         yield Row(f"{name}{kind}: 16 clients, a core", "1/s", (rate,), goal=AIMS.get(f"{name}{kind}"))
+        yield Row(f"{name}{kind}, 16 clients: share of the raw rate", "", (), "raw parts, a core", (rate / bare,))
 
 
 def _load(name: str, ready: dict[str, Any], clients: int, count: int, *, cached: bool, seed: int) -> Load:

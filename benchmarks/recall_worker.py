@@ -60,16 +60,18 @@ async def main(folder: Path, count: int) -> None:
 
 
 async def raw_figures(parts: Parts, criteria: Criteria) -> dict[str, float]:
-    """Medians in ms of what a recall cannot do without, question by question, each part after the other."""
+    """Medians in ms of what a recall cannot do without, question by question, each part after the other; of time, and
+    (`cpu` after its name) of the process's CPU."""
     condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, parts.clock.now())
     vectors, text, rows = await raw_vectors(parts, condition), await raw_text(parts, condition), read_rows(parts)
     ids = sample(parts)
     times: dict[str, list[float]] = defaultdict(list)
 
     async def timed(part: str, call: Awaitable[T]) -> T:
-        begun = time.perf_counter()
+        begun, cpu = time.perf_counter(), time.process_time()
         result = await call
         times[part].append((time.perf_counter() - begun) * 1000)
+        times[f"{part} cpu"].append((time.process_time() - cpu) * 1000)
         await asyncio.sleep(0)  # the rooms beside it must not starve
         return result
 
