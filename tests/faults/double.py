@@ -64,7 +64,7 @@ class Double:
             mode = mode if mode in {"slow", "hang", "error 500"} else ""
         self.troubled += bool(mode)
         if mode in {"slow", "very slow"}:
-            time.sleep(0.8 if mode == "slow" else 5.0)
+            time.sleep(0.8 if mode == "slow" else 8.0)
         if mode == "hang":
             time.sleep(6)
         status, error = {

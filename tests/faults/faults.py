@@ -95,8 +95,10 @@ def _fill(filler: Any) -> None:
 
 
 async def _lasts(fault: Fault, scene: Scene) -> None:
-    """Its time; and, where it is to last as long, until every operation is acknowledged."""
+    """Its time; and, where it is to last as long, until every operation is acknowledged, or something is embedded."""
     while fault.more.get("until done") and not scene.all_done():
+        await asyncio.sleep(0.05)
+    while fault.more.get("until embedded") and not scene.double.served.keys() - {"a"}:
         await asyncio.sleep(0.05)
     await asyncio.sleep(fault.seconds)
 

@@ -133,7 +133,7 @@ def a_failover() -> Plan:
 def a_slow_model() -> Plan:
     """The model takes longer than a lease for each request; two embedders run. Nothing is embedded twice."""
     return _plan(
-        Fault("embedder", "very slow", seconds=12, more={"until done": True}),
+        Fault("embedder", "very slow", seconds=9, more={"until done": True, "until embedded": True}),
         operations=_operations("remember", slots=1),
         replicas={"embedder": 2},
         settings={"OPENBRAIN_EMBEDDING__TIMEOUT_S": "20", "OPENBRAIN_STREAMS__LEASE_S": "3"},
