@@ -1,5 +1,6 @@
 """The OpenAPI document says what the API does."""
 
+import dataclasses
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from jsonschema.validators import Draft202012Validator
 
 from openbrain.auth import Permission
+from openbrain.ports.generations import IndexKind
 from openbrain.streams.administration import RedisStreams
 from openbrain.streams.connection import connect
 from openbrain.streams.table import STORED, dead_letters
@@ -111,6 +113,7 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/admin/dead:replay"): {"all": True, "dry_run": False},
     ("POST", "/v1/admin/dead:discard"): {"letters": [LETTER], "dry_run": False},
     ("POST", "/v1/admin/models:change"): {"model": "all-minilm", "dry_run": True},
+    ("POST", "/v1/admin/reindex"): {"index": "text", "dry_run": True},
 }
 
 FILES: dict[str, bytes] = {
@@ -143,6 +146,16 @@ async def streams(valkey_server: Server, brain: Brain) -> AsyncIterator[RedisStr
     await client.aclose()
 
 
+async def kept_beside(brain: Brain) -> str:
+    """The name of a text index that is kept beside the one that serves."""
+    serving = await brain.truth.serving(IndexKind.TEXT)
+    assert serving is not None
+    await brain.text.prepare("t-2")
+    await brain.truth.begin(dataclasses.replace(serving, name="t-2"))
+    await brain.truth.swap(IndexKind.TEXT, "t-2")
+    return serving.name
+
+
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=[f"{m} {p}" for m, p, _ in OPERATIONS])
 async def test_answers_and_refusals_are_as_described(
     brain: Brain, streams: RedisStreams, method: str, path: str, operation: Any
@@ -155,8 +168,10 @@ async def test_answers_and_refusals_are_as_described(
         used = {"content": FILES[path], "headers": {"content-type": "application/x-ndjson"}}
     async with http(brain.app(streams=streams), key) as client:
         memory_id = (await client.post("/v1/brain/remember", json=offer("here before"))).json()["id"]
-        if path in INDEXED:
+        if path in INDEXED or "/generations" in path:
             await brain.settle()  # makes the indexes
+        if "/generations/" in path:
+            path = path.replace("{index}", "text").replace("{name}", await kept_beside(brain))
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
         bulk = await client.post("/v1/brain/forget", json={"type": "fact", "dry_run": False})
         aims = {
@@ -167,6 +182,8 @@ async def test_answers_and_refusals_are_as_described(
         }
         aim = next((each for part, each in aims.items() if part in path), other.json()["id"])
         params = {"history": 1, "erase": 1} if "memories/" in path else PARAMS.get(path)
+        if "/generations/" in path and method == "DELETE":
+            params = {"dry_run": 1}
         answers = [
             await client.request(method, path.replace("{id}", unknown_id()), params={"limit": 0}, json=body),
             await client.request(method, path.replace("{id}", aim), content=b"{", headers={"x-openbrain-agent": ""}),
