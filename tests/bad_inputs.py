@@ -196,6 +196,7 @@ FULL: dict[str, dict[str, Any]] = {
     "/v1/admin/keys/{id}:rotate": {"overlap_s": 5},
     "/v1/admin/workspaces": {"id": "w9", "name": SECRET},
     "/v1/admin/models:change": {"model": "all-minilm", "dry_run": True},
+    "/v1/admin/verify": {"full": True},
     "/v1/admin/reindex": {"index": "vector", "in_place": True, "project": SECRET},
 }
 REASON: list[Bad] = [("reason", "x" * (limits.REASON_CHARS + 1), "reason"), ("reason", 5, "reason")]
@@ -243,6 +244,13 @@ REINDEXING: list[Bad] = [
     ("stael", True, "stael"),
 ]
 
+VERIFYING: list[Bad] = [
+    ("full", 1, "full"),
+    ("repair", "yes", "repair"),
+    ("restored", "no", "restored"),
+    ("repiar", True, "repiar"),
+]
+
 BAD: list[tuple[str, str, list[Bad]]] = [
     *bad_stream_inputs.BAD,
     ("POST", "/v1/brain/remember", ONE_MEMORY),
@@ -263,6 +271,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", "/v1/brain/remember:batch", BATCH),
     ("POST", "/v1/admin/models:change", MODEL),
     ("POST", "/v1/admin/reindex", REINDEXING),
+    ("POST", "/v1/admin/verify", VERIFYING),
     ("POST", "/v1/brain/recall:batch", QUESTIONS),
 ]
 
