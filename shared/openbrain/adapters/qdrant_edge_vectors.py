@@ -15,6 +15,7 @@ from openbrain.adapters.qdrant_edge_shard import BUILDER, Nearest, Shard, parts
 from openbrain.adapters.qdrant_edge_terms import compiled
 from openbrain.adapters.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.errors import TryLater
+from openbrain.ids import BUCKETS
 from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
 from openbrain.visibility import NEVER, AllOf, AtLeast, Condition
 
@@ -83,12 +84,19 @@ class QdrantEdgeVectors:
 
     async def sums(self, name: str) -> Mapping[int, Sum]:
         """Every point is looked at, some at a time."""
-        found: dict[int, tuple[int, int, int]] = {}
+        points, digests, removed = [0] * BUCKETS, [0] * BUCKETS, [0] * BUCKETS
         async for marks in self._numbers(name, "mark"):
-            for bucket, digest in map(parts, marks):
-                entries, digests, removed = found.get(bucket, (0, 0, 0))
-                found[bucket] = (entries + 1, digests + digest, removed) if digest else (entries, digests, removed + 1)
-        return {bucket: Sum(*each) for bucket, each in found.items()}
+            for mark in marks:
+                bucket, digest = parts(mark)
+                points[bucket] += 1
+                digests[bucket] += digest
+                if not digest:
+                    removed[bucket] += 1
+        return {
+            bucket: Sum(count - removed[bucket], digests[bucket], removed[bucket])
+            for bucket, count in enumerate(points)
+            if count
+        }
 
     async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
         """Every point is looked at."""
