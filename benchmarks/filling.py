@@ -72,7 +72,7 @@ async def _index(parts: Parts, ids: list[str]) -> None:
     text, vectors = await parts.text_generation(), await parts.vector_generation()
     truth, clock = parts.truth, parts.clock
     failed = dict(await embed_stored(events, truth=truth, embedder=parts.embedder, clock=clock, batch=STEP))
-    failed |= await project_text(ids, truth=truth, index=parts.text, generations=[text], clock=clock)
-    failed |= await project_vector(ids, truth=truth, index=parts.vectors, generations=[vectors], clock=clock)
+    failed |= await project_text(ids, truth=truth, index=parts.text, generations=[text])
+    failed |= await project_vector(ids, truth=truth, index=parts.vectors, generations=[vectors])
     if failed:
         raise SystemExit(f"{len(failed)} memories could not be indexed")

@@ -117,10 +117,9 @@ async def _indexed(side: Side, url: str, folder: Path, truth: Truth, bodies: Seq
         kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=index.builder, status="serving"
     )
     await index.prepare(generation.name)
-    clock = wiring.system_clock()
 
     async def project(ids: Sequence[str]) -> None:
-        failed = await project_text(ids, truth=truth, index=index, generations=[generation], clock=clock)
+        failed = await project_text(ids, truth=truth, index=index, generations=[generation])
         if failed:
             raise RuntimeError(f"{len(failed)} were not indexed")
 

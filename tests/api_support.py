@@ -115,8 +115,8 @@ class Brain:
             if stored:
                 await embed_stored(stored, truth=self.truth, embedder=self.embedder, clock=self.clock, batch=32)
             ids = list(dict.fromkeys(event.data.memory_id for _, event in found))
-            await project_text(ids, truth=self.truth, index=self.text, generations=[text], clock=self.clock)
-            await project_vector(ids, truth=self.truth, index=self.vectors, generations=[vector], clock=self.clock)
+            await project_text(ids, truth=self.truth, index=self.text, generations=[text])
+            await project_vector(ids, truth=self.truth, index=self.vectors, generations=[vector])
             await self.truth.delete([entry.id for entry in entries])
 
     @asynccontextmanager

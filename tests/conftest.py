@@ -4,7 +4,13 @@ from pathlib import PurePath
 
 import pytest
 
-_HEAVY = ("tests/e2e", "tests/integration", "tests/deploy/test_image.py")
+_HEAVY = (
+    "tests/e2e",
+    "tests/integration",
+    "tests/faults/test_short.py",
+    "tests/properties",
+    "tests/deploy/test_image.py",
+)
 """What starts processes and servers of its own."""
 _BESIDE = 2
 """Files of other tests for each heavy one, so that not every worker starts servers at once."""

@@ -91,7 +91,7 @@ async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | 
 
 async def _project_text(parts: Parts, ids: Sequence[str]) -> None:
     async def project(generations: Sequence[Generation]) -> None:
-        await project_text(ids, truth=parts.truth, index=parts.text, generations=generations, clock=parts.clock)
+        await project_text(ids, truth=parts.truth, index=parts.text, generations=generations)
 
     await everywhere(parts.text_written, project)
 

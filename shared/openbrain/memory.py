@@ -132,14 +132,14 @@ class Memory:
     vector_error_revision: int = 0
     wants_vector: bool = True
 
+    @property
+    def ended(self) -> bool:
+        """Whether it was deleted, archived, superseded or has expired, by the row alone: no clock is asked."""
+        return self.deleted_at is not None or self.archived_at is not None or self.reason is not None
+
     def alive(self, now: int) -> bool:
         """Whether recall may show it at `now` (microseconds)."""
-        return (
-            self.deleted_at is None
-            and self.archived_at is None
-            and self.reason is None
-            and (self.expires_at is None or self.expires_at > now)
-        )
+        return not self.ended and (self.expires_at is None or self.expires_at > now)
 
     @property
     def indexed(self) -> bool:

@@ -119,14 +119,12 @@ def _difference(fault: Fault, row: Due | None, entry: Standing | None) -> Differ
     )
 
 
-async def accounting(
-    truth: Reconciling, index: Accountable, generation: Generation, now: int
-) -> AsyncIterator[Account]:
+async def accounting(truth: Reconciling, index: Accountable, generation: Generation) -> AsyncIterator[Account]:
     """`account` part by part: each is about the rows that were added up so far, the last about all of them."""
     standing = await index.sums(generation.name)
     due: dict[int, Sum] = {}
     async for after, until in spans(truth):
-        for number, some in (await truth.due_sums(generation, after, until, now)).items():
+        for number, some in (await truth.due_sums(generation, after, until)).items():
             due[number] = _plus(due.get(number, Sum()), some)
         yield _account(due, standing)
     yield _account(due, standing)
@@ -141,9 +139,9 @@ def _account(due: Mapping[int, Sum], standing: Mapping[int, Sum]) -> Account:
     return Account(due=_total(due.values()), standing=_total(standing.values()), differing=differing)
 
 
-async def account(truth: Reconciling, index: Accountable, generation: Generation, now: int) -> Account:
+async def account(truth: Reconciling, index: Accountable, generation: Generation) -> Account:
     """Add both sides up. Cheap for us: the databases and engines do it; rows are not read."""
-    found = [each async for each in accounting(truth, index, generation, now)]
+    found = [each async for each in accounting(truth, index, generation)]
     return found[-1]
 
 
@@ -167,37 +165,35 @@ def _total(sums: Iterable[Sum]) -> Sum:
 
 
 async def differences(
-    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int], now: int
+    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int]
 ) -> AsyncIterator[list[Difference]]:
     """What differs in these buckets, some at a time: first what the index lacks, then what it has too much."""
     if not buckets:
         return
     async for after, until in spans(truth):
-        rows = await truth.due_in(generation, after, until, now, buckets)
+        rows = await truth.due_in(generation, after, until, buckets)
         for start in range(0, len(rows), LOOKED_AT):
-            yield await _lacking(truth, index, generation, rows[start : start + LOOKED_AT], now)
+            yield await _lacking(truth, index, generation, rows[start : start + LOOKED_AT])
     ordered = sorted(buckets)
     for start in range(0, len(ordered), BUCKETS_AT_ONCE):
-        yield await _too_much(truth, index, generation, ordered[start : start + BUCKETS_AT_ONCE], now)
+        yield await _too_much(truth, index, generation, ordered[start : start + BUCKETS_AT_ONCE])
 
 
 async def _lacking(
-    truth: Reconciling, index: Accountable, generation: Generation, rows: Sequence[Due], now: int
+    truth: Reconciling, index: Accountable, generation: Generation, rows: Sequence[Due]
 ) -> list[Difference]:
     entries = await _entries(index, generation, rows)
     suspects = [row for row in rows if judge(row, entries[row.memory_id], generation.builder)]
     living = {row.memory_id for row in rows if row.living}
-    found = await look(truth, index, generation, suspects, now) if suspects else []
+    found = await look(truth, index, generation, suspects) if suspects else []
     # What is too much is found from the other side, with all that stands there.
     return [each for each in found if not _too_much_of(each, living)]
 
 
-async def look(
-    truth: Reconciling, index: Accountable, generation: Generation, rows: Sequence[Due], now: int
-) -> list[Difference]:
+async def look(truth: Reconciling, index: Accountable, generation: Generation, rows: Sequence[Due]) -> list[Difference]:
     """Once more: the entries and then the rows."""
     entries = await _entries(index, generation, rows)
-    fresh = await truth.due(generation, [row.memory_id for row in rows], now)
+    fresh = await truth.due(generation, [row.memory_id for row in rows])
     return [
         each for row in rows for each in judge(fresh.get(row.memory_id), entries[row.memory_id], generation.builder)
     ]
@@ -214,7 +210,7 @@ async def _entries(index: Accountable, generation: Generation, rows: Sequence[Du
 
 
 async def _too_much(
-    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int], now: int
+    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int]
 ) -> list[Difference]:
     entries: dict[str, list[Standing]] = defaultdict(list)
     for each in await index.in_buckets(generation.name, buckets):
@@ -223,7 +219,7 @@ async def _too_much(
     found: list[Difference] = []
     for start in range(0, len(ids), LOOKED_AT):
         some = ids[start : start + LOOKED_AT]
-        rows = await truth.due(generation, some, now)
+        rows = await truth.due(generation, some)
         living = {row.memory_id for row in rows.values() if row.living}
         judged = (each for one in some for each in judge(rows.get(one), entries[one], generation.builder))
         found += [each for each in judged if _too_much_of(each, living)]
@@ -234,13 +230,11 @@ def _too_much_of(found: Difference, living: Collection[str]) -> bool:
     return found.fault is Fault.GHOST or (found.fault is Fault.AHEAD and found.memory_id not in living)
 
 
-async def unmarked(
-    truth: Reconciling, generation: Generation, after: str, until: str, now: int, limit: int
-) -> list[Difference]:
+async def unmarked(truth: Reconciling, generation: Generation, after: str, until: str, limit: int) -> list[Difference]:
     """Rows that no indexer noted as done, found in the truth alone: what a lost stream looks like."""
     return [
         _difference(Fault.WAITING if row.waiting else Fault.UNMARKED, row, None)
-        for row in await truth.unmarked(generation, after, until, now, limit)
+        for row in await truth.unmarked(generation, after, until, limit)
     ]
 
 

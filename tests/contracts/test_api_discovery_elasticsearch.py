@@ -71,7 +71,7 @@ async def reindexed(brain: Brain, ids: list[str]) -> None:
         builder=brain.text.builder,
         status=generations.SERVING,
     )
-    await project_text(ids, truth=brain.truth, index=brain.text, generations=[other], clock=brain.clock)
+    await project_text(ids, truth=brain.truth, index=brain.text, generations=[other])
 
 
 async def asked(client: Any, route: str, params: dict[str, Any]) -> Any:

@@ -51,7 +51,7 @@ async def _built(brain: Brain, second: Second, *ids: str) -> Generation:
     rows = await brain.truth.rows(ids)
     events = [event(row) for row in rows.values()]
     assert not await embed_stored(events, truth=brain.truth, embedder=second, clock=brain.clock, batch=32)
-    assert not await project_vector(ids, truth=brain.truth, index=brain.vectors, generations=[made], clock=brain.clock)
+    assert not await project_vector(ids, truth=brain.truth, index=brain.vectors, generations=[made])
     return made
 
 

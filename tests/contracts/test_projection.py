@@ -81,17 +81,13 @@ class Both:
 
     async def text(self, memory: Memory, index: TextIndex, name: str) -> Mapping[str, Exception]:
         generation = Generation(kind=IndexKind.TEXT, name=name, model="", dimensions=0, builder="", status="serving")
-        return await project_text(
-            [memory.id], truth=self.truth, index=index, generations=[generation], clock=self.clock
-        )
+        return await project_text([memory.id], truth=self.truth, index=index, generations=[generation])
 
     async def vector(self, memory: Memory, index: Writable[VectorEntry], name: str) -> Mapping[str, Exception]:
         generation = Generation(
             kind=IndexKind.VECTOR, name=name, model=MODEL, dimensions=4, builder="", status="serving"
         )
-        return await project_vector(
-            [memory.id], truth=self.truth, index=index, generations=[generation], clock=self.clock
-        )
+        return await project_vector([memory.id], truth=self.truth, index=index, generations=[generation])
 
 
 @pytest.fixture

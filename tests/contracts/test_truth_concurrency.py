@@ -175,7 +175,7 @@ async def test_expiry_in_two_places_ends_each_once(
 
     async def until_done(keeper: SqlUpkeep) -> int:
         ended = 0
-        while more := await keeper.expire_due(7):
+        while more := await keeper.expire_due(7, clock.now()):
             ended += more
         return ended
 

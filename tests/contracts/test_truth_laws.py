@@ -203,7 +203,7 @@ class Users(RuleBasedStateMachine):
     @rule(limit=st.integers(1, 3))
     def the_housekeeper_comes(self, limit: int) -> None:
         due = [key for key, known in self.model.items() if known.reason is None and self.due(known)]
-        assert self.runner.run(self.upkeep.expire_due(limit)) == min(limit, len(due))
+        assert self.runner.run(self.upkeep.expire_due(limit, self.clock.now())) == min(limit, len(due))
         for key in due:
             if self.runner.run(row(self.database, key)).reason is Reason.EXPIRED:
                 self.end(key, Reason.EXPIRED)

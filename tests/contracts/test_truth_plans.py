@@ -125,7 +125,7 @@ async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
     for work in (
         lambda connection: reading.read_rows(connection, IDS),
         lambda connection: projecting._mark(connection, IndexKind.TEXT, marked, START),
-        lambda connection: vectors._lock_current(connection, embedded, START),
+        lambda connection: vectors._lock_current(connection, embedded),
     ):
         (plan,) = await plans(many, work)
         assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan

@@ -98,7 +98,7 @@ async def test_whatever_ends_frees_and_what_comes_back_counts(
     await limited.erase(erased.id, viewer(), origin(), "")
     await limited.erase(erased.id, viewer(), origin(), "")
     clock.advance(10)
-    await limited.expire_due(10)
+    await limited.expire_due(10, clock.now())
     assert await used(limited) == await counted(database) == Usage(1, 4)
 
     await limited.forget(kept.id, viewer(), origin(), "")

@@ -61,10 +61,10 @@ async def test_sums_are_those_of_the_rows(
     for row, passages in ((alive, 1), (edited, 3), (later, 1)):
         await embedded(truth, row, passages)
 
-    found = await truth.due_sums(generation, "", LAST, clock.now())
+    found = await truth.due_sums(generation, "", LAST)
 
     if generation is TEXT:
-        assert found == expected(TEXT, (alive, 0), (edited, 0), (later, 0), (plain, 0))
+        assert found == expected(TEXT, (alive, 0), (edited, 0), (due, 0), (later, 0), (plain, 0))
     else:
         assert found == expected(VECTORS, (alive, 0), *((edited, number) for number in range(3)), (later, 0))
 
@@ -77,9 +77,9 @@ async def test_vectors_of_another_revision_or_model_are_not_due(
     await embedded(truth, row, 1)
     await truth.lift({row.id: 1})
 
-    assert await truth.due_sums(VECTORS, "", LAST, clock.now()) == {}
-    assert (await truth.due(VECTORS, [row.id], clock.now()))[row.id].waiting
-    assert await truth.due_sums(replace(VECTORS, model="other"), "", LAST, clock.now()) == {}
+    assert await truth.due_sums(VECTORS, "", LAST) == {}
+    assert (await truth.due(VECTORS, [row.id]))[row.id].waiting
+    assert await truth.due_sums(replace(VECTORS, model="other"), "", LAST) == {}
 
 
 async def test_the_walk_covers_every_row_once(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
@@ -87,7 +87,7 @@ async def test_the_walk_covers_every_row_once(truth: SqlTruth, database: Databas
     await put(database, *everything)
     after, seen = "", []
     while (until := await truth.walk(after, 3)) is not None:
-        part = await truth.due_in(TEXT, after, until, clock.now(), EVERY)
+        part = await truth.due_in(TEXT, after, until, EVERY)
         seen.append([row.memory_id for row in part])
         after = until
     ids = [row.id for row in everything]
@@ -99,13 +99,13 @@ async def test_rows_tell_what_is_due(truth: SqlTruth, database: Database, clock:
     await put(database, row)
     await embedded(truth, row, 1)
 
-    text = (await truth.due(TEXT, [row.id, memory().id], clock.now()))[row.id]
-    vector = (await truth.due(VECTORS, [row.id], clock.now()))[row.id]
+    text = (await truth.due(TEXT, [row.id, memory().id]))[row.id]
+    vector = (await truth.due(VECTORS, [row.id]))[row.id]
 
     assert (text.revision, text.changed_at, text.passages, text.marked) == (4, START + 9, 1, True)
     assert (vector.passages, vector.high, vector.marked, vector.waiting, vector.living) == (1, 2, False, False, True)
     kept = replace(VECTORS, status="kept")
-    assert (await truth.due(kept, [row.id], clock.now()))[row.id].marked
+    assert (await truth.due(kept, [row.id]))[row.id].marked
 
 
 async def test_rows_of_a_bucket(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
@@ -113,7 +113,7 @@ async def test_rows_of_a_bucket(truth: SqlTruth, database: Database, clock: Fake
     gone = memory("c", reason=Reason.FORGOTTEN, deleted_at=START, text_revision=1, vector_revision=1)
     await put(database, row, other, gone)
 
-    found = await truth.due_in(TEXT, "", LAST, clock.now(), [bucket(row.id), bucket(gone.id)])
+    found = await truth.due_in(TEXT, "", LAST, [bucket(row.id), bucket(gone.id)])
 
     assert row.id in {each.memory_id for each in found}
     assert gone.id not in {each.memory_id for each in found}, "it has nothing to have there, and is marked"
@@ -132,13 +132,13 @@ async def test_what_is_not_marked(truth: SqlTruth, database: Database, clock: Fa
         replace(old, text_revision=1, vector_revision=1),
     )
 
-    text = {row.memory_id for row in await truth.unmarked(TEXT, "", LAST, clock.now(), 10)}
-    vector = {row.memory_id for row in await truth.unmarked(VECTORS, "", LAST, clock.now(), 10)}
+    text = {row.memory_id for row in await truth.unmarked(TEXT, "", LAST, 10)}
+    vector = {row.memory_id for row in await truth.unmarked(VECTORS, "", LAST, 10)}
 
     assert text == {fresh.id, plain.id, gone.id}
     assert vector == {fresh.id, half.id, gone.id}
-    assert len(await truth.unmarked(TEXT, "", LAST, clock.now(), 2)) == 2
-    assert await truth.unmarked(replace(TEXT, status="building"), "", LAST, clock.now(), 10) == ()
+    assert len(await truth.unmarked(TEXT, "", LAST, 2)) == 2
+    assert await truth.unmarked(replace(TEXT, status="building"), "", LAST, 10) == ()
 
 
 async def test_announced_again(truth: SqlTruth, database: Database) -> None:

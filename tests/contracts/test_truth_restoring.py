@@ -113,7 +113,7 @@ async def test_an_expired_memory_comes_back_to_stay(truth: SqlTruth, clock: Fake
     memory = await stored(truth, "short", expires_at=clock.now() + 10)
     clock.advance(10)
     if ended_by_now:
-        await truth.expire_due(10)
+        await truth.expire_due(10, clock.now())
 
     back = await restored(truth, memory)
 

@@ -202,9 +202,9 @@ async def test_expiry_ends_what_is_due_and_says_so(database: Database, writing: 
     gone = await stored(writing, "gone", expires_at=START + 1)
     await writing.forget(gone.id, viewer(), origin(), "")
     upkeep = SqlUpkeep(database, clock)
-    assert await upkeep.expire_due(10) == 0
+    assert await upkeep.expire_due(10, clock.now()) == 0
     clock.advance(5)
-    assert [await upkeep.expire_due(3) for _ in range(3)] == [3, 2, 0]
+    assert [await upkeep.expire_due(3, clock.now()) for _ in range(3)] == [3, 2, 0]
     ended = [await row(database, each.id) for each in due]
     assert {(each.reason, each.revision, each.deleted_at) for each in ended} == {(Reason.EXPIRED, 2, None)}
     assert (await row(database, later.id)).reason is None

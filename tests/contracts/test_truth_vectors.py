@@ -102,7 +102,6 @@ async def test_saving_announces_and_counts(truth: SqlTruth, database: Database, 
         {"deleted_at": START, "reason": Reason.FORGOTTEN},
         {"archived_at": START},
         {"reason": Reason.EXPIRED},
-        {"expires_at": START},
     ],
 )
 async def test_what_moved_on_or_left_keeps_its_passages(
@@ -252,7 +251,7 @@ async def test_it_is_known_what_a_model_has_not_embedded(truth: SqlTruth, databa
     done, twin, old, lacking, new = (memory(updated_at=START) for _ in range(5))
     plain = memory(updated_at=START, wants_vector=False)
     gone = memory(updated_at=START, deleted_at=START, reason=Reason.FORGOTTEN)
-    due = memory(updated_at=START, expires_at=START)
+    due = memory(updated_at=START, expires_at=START)  # it stands until it is ended, whatever a clock says
     new = replace(new, updated_at=START + 10)
     for row in (done, twin, old, lacking, new, plain, gone, due):
         await put(database, row)
@@ -262,7 +261,7 @@ async def test_it_is_known_what_a_model_has_not_embedded(truth: SqlTruth, databa
         lambda connection: connection.exec_driver_sql(f"UPDATE memories SET revision = 2 WHERE id = '{old.id}'")
     )
 
-    waiting = sorted((old.id, lacking.id))
+    waiting = sorted((old.id, lacking.id, due.id))
     assert await truth.unembedded(MODEL, START + 10, "", 10) == waiting
     assert await truth.unembedded(MODEL, START + 11, "", 10) == sorted((*waiting, new.id))
     assert await truth.unembedded(MODEL, START + 10, "", 1) == waiting[:1]

@@ -153,7 +153,7 @@ async def test_what_left_recall_is_in_nobodys_way(database: Database, writing: S
     await stored(writing, "t", supersedes_id=superseded.id)
     await stored(writing, "e", expires_at=START + 10)
     clock.advance(10)
-    assert await SqlUpkeep(database, clock).expire_due(10) == 1
+    assert await SqlUpkeep(database, clock).expire_due(10, clock.now()) == 1
     assert statuses(await writing.remember([write("f"), write("s"), write("e")])) == ["created"] * 3
 
 

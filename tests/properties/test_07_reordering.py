@@ -99,9 +99,7 @@ async def test_an_old_write_that_comes_after_a_delete_was_forgotten_changes_noth
         assert len(ids) == 6
         slow = Slow(made.parts.text)
         serving = [await made.parts.text_generation()]
-        late = asyncio.create_task(
-            project_text(ids, truth=truth, index=slow, generations=serving, clock=made.parts.clock)
-        )
+        late = asyncio.create_task(project_text(ids, truth=truth, index=slow, generations=serving))
         await asyncio.wait_for(slow.holds.wait(), PATIENCE_S)
 
         viewer, origin = Viewer(workspace_id="default", agent_id=""), Origin(actor="test")

@@ -1,7 +1,4 @@
-"""Property 8: one process whose clock is an hour off: leases, retries, duplicates and order stay as they are.
-
-When a memory expires is told by the clock of the process that looks, so that this one is left out.
-"""
+"""Property 8: one process whose clock is an hour off. Leases, retries, duplicates, order, expiry stay as they are."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -68,7 +65,7 @@ async def test_an_hour_off_changes_nothing(private_server: Starter, tmp_path: Pa
         # Now the wrong clock's rooms are alone, and one of them leads.
         for room in (*rooms(brain, "ingest", "embedder", "indexer-text", "indexer-vector"), brain.system.rooms[0]):
             await room.stop()
-        memory_id = await brain.remember("The sluice opens in half an hour.")
+        memory_id = await brain.remember("The sluice opens in half an hour.", expires_in=1800)
         await brain.submit("again", content="Clock number 3 ticks.")
         await all_indexed(brain, COUNT + 1)
         assert await brain.recalled("sluice", text_weight=1.0) == [memory_id]

@@ -11,7 +11,7 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ids import uuid7
-from openbrain.memory import DAY, MICROSECONDS, Change, Memory
+from openbrain.memory import MICROSECONDS, Change, Memory
 from openbrain.ports.truth import Edit
 from openbrain_embedder.handlers import embed_known, embed_stored
 from tests.embedder_support import Room, database, event, model, room, truth
@@ -62,14 +62,12 @@ async def test_memories_that_read_the_same_are_embedded_once(room: Room) -> None
 async def test_what_needs_no_vector_is_passed_by(room: Room, truth: SqlTruth) -> None:
     forgotten = await room.store("forgotten")
     await truth.forget(forgotten.id, viewer(), origin(), "")
-    due = await room.store("due", expires_at=START + DAY)
     plain = await room.store("text only", wants_vector=False)
     duplicate = await room.store("duplicate")
     unknown = Memory(id=uuid7(START), workspace_id="w1", content="", type=forgotten.type)
-    room.clock.advance(2 * DAY)
 
     with capture_logs() as logs:
-        assert await room.embed(forgotten, due, plain, unknown) == {}
+        assert await room.embed(forgotten, plain, unknown) == {}
         assert await room.embed(duplicate, change=Change.DUPLICATE) == {}
 
     assert room.model.asked == []
@@ -157,7 +155,7 @@ async def test_without_the_model_what_is_known_is_saved_and_the_model_is_not_eve
     key, asked = (await room.model.identity()).key, len(room.model.asked)
     room.model.missing = TryLater("away")
     events = [event(each) for each in (twin, other, unwanted)]
-    ports: dict[str, Any] = {"truth": room.truth, "embedder": room.model, "clock": room.clock}
+    ports: dict[str, Any] = {"truth": room.truth, "embedder": room.model}
 
     failures = await embed_known(events, **ports, model=key)
     of_another_model = await embed_known(events, **ports, model="another")

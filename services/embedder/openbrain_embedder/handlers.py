@@ -78,7 +78,7 @@ async def embed_stored(
     Each input is embedded once, however many memories share it; a memory whose inputs are all known needs no model.
     `anew`: what is known is embedded again, and replaced.
     """
-    documents = await _documents(events, truth, embedder, clock)
+    documents = await _documents(events, truth, embedder)
     if not documents:
         return {}
     model = await _model_key(embedder)
@@ -88,13 +88,13 @@ async def embed_stored(
 
 
 async def embed_known(
-    events: Sequence[CloudEvent[Stored]], *, truth: Truth, embedder: Embedder, clock: Clock, model: str
+    events: Sequence[CloudEvent[Stored]], *, truth: Truth, embedder: Embedder, model: str
 ) -> Failures:
     """The same while the model is away, as far as its vectors are known: `TryLater` for the memories that need it.
 
     `model`: the key of its identity, for it can't be asked.
     """
-    documents = await _documents(events, truth, embedder, clock)
+    documents = await _documents(events, truth, embedder)
     waiting, _ = await _save_known(documents, truth, model)
     return {each.memory.id: TryLater("the model is away, and not all of its vectors are known") for each in waiting}
 
@@ -110,18 +110,15 @@ async def _save_known(
     return [document for document in documents if not known.issuperset(document.hashes)], known
 
 
-async def _documents(
-    events: Sequence[CloudEvent[Stored]], truth: Truth, embedder: Embedder, clock: Clock
-) -> list[Document]:
+async def _documents(events: Sequence[CloudEvent[Stored]], truth: Truth, embedder: Embedder) -> list[Document]:
     """Of each memory that is alive and wants a vector, once. A duplicate's event says nothing new about its row."""
     latest = {event.data.memory_id: event for event in events if event.data.change is not Change.DUPLICATE}
     rows = await truth.indexable(list(latest))
     if len(rows) < len(latest):
         _log.info("embedder.unknown_memories", count=len(latest) - len(rows))
-    now = clock.now()
     documents = []
     for row in (rows[each] for each in latest if each in rows):
-        if row.alive(now) and row.wants_vector:
+        if not row.ended and row.wants_vector:
             texts = await _passages(row, embedder)
             documents.append(Document(row, latest[row.id], {content_hash(text): text for text in texts}))
     return documents

@@ -100,7 +100,7 @@ class Embedding:
             return {}
         anew = [event for event in events if getattr(event.data, "re_embed", False)]
         ids = {event.data.memory_id for event in events} - {event.data.memory_id for event in anew}
-        due = await self._truth.due(generation, ids, self._clock.now())
+        due = await self._truth.due(generation, ids)
         lacking = [event for event in events if (row := due.get(event.data.memory_id)) and row.waiting]
         failures: dict[str, Exception] = {}
         for some, again in ((lacking, False), (anew, True)):
@@ -129,7 +129,7 @@ class Embedding:
 
     async def _known(self, events: Events, generation: Generation) -> Failures:
         cutting = self._embedders.cutting(generation)
-        return await embed_known(events, truth=self._truth, embedder=cutting, clock=self._clock, model=generation.model)
+        return await embed_known(events, truth=self._truth, embedder=cutting, model=generation.model)
 
 
 class _Gone(TryLater):

@@ -104,7 +104,7 @@ class Comparison:
         async for waits in self._until_open():
             yield waits
         differing: frozenset[int] = frozenset()
-        async for account in reconciling.accounting(self._truth, self._index, self._generation, self._clock.now()):
+        async for account in reconciling.accounting(self._truth, self._index, self._generation):
             differing = self._accounted(account)
             yield False
         buckets = frozenset(range(BUCKETS)) if self._asked.full else differing
@@ -127,14 +127,11 @@ class Comparison:
         return account.differing
 
     async def _found(self, buckets: frozenset[int]) -> AsyncIterator[Sequence[Difference]]:
-        now = self._clock.now()
-        async for found in reconciling.differences(self._truth, self._index, self._generation, buckets, now):
+        async for found in reconciling.differences(self._truth, self._index, self._generation, buckets):
             yield found
         # The marks stand in the truth alone; those of these buckets were seen.
         async for after, until in reconciling.spans(self._truth):
-            rows = await reconciling.unmarked(
-                self._truth, self._generation, after, until, self._clock.now(), reconciling.SUMMED
-            )
+            rows = await reconciling.unmarked(self._truth, self._generation, after, until, reconciling.SUMMED)
             yield [each for each in rows if bucket_of(each.memory_id) not in buckets]
 
     async def _settled(self, found: Sequence[Difference], *, again: bool = False) -> AsyncIterator[bool]:
@@ -179,9 +176,8 @@ class Comparison:
             yield waits
         ids = sorted(self._young)
         for start in range(0, len(ids), reconciling.LOOKED_AT):
-            now = self._clock.now()
-            rows = await self._truth.due(self._generation, ids[start : start + reconciling.LOOKED_AT], now)
-            found = await reconciling.look(self._truth, self._index, self._generation, list(rows.values()), now)
+            rows = await self._truth.due(self._generation, ids[start : start + reconciling.LOOKED_AT])
+            found = await reconciling.look(self._truth, self._index, self._generation, list(rows.values()))
             async for waits in self._settled(found, again=True):
                 yield waits
             yield False

@@ -41,7 +41,7 @@ async def relay(outbox: Outbox, publisher: Publisher, limit: int) -> int:
 
 async def expire(truth: Upkeep, limit: int) -> int:
     """End memories whose time has come."""
-    return await truth.expire_due(limit)
+    return await truth.expire_due(limit, await truth.time())
 
 
 class Past(Upkeep, Operations, Recalls, Protocol):

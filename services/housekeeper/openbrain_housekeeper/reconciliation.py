@@ -49,7 +49,7 @@ class Marks:
             if generation is None:
                 continue
             changed = now - own.asked.grace
-            rows = await own.truth.unmarked(generation, after, until, now, ANNOUNCED)
+            rows = await own.truth.unmarked(generation, after, until, ANNOUNCED)
             old = [row for row in rows if row.changed_at <= changed]
             if old:
                 open_until = await own.gate.open_until(kind)

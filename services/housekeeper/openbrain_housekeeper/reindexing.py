@@ -181,9 +181,9 @@ class Reindexing:
         quiet = await self._until_quiet(operation, ON_THEIR_WAY if MODEL in operation.request else 0)
         generation, now = _generation(operation), self._clock.now()
         index = self._targets[generation.kind].index()
-        account = await reconciling.account(self._truth, index, generation, now)
+        account = await reconciling.account(self._truth, index, generation)
         lacking: set[str] = set()
-        async for some in reconciling.differences(self._truth, index, generation, account.differing, now):
+        async for some in reconciling.differences(self._truth, index, generation, account.differing):
             settled = [each for each in some if each.changed_at < now - self._grace]
             lacking.update(each.memory_id for each in settled)
             if quiet and settled:
@@ -226,9 +226,8 @@ class Reindexing:
 
     async def _note_unmarked(self, generation: Generation) -> None:
         """What changed while the index that served could not be written is there, but was never noted so."""
-        now = self._clock.now()
         async for after, until in reconciling.spans(self._truth):
-            found = await self._truth.unmarked(generation, after, until, now, reconciling.SUMMED)
+            found = await self._truth.unmarked(generation, after, until, reconciling.SUMMED)
             await self._truth.announce_again([each.memory_id for each in found])
 
     async def _complete(self, operation: Operation) -> Progress:

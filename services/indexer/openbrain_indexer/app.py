@@ -25,7 +25,7 @@ def text_room(parts: Parts) -> Room:
     """Everything that changes or ends a memory, into the full-text index."""
 
     async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
-        return await project_text(ids, truth=parts.truth, index=parts.text, generations=generations, clock=parts.clock)
+        return await project_text(ids, truth=parts.truth, index=parts.text, generations=generations)
 
     async def handle(batch: Sequence[Delivery[MemoryStored | MemorySuperseded]]) -> Results:
         await parts.text_generation()
@@ -45,9 +45,7 @@ def vector_room(parts: Parts) -> Room:
     """What was embedded and what ended, into the vector index."""
 
     async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
-        return await project_vector(
-            ids, truth=parts.truth, index=parts.vectors, generations=generations, clock=parts.clock
-        )
+        return await project_vector(ids, truth=parts.truth, index=parts.vectors, generations=generations)
 
     async def handle(batch: Sequence[Delivery[MemoryEmbedded | MemoryStored | MemorySuperseded]]) -> Results:
         await parts.existing_vector_generation()

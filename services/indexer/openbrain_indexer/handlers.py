@@ -1,6 +1,7 @@
 """Project the truth into the indexes: read the row as it stands, write that state with its revision, mark it.
 
-The event only says which row to read, so duplicates, reordering and replay change nothing.
+The event only says which row to read, so duplicates, reordering and replay change nothing. No clock is asked either:
+a row stands until the truth says that it has ended, and searches leave out by themselves what is past its time.
 """
 
 import asyncio
@@ -11,7 +12,6 @@ import structlog
 
 from openbrain.errors import TryLater
 from openbrain.memory import Memory
-from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextEntry, Tombstone, VectorEntry
 from openbrain.ports.truth import Mark, Projecting, Reading, Vectors
@@ -53,18 +53,16 @@ async def project_text(
     truth: TextTruth,
     index: Writable[TextEntry],
     generations: Sequence[Generation],
-    clock: Clock,
 ) -> Failures:
     """Make these text generations hold these memories as the truth has them now."""
 
     async def write(rows: Sequence[Memory]) -> tuple[Failures, Sequence[Memory]]:
-        now = clock.now()
         entries: list[TextEntry | Tombstone] = []
         async for row in _in_turns(rows):
-            if row.alive(now):
-                entries.append(text_entry(row, index.builder))
-            else:
+            if row.ended:
                 entries.extend(tombstones(row, first=0, end=1))
+            else:
+                entries.append(text_entry(row, index.builder))
         return await _write_all(index, generations, entries), rows
 
     return await _until_still(memory_ids, IndexKind.TEXT, truth, write, marks=_serves(generations))
@@ -76,7 +74,6 @@ async def project_vector(
     truth: VectorTruth,
     index: Writable[VectorEntry],
     generations: Sequence[Generation],
-    clock: Clock,
 ) -> Failures:
     """Make these vector generations hold these memories as the truth has them now.
 
@@ -84,10 +81,9 @@ async def project_vector(
     """
 
     async def write(rows: Sequence[Memory]) -> tuple[Failures, Sequence[Memory]]:
-        now = clock.now()
         first: tuple[Failures, Sequence[Memory]] | None = None
         for model in dict.fromkeys(each.model for each in generations):
-            entries, written = await _vector_entries(rows, model, truth, index.builder, now)
+            entries, written = await _vector_entries(rows, model, truth, index.builder)
             these = [each for each in generations if each.model == model]
             failed = await _write_all(index, these, entries) if entries else {}
             first = first or (_by_memory(entries, failed), written)
@@ -97,15 +93,15 @@ async def project_vector(
 
 
 async def _vector_entries(
-    rows: Sequence[Memory], model: str, truth: VectorTruth, builder: str, now: int
+    rows: Sequence[Memory], model: str, truth: VectorTruth, builder: str
 ) -> tuple[list[VectorEntry | Tombstone], list[Memory]]:
     """What generations of this model should hold, and the rows that this makes whole."""
-    alive = [row.id for row in rows if row.alive(now) and row.wants_vector]
-    passages = await truth.passages(alive, model) if alive else {}
+    standing = [row.id for row in rows if not row.ended and row.wants_vector]
+    passages = await truth.passages(standing, model) if standing else {}
     entries: list[VectorEntry | Tombstone] = []
     written: list[Memory] = []
     async for row in _in_turns(rows):
-        if not row.alive(now):
+        if row.ended:
             entries.extend(tombstones(row, first=0, end=max(1, row.passages_high)))
         elif (found := passages.get(row.id)) is not None and found.revision == row.revision:
             entries.extend(vector_entries(row, found, builder))

@@ -45,8 +45,11 @@ class Leases(Protocol):
 class Upkeep(Protocol):
     """Duties that belong to nobody's request."""
 
-    async def expire_due(self, limit: int) -> int:
-        """End memories whose time has come (reason expired), announced; returns how many."""
+    async def time(self) -> int:
+        """The database's clock, microseconds: what is ended for good must not hang on a host's clock."""
+
+    async def expire_due(self, limit: int, now: int) -> int:
+        """End memories whose time has come by `now` (reason expired), announced; returns how many."""
 
     async def purge_idempotency_keys(self, limit: int) -> int:
         """Remove keys past their expiry; returns how many."""

@@ -41,18 +41,16 @@ class Reconciling(Protocol):
     async def walk(self, after: str, limit: int) -> str | None:
         """The id that ends the next `limit` rows behind `after`; None where no row follows."""
 
-    async def due_sums(self, generation: Generation, after: str, until: str, now: int) -> Mapping[int, Sum]:
+    async def due_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
         """What the rows behind `after`, up to `until`, should have in each bucket; no tombstones, no revisions."""
 
-    async def due_in(
-        self, generation: Generation, after: str, until: str, now: int, buckets: Collection[int]
-    ) -> Sequence[Due]:
+    async def due_in(self, generation: Generation, after: str, until: str, buckets: Collection[int]) -> Sequence[Due]:
         """Those of these rows in these buckets that should have entries, or that are not marked."""
 
-    async def unmarked(self, generation: Generation, after: str, until: str, now: int, limit: int) -> Sequence[Due]:
+    async def unmarked(self, generation: Generation, after: str, until: str, limit: int) -> Sequence[Due]:
         """The first of these rows that are not marked, for a generation that serves; failed ones are left out."""
 
-    async def due(self, generation: Generation, ids: Collection[str], now: int) -> Mapping[str, Due]:
+    async def due(self, generation: Generation, ids: Collection[str]) -> Mapping[str, Due]:
         """These rows; ids without a row are absent."""
 
     async def unpublished_since(self) -> int | None:

@@ -18,8 +18,7 @@ from openbrain.ports.reconciling import Due
 
 _WHAT_IS_HASHED = "m.id, {passage}, m.revision, m.updated_at, m.content_hash, :builder"
 
-_LIVING = """(m.deleted_at IS NULL AND m.archived_at IS NULL AND m.reason IS NULL
- AND (m.expires_at IS NULL OR m.expires_at > :now))"""
+_LIVING = "(m.deleted_at IS NULL AND m.archived_at IS NULL AND m.reason IS NULL)"
 _WANTED = {IndexKind.TEXT: _LIVING, IndexKind.VECTOR: f"({_LIVING} AND m.wants_vector)"}
 _BEHIND = {
     IndexKind.TEXT: "m.text_revision <> m.revision",
@@ -45,7 +44,7 @@ def walk(connection: Connection, after: str, limit: int) -> str | None:
     return found
 
 
-def sums(connection: Connection, generation: Generation, after: str, until: str, now: int) -> Mapping[int, Sum]:
+def sums(connection: Connection, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
     """By bucket. What can't be indexed is not expected of the generation that it failed in."""
     kind = generation.kind
     vector = kind is IndexKind.VECTOR
@@ -58,12 +57,12 @@ def sums(connection: Connection, generation: Generation, after: str, until: str,
         # It has no such hash, and calling ours for each row takes it longer than handing the rows over.
         joined = hashed.replace(", ", " || '|' || ")
         statement = f"SELECT {joined} {where}"
-        rows: CursorResult[Any] = connection.exec_driver_sql(statement, _named(statement, generation, now, span))
+        rows: CursorResult[Any] = connection.exec_driver_sql(statement, _named(statement, generation, span))
         return _added_up(rows.cursor.fetchall())
     statement = (
         f"SELECT {_bucket(connection)} AS bucket, COUNT(*), SUM({_crc32(connection, hashed)}) {where} GROUP BY bucket"
     )
-    found = _run(connection, statement, generation, now, span)
+    found = _run(connection, statement, generation, span)
     return {bucket: Sum(count, int(digests), 0) for bucket, count, digests in found}
 
 
@@ -78,32 +77,30 @@ def _added_up(rows: Sequence[Any]) -> Mapping[int, Sum]:
 
 
 def in_buckets(
-    connection: Connection, generation: Generation, after: str, until: str, now: int, buckets: Collection[int]
+    connection: Connection, generation: Generation, after: str, until: str, buckets: Collection[int]
 ) -> Sequence[Due]:
     """Rows that should have entries, or that are behind."""
     kind = generation.kind
     where = f"{_SPAN} AND ({_WANTED[kind]} OR {_BEHIND[kind]})"
     span = {"after": after, "until": until}
     if len(buckets) >= BUCKETS:
-        return _rows(connection, generation, where, now, span)
+        return _rows(connection, generation, where, span)
     within = f"{where} AND {_bucket(connection)} IN :buckets"
-    return _rows(connection, generation, within, now, span | {"buckets": sorted(buckets)})
+    return _rows(connection, generation, within, span | {"buckets": sorted(buckets)})
 
 
-def behind(
-    connection: Connection, generation: Generation, after: str, until: str, now: int, limit: int
-) -> Sequence[Due]:
+def behind(connection: Connection, generation: Generation, after: str, until: str, limit: int) -> Sequence[Due]:
     """The first rows that are not marked and did not fail."""
     kind = generation.kind
     where = f"{_SPAN} AND {_BEHIND[kind]} AND NOT {_FAILED[kind]}"
-    return _rows(connection, generation, where, now, {"after": after, "until": until, "count": limit}, " LIMIT :count")
+    return _rows(connection, generation, where, {"after": after, "until": until, "count": limit}, " LIMIT :count")
 
 
-def by_id(connection: Connection, generation: Generation, ids: Collection[str], now: int) -> dict[str, Due]:
+def by_id(connection: Connection, generation: Generation, ids: Collection[str]) -> dict[str, Due]:
     """These rows."""
     found: dict[str, Due] = {}
     for some in chunks(sorted(ids)):
-        for row in _rows(connection, generation, "m.id IN :ids", now, {"ids": list(some)}):
+        for row in _rows(connection, generation, "m.id IN :ids", {"ids": list(some)}):
             found[row.memory_id] = row
     return found
 
@@ -114,14 +111,14 @@ def serves(generation: Generation) -> bool:
 
 
 def _rows(
-    connection: Connection, generation: Generation, where: str, now: int, values: Mapping[str, Any], more: str = ""
+    connection: Connection, generation: Generation, where: str, values: Mapping[str, Any], more: str = ""
 ) -> list[Due]:
     kind = generation.kind
     statement = f"""SELECT m.id, m.revision, m.updated_at, m.content_hash, m.created_at,
- COALESCE(m.deleted_at, m.archived_at, CASE WHEN m.expires_at <= :now THEN m.expires_at END, 0),
+ COALESCE(m.deleted_at, m.archived_at, 0),
  {_COUNT[kind]}, {_HIGH[kind]}, {_WANTED[kind]}, {_BEHIND[kind]}, {_FAILED[kind]}
  FROM memories AS m WHERE {where} ORDER BY m.id{more}"""  # noqa: S608 - our own words, values are bound
-    found = _run(connection, statement, generation, now, values)
+    found = _run(connection, statement, generation, values)
     counts = serves(generation)
     return [_due(row, counts=counts) for row in found]
 
@@ -151,10 +148,8 @@ def _crc32(connection: Connection, parts: str) -> str:
     return f"{CRC32}({parts})" if is_sqlite(connection) else f"CRC32(CONCAT_WS('|', {parts}))"
 
 
-def _run(
-    connection: Connection, statement: str, generation: Generation, now: int, values: Mapping[str, Any]
-) -> Sequence[Any]:
-    named = _named(statement, generation, now, values)
+def _run(connection: Connection, statement: str, generation: Generation, values: Mapping[str, Any]) -> Sequence[Any]:
+    named = _named(statement, generation, values)
     lists: list[BindParameter[Any]] = [
         bindparam(name, expanding=True) for name, value in named.items() if isinstance(value, list)
     ]
@@ -162,7 +157,7 @@ def _run(
     return rows
 
 
-def _named(statement: str, generation: Generation, now: int, values: Mapping[str, Any]) -> dict[str, Any]:
+def _named(statement: str, generation: Generation, values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that the statement names."""
-    given = {"builder": generation.builder, "model": generation.model, "now": now, **values}
+    given = {"builder": generation.builder, "model": generation.model, **values}
     return {name: value for name, value in given.items() if f":{name}" in statement}

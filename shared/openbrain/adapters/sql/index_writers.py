@@ -7,14 +7,10 @@ from sqlalchemy import Connection, delete, select, text
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.generations import from_row, written_of
-from openbrain.adapters.sql.statements import is_sqlite
+from openbrain.adapters.sql.statements import NOW_MARIADB, NOW_SQLITE, is_sqlite
 from openbrain.adapters.sql.tables import index_writers as table
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, IndexKind, IndexWriter
-
-_NOW_SQLITE = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
-# UTC_TIMESTAMP and not UNIX_TIMESTAMP(NOW(6)), which repeats an hour when the server's summer time ends.
-_NOW_MARIADB = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
 _CONFIRM = """INSERT INTO index_writers (consumer, kind, builder, names, expires_at)
  VALUES (:consumer, :kind, :builder, :names, {now} + :span) {otherwise}"""
@@ -23,8 +19,8 @@ _OTHERWISE_SQLITE = """ON CONFLICT (consumer, kind) DO UPDATE SET
 _OTHERWISE_MARIADB = """ON DUPLICATE KEY UPDATE
  builder = VALUES(builder), names = VALUES(names), expires_at = VALUES(expires_at)"""
 
-_CONFIRM_SQLITE = text(_CONFIRM.format(now=_NOW_SQLITE, otherwise=_OTHERWISE_SQLITE))
-_CONFIRM_MARIADB = text(_CONFIRM.format(now=_NOW_MARIADB, otherwise=_OTHERWISE_MARIADB))
+_CONFIRM_SQLITE = text(_CONFIRM.format(now=NOW_SQLITE, otherwise=_OTHERWISE_SQLITE))
+_CONFIRM_MARIADB = text(_CONFIRM.format(now=NOW_MARIADB, otherwise=_OTHERWISE_MARIADB))
 
 
 class SqlIndexWriters:
@@ -58,7 +54,7 @@ def _confirm(connection: Connection, kind: IndexKind, row: Mapping[str, object])
 
 
 def _writers(connection: Connection, kind: IndexKind) -> list[IndexWriter]:
-    now = text(_NOW_SQLITE if is_sqlite(connection) else _NOW_MARIADB)
+    now = text(NOW_SQLITE if is_sqlite(connection) else NOW_MARIADB)
     query = select(table).where(table.c.kind == kind.value, table.c.expires_at > now).order_by(table.c.consumer)
     return [
         IndexWriter(

@@ -3,26 +3,25 @@
 from sqlalchemy import Connection, delete, text
 
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.statements import is_sqlite
+from openbrain.adapters.sql.statements import NOW_MARIADB, NOW_SQLITE, is_sqlite
 from openbrain.adapters.sql.tables import leases
 from openbrain.memory import MICROSECONDS
 
-_TAKE_SQLITE = text("""
+_TAKE_SQLITE = text(f"""
 INSERT INTO leases (name, holder, expires_at)
-VALUES (:name, :holder, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + :span)
+VALUES (:name, :holder, {NOW_SQLITE} + :span)
 ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
 WHERE leases.holder = excluded.holder OR leases.expires_at <= excluded.expires_at - :span
-""")
+""")  # noqa: S608 - our own words, values are bound
 
 # MariaDB assigns from left to right: the expiry moves where the holder, by then decided, is the one that asked.
-# UTC_TIMESTAMP and not UNIX_TIMESTAMP(NOW(6)), which repeats an hour when the server's summer time ends.
-_TAKE_MARIADB = text("""
+_TAKE_MARIADB = text(f"""
 INSERT INTO leases (name, holder, expires_at)
-VALUES (:name, :holder, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + :span)
+VALUES (:name, :holder, {NOW_MARIADB} + :span)
 ON DUPLICATE KEY UPDATE
 holder = IF(holder = VALUES(holder) OR expires_at <= VALUES(expires_at) - :span, VALUES(holder), holder),
 expires_at = IF(holder = VALUES(holder), VALUES(expires_at), expires_at)
-""")
+""")  # noqa: S608 - our own words, values are bound
 
 _HOLDER = text("SELECT holder FROM leases WHERE name = :name")
 

@@ -33,31 +33,27 @@ class SqlReconciling:
         """By the primary key."""
         return await self._database.read(lambda connection: due.walk(connection, after, limit))
 
-    async def due_sums(self, generation: Generation, after: str, until: str, now: int) -> Mapping[int, Sum]:
+    async def due_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
         """One statement; the rows stay where they are."""
-        return await self._database.read(lambda connection: due.sums(connection, generation, after, until, now))
+        return await self._database.read(lambda connection: due.sums(connection, generation, after, until))
 
-    async def due_in(
-        self, generation: Generation, after: str, until: str, now: int, buckets: Collection[int]
-    ) -> Sequence[Due]:
+    async def due_in(self, generation: Generation, after: str, until: str, buckets: Collection[int]) -> Sequence[Due]:
         """As in the port."""
         return await self._database.read(
-            lambda connection: due.in_buckets(connection, generation, after, until, now, buckets)
+            lambda connection: due.in_buckets(connection, generation, after, until, buckets)
         )
 
-    async def unmarked(self, generation: Generation, after: str, until: str, now: int, limit: int) -> Sequence[Due]:
+    async def unmarked(self, generation: Generation, after: str, until: str, limit: int) -> Sequence[Due]:
         """As in the port."""
         if not due.serves(generation):
             return ()
-        return await self._database.read(
-            lambda connection: due.behind(connection, generation, after, until, now, limit)
-        )
+        return await self._database.read(lambda connection: due.behind(connection, generation, after, until, limit))
 
-    async def due(self, generation: Generation, ids: Collection[str], now: int) -> Mapping[str, Due]:
+    async def due(self, generation: Generation, ids: Collection[str]) -> Mapping[str, Due]:
         """As in the port."""
         if not ids:
             return {}
-        return await self._database.read(lambda connection: due.by_id(connection, generation, ids, now))
+        return await self._database.read(lambda connection: due.by_id(connection, generation, ids))
 
     async def unpublished_since(self) -> int | None:
         """As the event itself tells."""

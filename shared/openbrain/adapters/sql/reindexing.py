@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select
 
 from openbrain.adapters.sql import outbox
+from openbrain.adapters.sql.conditions import LIVING
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.tables import memories
-from openbrain.ports.clock import Clock
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.reindexing import Extent, Listed
 
@@ -18,24 +18,23 @@ _COLUMNS = [memories.c[name] for name in ("id", "workspace_id", "version", "revi
 class SqlReindexing:
     """`ports.reindexing.Reindexing`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
 
     async def count_extent(self, extent: Extent) -> int:
         """As in the port."""
-        query = select(func.count()).select_from(memories).where(_within(extent, self._clock.now()))
+        query = select(func.count()).select_from(memories).where(_within(extent))
         return await self._database.read(lambda connection: connection.scalar(query) or 0)
 
     async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
         """By the primary key."""
-        within = _within(extent, self._clock.now())
+        within = _within(extent)
         query = select(*_COLUMNS).where(memories.c.id > after, within).order_by(memories.c.id).limit(limit)
         return await self._database.read(lambda connection: [Listed(*row) for row in connection.execute(query)])
 
     async def count_failed(self, extent: Extent) -> int:
         """As in the port."""
-        within = and_(_within(extent, self._clock.now()), _failed(extent.kind))
+        within = and_(_within(extent), _failed(extent.kind))
         query = select(func.count()).select_from(memories).where(within)
         return await self._database.read(lambda connection: connection.scalar(query) or 0)
 
@@ -60,14 +59,9 @@ def _failed(kind: IndexKind) -> ColumnElement[bool]:
     return memories.c[f"{kind.value}_error_revision"] == memories.c.revision
 
 
-def _within(extent: Extent, now: int) -> ColumnElement[bool]:
+def _within(extent: Extent) -> ColumnElement[bool]:
     rows = memories.c
-    asked: list[ColumnElement[bool]] = [
-        rows.deleted_at.is_(None),
-        rows.archived_at.is_(None),
-        rows.reason.is_(None),
-        or_(rows.expires_at.is_(None), rows.expires_at > now),
-    ]
+    asked: list[ColumnElement[bool]] = [LIVING]
     asked += [rows.wants_vector] if extent.kind is IndexKind.VECTOR else []
     asked += [rows.workspace_id == extent.workspace_id] if extent.workspace_id else []
     asked += [rows.org == extent.org] if extent.org else []

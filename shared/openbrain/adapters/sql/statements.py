@@ -14,6 +14,11 @@ T = TypeVar("T")
 CHUNK = 500
 """Ids in one statement."""
 
+NOW_SQLITE = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
+# UTC_TIMESTAMP and not UNIX_TIMESTAMP(NOW(6)), which repeats an hour when the server's summer time ends.
+NOW_MARIADB = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+"""The database's clock in microseconds, for what hosts whose clocks differ must agree on."""
+
 
 def is_sqlite(connection: Connection) -> bool:
     return connection.dialect.name == SQLITE

@@ -1,11 +1,12 @@
 """Duties that belong to nobody's request."""
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, TextClause, delete, select, text
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.ending import TIME, end
 from openbrain.adapters.sql.journal import Journal
 from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.statements import NOW_MARIADB, NOW_SQLITE, is_sqlite
 from openbrain.adapters.sql.tables import idempotency_keys, memories
 from openbrain.memory import Reason
 from openbrain.ports.clock import Clock
@@ -18,15 +19,22 @@ class SqlUpkeep:
         self._database = database
         self._clock = clock
 
-    async def expire_due(self, limit: int) -> int:
+    async def time(self) -> int:
+        """As in the port."""
+        return await self._database.read(lambda connection: int(connection.scalar(_time(connection)) or 0))
+
+    async def expire_due(self, limit: int, now: int) -> int:
         """As in the port; two at once take different rows."""
-        now = self._clock.now()
         return await self._database.write(lambda connection: _expire(connection, limit, now))
 
     async def purge_idempotency_keys(self, limit: int) -> int:
         """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: _purge(connection, limit, now))
+
+
+def _time(connection: Connection) -> TextClause:
+    return text(f"SELECT {NOW_SQLITE if is_sqlite(connection) else NOW_MARIADB}")
 
 
 def _expire(connection: Connection, limit: int, now: int) -> int:

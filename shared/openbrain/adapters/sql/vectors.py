@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, exists, func, or_, select
+from sqlalchemy import Connection, exists, func, select
 
 from openbrain.adapters.sql import announce, outbox
+from openbrain.adapters.sql.conditions import LIVING
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.direct import run
 from openbrain.adapters.sql.purging import drop_unused
@@ -27,7 +28,7 @@ _PASSAGES = """SELECT p.memory_id, p.revision, p.passage, e.vector FROM memory_p
  WHERE p.model = {slot} AND p.memory_id IN ({these}) ORDER BY p.memory_id, p.passage"""
 
 # By primary key alone: with a condition on `reason` both databases would rather walk all that is alive.
-_STANDING = """SELECT id, revision, passages_high, deleted_at, archived_at, reason, expires_at
+_STANDING = """SELECT id, revision, passages_high, deleted_at, archived_at, reason
  FROM memories WHERE id IN ({these}) ORDER BY id"""
 
 
@@ -72,13 +73,12 @@ class SqlVectors:
 
     async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
         """By the primary keys of both tables."""
-        rows, passages, now = memories.c, memory_passages.c, self._clock.now()
+        rows, passages = memories.c, memory_passages.c
         there = exists(select(passages.memory_id)).where(
             passages.memory_id == rows.id, passages.model == model, passages.revision == rows.revision
         )
-        alive = (rows.deleted_at.is_(None), rows.archived_at.is_(None), rows.reason.is_(None))
-        wants = (rows.wants_vector, or_(rows.expires_at.is_(None), rows.expires_at > now), rows.updated_at < until)
-        query = select(rows.id).where(rows.id > after, *alive, *wants, ~there).order_by(rows.id).limit(limit)
+        wants = (LIVING, rows.wants_vector, rows.updated_at < until)
+        query = select(rows.id).where(rows.id > after, *wants, ~there).order_by(rows.id).limit(limit)
         return await self._database.read(lambda connection: list(connection.scalars(query)))
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
@@ -120,7 +120,7 @@ def _save(
     add_embeddings(connection, vectors, model, now, replace=replace)
     _require(connection, {each for one in latest.values() for each in one.input_hashes} - vectors.keys(), model)
     for some in chunks(sorted(latest)):
-        high = _lock_current(connection, [latest[memory_id] for memory_id in some], now)
+        high = _lock_current(connection, [latest[memory_id] for memory_id in some])
         _drop_erased(connection, [latest[memory_id] for memory_id in some if memory_id not in high])
         current = [latest[memory_id] for memory_id in high]
         put_passages(connection, current, high, model)
@@ -146,19 +146,17 @@ def _drop_erased(connection: Connection, late: Sequence[Embedded]) -> None:
     drop_unused(connection, [each for one in late if one.memory_id in erased for each in one.input_hashes])
 
 
-def _lock_current(connection: Connection, embedded: Sequence[Embedded], now: int) -> Mapping[str, int]:
+def _lock_current(connection: Connection, embedded: Sequence[Embedded]) -> Mapping[str, int]:
     """The highest number of passages so far of each memory that is alive and still at that revision, locked."""
     lock = "" if is_sqlite(connection) else " FOR UPDATE"
     revisions = {each.memory_id: each.revision for each in embedded}
     statement = _STANDING.format(these=slots(connection, len(revisions))) + lock
     return {
         memory_id: high
-        for memory_id, revision, high, deleted, archived, reason, expires in run(
+        for memory_id, revision, high, deleted, archived, reason in run(
             connection, statement, tuple(revisions)
         ).fetchall()
-        if revision == revisions[memory_id]
-        and (deleted, archived, reason) == (None, None, None)
-        and (expires is None or expires > now)
+        if revision == revisions[memory_id] and (deleted, archived, reason) == (None, None, None)
     }
 
 
