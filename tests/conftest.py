@@ -2,7 +2,12 @@
 
 from pathlib import PurePath
 
+import hypothesis
 import pytest
+
+# How long an example takes says how busy the machine is, and nothing of the law.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 _HEAVY = (
     "tests/e2e",
