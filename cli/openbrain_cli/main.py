@@ -49,6 +49,7 @@ COMMANDS = {
     "schema": ("openbrain_cli.schema:schema", "Print the JSON Schema of events and the AsyncAPI document."),
     "publish": ("openbrain_cli.publish:publish", "Put validated events on a stream."),
     "seed-memory": ("openbrain_cli.imports:seed_memory", "The original's name for importing memory folders."),
+    "completion": ("openbrain_cli.completion:completion", "Print the script by which a shell completes commands."),
     "version": ("openbrain_cli.version:version", "Print the version."),
 }
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from openbrain_cli.system import ADMIN_KEY_FILE, KEY_FILE
 from tests.cli_support import Terminal, up
 
 pytestmark = pytest.mark.timeout(1800)
@@ -38,14 +39,15 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
         yield running
 
 
-def test_every_answer_is_as_the_document_says(terminal: Terminal) -> None:
+def fuzz(terminal: Terminal, key_file: str, *more: str) -> str:
+    """What the program says, after it found nothing."""
     seed = os.environ.get("OPENBRAIN_FUZZ_SEED") or str(random.SystemRandom().randrange(10**6))
     done = subprocess.run(
         [
             *(str(PROGRAM), "run", f"{(terminal.data / 'url').read_text().strip()}/openapi.json"),
-            *("--header", f"Authorization: Bearer {(terminal.data / 'key').read_text().strip()}"),
-            *("--phases", "examples,coverage,fuzzing,stateful", "--max-examples", EXAMPLES, "--seed", seed),
-            *("--checks", ",".join(CHECKS), "--continue-on-failure", "--generation-database", "none"),
+            *("--header", f"Authorization: Bearer {(terminal.data / key_file).read_text().strip()}"),
+            *("--max-examples", EXAMPLES, "--seed", seed, "--checks", ",".join(CHECKS)),
+            *("--continue-on-failure", "--generation-database", "none", *more),
         ],
         cwd=terminal.home,
         env={**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)},
@@ -53,9 +55,19 @@ def test_every_answer_is_as_the_document_says(terminal: Terminal) -> None:
         text=True,
         check=False,
     )
-
     again = f"run again: OPENBRAIN_FUZZ_SEED={seed} OPENBRAIN_FUZZ_EXAMPLES={EXAMPLES} pytest {Path(__file__).name}"
     assert done.returncode == 0, f"{again}\n{done.stdout[-8000:]}{done.stderr[-2000:]}"
-    assert "Stateful" in done.stdout
+    return done.stdout
+
+
+def test_every_answer_is_as_the_document_says(terminal: Terminal) -> None:
+    said = fuzz(terminal, KEY_FILE, "--phases", "examples,coverage,fuzzing,stateful")
+    assert "Stateful" in said
     health = terminal.run("doctor", "--json")
     assert health.code == 0, health.out
+
+
+def test_so_is_every_answer_to_operators(terminal: Terminal) -> None:
+    """After the other: it may stop groups, change the model and delete workspaces."""
+    operators = "^/v1/admin/(workspaces|reindex|generations|models|verify|streams|replay|dead|groups)"
+    fuzz(terminal, ADMIN_KEY_FILE, "--phases", "examples,coverage,fuzzing", "--include-path-regex", operators)

@@ -11,7 +11,7 @@ import pytest
 OPENBRAIN = Path(sys.executable).with_name("openbrain")
 
 ASKED = """
-eval "$(openbrain --show-completion bash)"
+eval "$(openbrain completion bash)"
 COMP_WORDS=({words}); COMP_CWORD={at}; COMP_TYPE=9
 _openbrain_completion openbrain
 printf '%s\\n' "${{COMPREPLY[@]}}"
@@ -35,7 +35,22 @@ def test_bash_completes(words: tuple[str, ...], offered: set[str]) -> None:
     assert offered <= set(done.stdout.split()), done.stderr
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_of_each_shell_can_be_seen(shell: str) -> None:
-    done = subprocess.run([OPENBRAIN, "--show-completion", shell], capture_output=True, text=True, check=True)
+@pytest.mark.parametrize(
+    ("shell", "word"),
+    [
+        ("bash", "complete -o"),
+        ("zsh", "#compdef openbrain"),
+        ("fish", "complete --command openbrain"),
+        ("powershell", "Register-ArgumentCompleter"),
+    ],
+)
+def test_the_script_of_each_shell_can_be_seen(shell: str, word: str) -> None:
+    done = subprocess.run([OPENBRAIN, "completion", shell], capture_output=True, text=True, check=True)
+    assert word in done.stdout
     assert "_OPENBRAIN_COMPLETE" in done.stdout
+
+
+def test_a_shell_that_nobody_knows() -> None:
+    done = subprocess.run([OPENBRAIN, "completion", "tcsh"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "bash" in done.stderr

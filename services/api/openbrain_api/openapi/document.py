@@ -1,5 +1,6 @@
 """The OpenAPI 3.1 document, made from the route table."""
 
+import re
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -11,6 +12,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 import openbrain
 from openbrain import limits
 from openbrain.answers import Problem
+from openbrain.ports.generations import IndexKind
 from openbrain.transfer import LINES
 from openbrain_api.http.reply import JSON, NDJSON, PROBLEM
 from openbrain_api.http.route import Nothing, Route
@@ -18,6 +20,7 @@ from openbrain_api.openapi import examples
 from openbrain_api.requests.memories import BatchItemBody
 
 Json = dict[str, Any]
+_IN_PATH = re.compile(r"{(\w+)}")
 _REF = "#/components/schemas/{model}"
 
 
@@ -101,10 +104,18 @@ def _needed(route: Route) -> str:
 
 
 def _path_parameters(route: Route) -> list[Json]:
-    if "{id}" not in route.path:
-        return []
-    kind = {"type": "string"} if "/workspaces/" in route.path else {"type": "string", "format": "uuid"}
-    return [{"name": "id", "in": "path", "required": True, "schema": kind}]
+    return [
+        {"name": name, "in": "path", "required": True, "schema": _path_schema(route, name)}
+        for name in _IN_PATH.findall(route.path)
+    ]
+
+
+def _path_schema(route: Route, name: str) -> Json:
+    if name == "index":
+        return {"type": "string", "enum": [kind.value for kind in IndexKind]}
+    if name == "name" or "/workspaces/" in route.path:
+        return {"type": "string"}
+    return {"type": "string", "format": "uuid"}
 
 
 def _query_parameters(route: Route, schemas: dict[str, Json]) -> list[Json]:

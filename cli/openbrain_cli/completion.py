@@ -1,0 +1,30 @@
+"""openbrain completion: the script by which a shell completes commands."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from typer.completion import shell_complete
+
+PROGRAM = "openbrain"
+
+
+class Shell(StrEnum):
+    """Those that can be completed in."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+    POWERSHELL = "powershell"
+
+
+def completion(context: typer.Context, shell: Annotated[Shell, typer.Argument(help="Whose script.")]) -> None:
+    """Print the script by which a shell completes commands and options.
+
+    \b
+    openbrain completion bash > ~/.local/share/bash-completion/completions/openbrain
+    openbrain completion zsh > ~/.zfunc/_openbrain
+    openbrain completion fish > ~/.config/fish/completions/openbrain.fish
+    """
+    command = context.find_root().command
+    raise typer.Exit(shell_complete(command, {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE", f"source_{shell.value}"))
