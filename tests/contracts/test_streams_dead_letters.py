@@ -36,6 +36,8 @@ async def test_a_dead_letter_is_one_until_it_is_delivered_again(
         assert await admin.count_dead(DeadFilter(error="Other")) == 0
         assert await admin.count_dead(DeadFilter(until=letters[0].last_at)) == 0
         assert await admin.count_dead(DeadFilter(since=letters[0].last_at)) == 2
+        assert [await admin.count_dead(DeadFilter(until=before)) for before in (0, -1, -(10**15))] == [0, 0, 0]
+        assert await admin.count_dead(DeadFilter(since=-(10**15))) == 2
         first = await admin.dead_letter(letters[0].id)
         assert first is not None
         assert first.fields["__data__"].encode() in (stored(1), stored(2))

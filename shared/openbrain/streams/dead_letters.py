@@ -87,8 +87,8 @@ class Page:
 async def pages(client: Redis, box: Box, wanted: DeadFilter, after: str = "-") -> AsyncIterator[Page]:
     """A box whole, oldest first. `after`: as in XRANGE. Raises what redis-py raises."""
     if after == "-" and wanted.since is not None:
-        after = str(wanted.since)
-    end = "+" if wanted.until is None else str(wanted.until - 1)
+        after = str(max(0, wanted.since))
+    end = "+" if wanted.until is None else str(wanted.until - 1) if wanted.until > 0 else "0-0"
     while entries := await ask(client, "XRANGE", box.key, after, end, "COUNT", PAGE):
         letters = [letter(box, entry.decode(), fields) for entry, fields in entries]
         last = entries[-1][0].decode()
