@@ -1,0 +1,1 @@
+"""The room of signals: what burns, heard by every agent."""

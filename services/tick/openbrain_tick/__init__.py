@@ -1,0 +1,1 @@
+"""The room that keeps the vault."""

@@ -1,0 +1,1 @@
+"""The steps of a tick: plain functions of (vault, settings, time)."""
