@@ -1,0 +1,198 @@
+"""Extract: what happened in the sessions of a time, counted. The bundle is the original's JSON, key by key."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, ValidationError
+
+from openbrain.errors import Invalid
+from openbrain.events import first_problem
+from openbrain.vault.transcripts import Record, moment
+
+PROMPT_CHARS: Final = 300
+TOP_TOOLS: Final = 10
+MOST_MARKERS: Final = 50
+_NAME_CHARS: Final = 100
+
+_JOY = re.compile(
+    r"\b(?:finally|beautiful|perfect|nice|awesome|excellent|eureka|this is it|shipped|works|clean|green)\b",
+    re.IGNORECASE,
+)
+_ERROR = re.compile(
+    r"\b(?:broken|failed|error|exception|crash|down|urgent|incident|regression|rollback|revert"
+    r"|401|403|429|500|502|503|504)\b",
+    re.IGNORECASE,
+)
+_AGO = re.compile(r"(\d{1,9})\s*([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def _in_utc(at: datetime) -> datetime:
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+Moment = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(datetime.isoformat, return_type=str)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class UsedTool(_Value):
+    """How often a tool was called."""
+
+    name: str
+    count: Count
+
+
+class Session(_Value):
+    """One session, counted whole, whatever part of it lies in the window."""
+
+    session_id: Annotated[str, Field(min_length=1, max_length=255)]
+    project: str = "unknown"
+    cwd: str = ""
+    git_branch: str = ""
+    start: Moment
+    end: Moment
+    duration_minutes: float = 0.0
+    num_user_turns: Count = 0
+    num_assistant_turns: Count = 0
+    num_tool_calls: Count = 0
+    first_user_prompt: str = ""
+    last_user_prompt: str = ""
+    top_tools: tuple[UsedTool, ...] = ()
+    compactions: Count = 0
+    joy_markers: Count = 0
+    error_markers: Count = 0
+
+
+class Window(_Value):
+    """The time that was asked for."""
+
+    since: Moment
+    until: Moment
+    hours: float = 0.0
+
+
+class Filter(_Value):
+    """What else was asked for."""
+
+    project: str | None = None
+    min_turns: int = 5
+
+
+class Bundle(_Value):
+    """All sessions of a window, by their start."""
+
+    window: Window | None = None
+    filter: Filter = Filter()
+    sessions_scanned: Count = 0
+    sessions_returned: Count = 0
+    sessions: tuple[Session, ...] = ()
+
+
+def window(since: str, until: str, now: datetime) -> Window:
+    """From words: `26h`, `90m`, `7d` ago, or an ISO time. '' for `until` is now."""
+    begins, ends = _when("since", since, now), _when("until", until, now) if until else now
+    if begins >= ends:
+        raise Invalid("since", "must lie before `until`")
+    return Window(since=begins, until=ends, hours=round((ends - begins).total_seconds() / 3600, 2))
+
+
+def _when(field: str, words: str, now: datetime) -> datetime:
+    ago = _AGO.fullmatch(words.strip())
+    if ago:
+        try:
+            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        except OverflowError:
+            raise Invalid(field, "lies before all times") from None
+    at = moment(words)
+    if at is None:
+        raise Invalid(field, "must be a number with s, m, h or d, as in 26h, or an ISO time")
+    return at
+
+
+def session(session_id: str, records: Iterable[Record]) -> Session | None:
+    """One session from its records; None where none of them has a time."""
+    count = _Counting()
+    for record in records:
+        count.add(record)
+    return count.made(session_id)
+
+
+class _Counting:
+    """One walk over the records of a session."""
+
+    def __init__(self) -> None:
+        self.times: list[datetime] = []
+        self.cwd = self.branch = ""
+        self.prompts: list[str] = []
+        self.tools: Counter[str] = Counter()
+        self.turns: Counter[str] = Counter()
+        self.compactions = self.joy = self.errors = 0
+
+    def add(self, record: Record) -> None:
+        self.cwd, self.branch = self.cwd or record.cwd, self.branch or record.branch
+        if record.at is None:
+            return
+        self.times = [min([*self.times[:1], record.at]), max([*self.times[1:], record.at])]
+        self.turns[record.kind] += 1
+        self.tools.update(tool.name[:_NAME_CHARS] for tool in record.tools)
+        if record.kind == "user":
+            self.compactions += record.compacts
+            if record.text.strip():
+                self.prompts = [*self.prompts[:1], record.text.strip()[:PROMPT_CHARS]]
+        elif record.kind == "assistant":
+            self.joy += _JOY.search(record.text) is not None
+            self.errors += _ERROR.search(record.text) is not None
+
+    def made(self, session_id: str) -> Session | None:
+        if not self.times:
+            return None
+        start, end = self.times
+        return Session(
+            session_id=session_id,
+            project=re.split(r"[/\\]", self.cwd.rstrip("/\\"))[-1] or "unknown",
+            cwd=self.cwd,
+            git_branch=self.branch,
+            start=start,
+            end=end,
+            duration_minutes=round((end - start).total_seconds() / 60, 1),
+            num_user_turns=self.turns["user"],
+            num_assistant_turns=self.turns["assistant"],
+            num_tool_calls=self.tools.total(),
+            first_user_prompt=self.prompts[0] if self.prompts else "",
+            last_user_prompt=self.prompts[-1] if self.prompts else "",
+            top_tools=tuple(UsedTool(name=name, count=times) for name, times in self.tools.most_common(TOP_TOOLS)),
+            compactions=self.compactions,
+            joy_markers=min(self.joy, MOST_MARKERS),
+            error_markers=min(self.errors, MOST_MARKERS),
+        )
+
+
+def bundle(found: Iterable[Session | None], within: Window, wanted: Filter, scanned: int) -> Bundle:
+    """Those that overlap the window and have turns enough."""
+    kept = [
+        each
+        for each in found
+        if each is not None
+        and each.start <= within.until
+        and each.end >= within.since
+        and each.num_user_turns >= wanted.min_turns
+    ]
+    kept.sort(key=lambda each: (each.start, each.session_id))
+    return Bundle(
+        window=within, filter=wanted, sessions_scanned=scanned, sessions_returned=len(kept), sessions=tuple(kept)
+    )
+
+
+def read_bundle(raw: bytes) -> Bundle:
+    """A bundle from its JSON; `Invalid` names the first field that is wrong."""
+    try:
+        return Bundle.model_validate_json(raw)
+    except ValidationError as error:
+        raise Invalid(*first_problem(error)) from None
