@@ -5,22 +5,17 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from openbrain.limits import WAIT_SECONDS
 from openbrain.memory import HALF_LIFE_DAYS, MemoryType
+from openbrain.setting_groups import Group, Seconds
+from openbrain.tick_settings import Tick
 
-G = TypeVar("G", bound="Group")
-Seconds = Annotated[float, Field(gt=0)]
-
-
-class Group(BaseModel):
-    """Base of a group of settings."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+G = TypeVar("G", bound=Group)
 
 
 class Streams(Group):
@@ -192,6 +187,7 @@ class Settings(BaseSettings):
     embedding: Embedding = Embedding()
     recall: Recall = Recall()
     housekeeping: Housekeeping = Housekeeping()
+    tick: Tick = Tick()
     server: Server = Server()
     logs: Logs = Logs()
 

@@ -11,7 +11,8 @@ from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaMode
 
-from openbrain.settings import Group, Settings
+from openbrain.setting_groups import Group
+from openbrain.settings import Settings
 
 _PASSWORD = re.compile(r"(?<=://)([^/@\s]*?):([^/@\s]*)@")
 HIDDEN = "(hidden)"

@@ -1,0 +1,62 @@
+"""Settings of the vault's keeping: a preset by name, and each threshold by itself."""
+
+from dataclasses import asdict, fields
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from openbrain.setting_groups import Group
+from openbrain.vault.thresholds import PRESETS, SPEC, Thresholds
+
+
+class Tick(Group):
+    """The vault's keeping. Heat is 0 to 10, ages are days since an arc was created."""
+
+    preset: Literal["spec", "head"] = Field(
+        "spec", description="Where a threshold is not set itself: the specification's, or the newest original's."
+    )
+    promote_heat: int = Field(
+        SPEC.promote_heat, ge=0, le=11, description="Arcs at least so hot come to mind; 11: none."
+    )
+    demote_heat: int = Field(SPEC.demote_heat, ge=0, le=11, description="Below this heat they leave it again.")
+    conscious_limit: int = Field(SPEC.conscious_limit, ge=0, le=1000, description="Arcs in mind, at most.")
+    unconscious_limit: int = Field(SPEC.unconscious_limit, ge=0, le=1000, description="Arcs that were, at most.")
+    graduate_heat: int = Field(SPEC.graduate_heat, ge=-1, le=10, description="The hottest that graduates; -1: none.")
+    graduate_age_days: int = Field(SPEC.graduate_age_days, ge=0, description="Only older arcs graduate.")
+    graduate_status: bool = Field(SPEC.graduate_status, description="Whether graduating sets `status: graduated`.")
+    decay_start_days: int = Field(SPEC.decay_start_days, ge=0, description="Until this age heat does not decay.")
+    decay_interval_days: int = Field(SPEC.decay_interval_days, ge=1, description="Days in which a degree is lost.")
+    sessions_free: int = Field(SPEC.sessions_free, ge=0, description="Sessions of an arc that add no heat.")
+    replay_days: int = Field(SPEC.replay_days, ge=0, description="Younger arcs warm what they were replayed from.")
+    stale_signal_days: int = Field(
+        SPEC.stale_signal_days, ge=0, description="Signals below critical of older arcs are not shown."
+    )
+    stale_inject_days: int = Field(
+        SPEC.stale_inject_days, ge=0, description="Inject blocks of older arcs are not shown; 0: shown for ever."
+    )
+    hot_arcs: int = Field(SPEC.hot_arcs, ge=1, le=100, description="Rows of hot-arcs.md, at most.")
+    hot_arc_chars: int = Field(SPEC.hot_arc_chars, ge=20, le=1000, description="Characters of their last cell.")
+    hot_arc_summaries: bool = Field(
+        SPEC.hot_arc_summaries, description="Whether it is the summary, where there is one."
+    )
+    tombstone_after_s: int = Field(
+        SPEC.tombstone_after_s, ge=0, description="How long a signal's marker stays in its file after it was resolved."
+    )
+    health_rows: int = Field(SPEC.health_rows, ge=1, description="Rows kept in health.jsonl.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _preset(cls, given: Any) -> Any:
+        """What was not set itself is the preset's."""
+        preset = PRESETS.get(given.get("preset", "")) if isinstance(given, dict) else None
+        return given if preset is None else asdict(preset) | given
+
+    @model_validator(mode="after")
+    def _hysteresis(self) -> Self:
+        if self.demote_heat > self.promote_heat:
+            raise ValueError("demote_heat must not be above promote_heat: an arc would come and go at every tick")
+        return self
+
+    def thresholds(self) -> Thresholds:
+        """As the phases take them."""
+        return Thresholds(**{field.name: getattr(self, field.name) for field in fields(Thresholds)})

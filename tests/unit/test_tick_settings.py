@@ -1,0 +1,31 @@
+"""Thresholds: one default each, two sets by name, and what is set by itself wins."""
+
+import pytest
+from pydantic import ValidationError
+
+from openbrain.settings import Settings
+from openbrain.tick_settings import Tick
+from openbrain.vault.thresholds import HEAD, SPEC
+
+
+def test_the_specification_is_the_default() -> None:
+    assert Tick().thresholds() == SPEC
+    assert (SPEC.promote_heat, SPEC.demote_heat) == (7, 5)
+
+
+def test_a_preset_selects_a_whole_set_and_a_setting_of_its_own_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_TICK__PRESET", "head")
+    assert Settings().tick.thresholds() == HEAD
+    monkeypatch.setenv("OPENBRAIN_TICK__PROMOTE_HEAT", "6")
+    used = Settings().tick.thresholds()
+    assert (used.promote_heat, used.graduate_age_days) == (6, HEAD.graduate_age_days)
+
+
+def test_an_unknown_preset_is_refused() -> None:
+    with pytest.raises(ValidationError, match="preset"):
+        Tick.model_validate({"preset": "newest"})
+
+
+def test_thresholds_that_would_move_an_arc_at_every_tick_are_refused() -> None:
+    with pytest.raises(ValidationError, match="come and go"):
+        Tick(promote_heat=4, demote_heat=5)
