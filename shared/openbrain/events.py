@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from openbrain import limits
 from openbrain.errors import Invalid
 from openbrain.memory import Change, Reason
+from openbrain.signals import HaltScope, HaltState, Severity, SignalState, Step
 from openbrain.times import to_iso
 
 FIELD = "__data__"
@@ -111,37 +112,59 @@ class SignalRaised(EventData):
 
     workspace_id: WorkspaceId
     source: Identifier
-    severity: Literal["info", "warning", "critical"]
-    title: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    severity: Severity
+    title: Identifier
     content: Annotated[str, StringConstraints(max_length=limits.CONTENT_CHARS)] = ""
-    dedup_key: str | None = None
-    ttl_s: Annotated[int, Field(gt=0)] | None = None
+    dedup_key: Identifier | None = None
+    ttl_s: Annotated[int, Field(gt=0, le=limits.EXPIRES_HOURS * 3600)] | None = None
     halt: bool = False
-    halt_scope: str | None = None
-    org: str | None = None
-    project: str | None = None
+    halt_scope: HaltScope | None = None
+    org: Annotated[str, StringConstraints(max_length=limits.ORG_CHARS)] | None = None
+    project: Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS)] | None = None
 
 
 class SignalAcknowledged(EventData):
-    """An agent without HTTP saw a signal."""
+    """An agent without HTTP saw a signal or stopped for a halt, resolved a signal, or says that it listens."""
 
-    agent_id: Identifier
-    action: Literal["ack", "resolve"]
-    signal_id: str | None = None
-    seq: int | None = None
+    workspace_id: WorkspaceId
+    agent_id: Annotated[str, StringConstraints(min_length=1, max_length=limits.AGENT_CHARS)]
+    action: Literal["ack", "resolve", "seen"]
+    signal_id: MemoryId | None = None
+    halt_id: MemoryId | None = None
+    """With ack: this halt instead of a signal."""
+    seq: Annotated[int, Field(ge=0)] | None = None
+    """What was heard last; names the signal where no id does."""
+    org: Annotated[str, StringConstraints(max_length=limits.ORG_CHARS)] | None = None
+    project: Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS)] | None = None
 
 
 class Broadcast(EventData):
-    """A signal's state as every agent of a workspace hears it; `seq` has no gaps."""
+    """A signal's state as every agent of a workspace hears it, and its halt's; `seq` has no gaps. The last one about a
+    signal stands for all before it."""
 
     seq: Annotated[int, Field(ge=1)]
     signal_id: Identifier
-    state: Identifier
-    severity: Identifier
+    change: Step
+    state: SignalState
+    severity: Severity
+    """What it counts as now: falls with quiet."""
+    raised_severity: Severity
+    """The strongest that it was raised with."""
     halt: bool
+    """Whether its halt stands."""
+    halt_id: str | None = None
+    halt_state: HaltState | None = None
+    halt_scope: HaltScope | None = None
+    halt_expires_at: str | None = None
     title: str
     content: str
     source: str
+    org: str | None = None
+    project: str | None = None
+    count: Annotated[int, Field(ge=1)] = 1
+    """Raises so far."""
+    actor: str = ""
+    """Who did it; `time` where nobody."""
     raised_at: str
     expires_at: str | None = None
 

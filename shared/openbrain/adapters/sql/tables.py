@@ -4,13 +4,14 @@ Times are microseconds since 1970, UTC. Strings that may be absent are '' and no
 enough.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table, text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, text
 
+from openbrain.adapters.sql import signal_tables, vault_tables
 from openbrain.adapters.sql.column_types import ascii_name, count, empty, long_bytes, long_text, name, serial
+from openbrain.adapters.sql.metadata import metadata as metadata  # noqa: PLC0414 - whoever asks here has all tables
 
-metadata = MetaData(
-    naming_convention={"ix": "ix_%(table_name)s_%(column_0_N_name)s", "uq": "uq_%(table_name)s_%(column_0_N_name)s"}
-)
+# The tables of a room of its own, joined to the one set.
+OTHERS = (*signal_tables.TABLES, *vault_tables.TABLES)
 
 workspaces = Table(
     "workspaces",
@@ -23,6 +24,8 @@ workspaces = Table(
     Column("max_bytes", BigInteger),
     # Since then its keys open nothing; the row goes last.
     Column("deleted_at", BigInteger),
+    # Of its last broadcast, given under this row's lock.
+    Column("signal_seq", BigInteger, nullable=False, server_default=text("0")),
 )
 
 workspace_usage = Table(
