@@ -1,0 +1,211 @@
+"""The only door to a vault's disk: nothing outside its root is read or written.
+
+Paths are relative, with `/`. Every step is opened without following links; one that leads out of the root is refused.
+Blocking: call it in a thread.
+"""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from openbrain.errors import Invalid, NotFound, TryLater
+from openbrain.vault import limits
+from openbrain.vault.values import Problem
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Not blocking: a pipe that someone put there would wait for its writer.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A regular file: what `stat` knows of it without reading."""
+
+    path: str
+    mtime_ns: int
+    size: int
+
+
+def checked(relative: str) -> str:
+    """The path as the vault spells it. Invalid where it is absolute, leaves the vault or holds odd characters."""
+    parts = relative.split("/")
+    if not relative or len(relative) > limits.PATH_CHARS:
+        raise Invalid("path", f"1 to {limits.PATH_CHARS} characters, relative to the vault")
+    if any(part in {"", ".", ".."} for part in parts) or "\\" in relative or not relative.isprintable():
+        raise Invalid("path", "relative to the vault, names separated by /, without . and ..")
+    return relative
+
+
+class Folder:
+    """A vault's files below `root`, which must exist. NotFound where a file does not, TryLater where the disk fails."""
+
+    def __init__(self, root: Path, *, max_bytes: int = limits.FILE_BYTES) -> None:
+        self.root = Path(os.path.realpath(root))
+        self.max_bytes = max_bytes
+
+    def read(self, relative: str) -> str:
+        """A file's text, line breaks as they are. Invalid where it is too large or not UTF-8."""
+        data = self.read_bytes(relative)
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            raise Invalid(relative, f"not UTF-8 in line {line}: save it as UTF-8") from None
+
+    def read_bytes(self, relative: str) -> bytes:
+        """A file's bytes. Invalid where there are more than `max_bytes`, or it is no regular file."""
+        with self._opened(relative) as (descriptor, size):
+            if size > self.max_bytes:
+                raise Invalid(relative, f"holds more than {self.max_bytes} bytes: split it")
+            with os.fdopen(os.dup(descriptor), "rb") as file:
+                data = file.read(self.max_bytes + 1)
+        if len(data) > self.max_bytes:
+            raise Invalid(relative, f"holds more than {self.max_bytes} bytes: split it")
+        return data
+
+    def stat(self, relative: str) -> Entry:
+        """Of a regular file. NotFound where there is none."""
+        with self._opened(relative) as (descriptor, size):
+            return Entry(relative, os.fstat(descriptor).st_mtime_ns, size)
+
+    def digest(self, relative: str) -> str | None:
+        """SHA-256 of a file's bytes, in hex; None where there is no file. Invalid for a link: it is never written."""
+        try:
+            with self._opened(relative, links=False) as (descriptor, _), os.fdopen(os.dup(descriptor), "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except NotFound:
+            return None
+
+    def walk(self, relative: str = "", problems: list[Problem] | None = None) -> Iterator[Entry]:
+        """Regular files below a folder, sorted by name; nothing where there is no folder.
+
+        Names that begin with a dot are no part of a vault. Links, pipes and names that are not text are left out, and
+        told in `problems` where a list is given.
+        """
+        told: list[Problem] = [] if problems is None else problems
+        if relative:
+            base = self.root / checked(relative)
+            if Path(os.path.realpath(base)) != base:
+                told.append(Problem(relative, 0, "a link: not followed"))
+                return
+        yield from _walk(str(self.root), f"{relative}/" if relative else "", told, 0)
+
+    @contextmanager
+    def parent(self, relative: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+        """The folder of a path, opened step by step, and the path's last name. For writers in this package."""
+        parts = checked(relative).split("/")
+        descriptor = self._open_root()
+        try:
+            for part in parts[:-1]:
+                descriptor = _step(descriptor, part, relative, create=create)
+            yield descriptor, parts[-1]
+        finally:
+            os.close(descriptor)
+
+    def _open_root(self) -> int:
+        try:
+            return os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise TryLater(f"the vault's folder can't be opened ({error.strerror}): is it mounted?") from None
+
+    @contextmanager
+    def _opened(self, relative: str, *, links: bool = True) -> Iterator[tuple[int, int]]:
+        """The file's descriptor and size."""
+        try:
+            descriptor = self._open(checked(relative))
+        except _Link:
+            if not links:
+                raise
+            descriptor = self._open(self._resolved(relative))
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise Invalid(relative, "not a regular file")
+            yield descriptor, found.st_size
+        finally:
+            os.close(descriptor)
+
+    def _open(self, relative: str) -> int:
+        with self.parent(relative) as (folder, name):
+            try:
+                return os.open(name, _FILE, dir_fd=folder)
+            except OSError as error:
+                raise _told(error, folder, name, relative) from None
+
+    def _resolved(self, relative: str) -> str:
+        """Where a link leads, inside the root; the way there is then walked without following any other."""
+        target = os.path.realpath(self.root / relative)
+        inside = os.path.relpath(target, self.root)
+        if inside == ".." or inside.startswith("../"):
+            raise Invalid(relative, "a link that leads out of the vault")
+        if not Path(target).exists():
+            raise NotFound(f"{relative}: no such file in the vault")
+        return checked(inside)
+
+
+class _Link(Invalid):
+    """A link on the way: not followed here."""
+
+
+def _step(descriptor: int, part: str, relative: str, *, create: bool) -> int:
+    """The folder `part` inside an opened one, which is closed. Made where it is missing, if asked."""
+    try:
+        if create:
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=descriptor)
+        return os.open(part, _DIRECTORY, dir_fd=descriptor)
+    except OSError as error:
+        raise _told(error, descriptor, part, relative) from None
+    finally:
+        os.close(descriptor)
+
+
+def _told(error: OSError, folder: int, name: str, relative: str) -> Exception:
+    if error.errno in {errno.ELOOP, errno.ENOTDIR} and _is_link(folder, name):
+        return _Link(relative, "a link: not followed")
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return NotFound(f"{relative}: no such file in the vault")
+    if isinstance(error, PermissionError):
+        return Invalid(relative, "this process may not open it: give it the right")
+    if error.errno in {errno.ENXIO, errno.ENAMETOOLONG, errno.EISDIR}:
+        return Invalid(relative, "not a regular file, or a name too long")
+    return TryLater(f"{relative}: the vault's disk answers {error.strerror}")
+
+
+def _is_link(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterator[Entry]:
+    if depth > limits.FOLDER_DEPTH:
+        problems.append(Problem(below, 0, f"folders deeper than {limits.FOLDER_DEPTH}: not read"))
+        return
+    try:
+        found = sorted(os.scandir(f"{root}/{below}"), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        problems.append(Problem(below, 0, f"can't be listed: {error.strerror}"))
+        return
+    for entry in found:
+        if entry.name.startswith("."):
+            continue
+        path = below + entry.name
+        if not path.isprintable():
+            problems.append(Problem(below, 0, "a name that holds control characters or is not UTF-8: not read"))
+        elif entry.is_dir(follow_symlinks=False):
+            yield from _walk(root, path + "/", problems, depth + 1)
+        elif entry.is_file(follow_symlinks=False):
+            with suppress(FileNotFoundError):  # removed meanwhile
+                known = entry.stat(follow_symlinks=False)
+                yield Entry(path, known.st_mtime_ns, known.st_size)
+        else:
+            problems.append(Problem(path, 0, "a link, or no regular file: not read"))

@@ -1,0 +1,12 @@
+"""What a vault's file may hold. Beyond it a file is reported and left as it is."""
+
+FILE_BYTES = 4 * 1024 * 1024
+FRONT_CHARS = 64 * 1024
+FRONT_NODES = 10_000
+FRONT_DEPTH = 16
+MARKERS = 10_000
+MARKER_DEPTH = 16
+PROBLEMS = 100
+FOLDER_DEPTH = 32
+PATH_CHARS = 1024
+CHANGES = 100_000

@@ -1,0 +1,32 @@
+"""What is found in a vault's files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that could not be taken: the file, its line (1-based; 0: the file as such) and what to change."""
+
+    path: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """An annotation in a page, `<!-- @type key=value -->`.
+
+    Lines are 1-based in the file. `start` and `end` are offsets into the text that was parsed, from the opening mark
+    to behind the closing one. A block's content is what stands between, without the white space around it; an
+    inline marker has none.
+    """
+
+    type: str
+    attrs: Mapping[str, str]
+    content: str = ""
+    line_start: int = 1
+    line_end: int = 1
+    block: bool = False
+    start: int = 0
+    end: int = 0
