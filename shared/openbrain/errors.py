@@ -22,6 +22,12 @@ class ModelChanged(TryLater):
     code = "model_changed"
 
 
+class Halted(TryLater):
+    """A halt stands: whoever works for this workspace waits until it is resumed."""
+
+    code = "halted"
+
+
 class NeverRetry(OpenBrainError):
     """The same input will always be refused."""
 

@@ -1,0 +1,45 @@
+"""What a subscriber asks of the API, however it is reached."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from openbrain.events import Broadcast
+from openbrain.signals import Halt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Present:
+    """How things stand when broadcast `seq` was the last."""
+
+    seq: int
+    signals: tuple[Broadcast, ...]
+    """The active ones, each as its newest broadcast would say it."""
+    halts: tuple[Halt, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """Broadcasts in order, and up to which number there are no others."""
+
+    broadcasts: tuple[Broadcast, ...]
+    through: int
+
+
+class Api(Protocol):
+    """Every method raises `TryLater` while the API can't be reached."""
+
+    async def present(self, cursor: int | None) -> Present:
+        """The present state. Counts as being seen, with everything up to `cursor` handled."""
+
+    async def missed(self, after: int) -> Missed:
+        """The next page of broadcasts behind `after`, from the truth."""
+
+    def stream(self, after: int) -> AsyncIterator[Broadcast | None]:
+        """Broadcasts behind `after` as they come, without gaps; None is a sign of life. Ends when the server does."""
+
+    async def acknowledge(self, halt_id: str) -> None:
+        """Say that this agent stands still. `NotFound` and `Conflict` where the halt is over."""
+
+    async def close(self) -> None:
+        """Give the connections back."""

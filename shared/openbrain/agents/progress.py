@@ -1,0 +1,38 @@
+"""Which numbers of a row without gaps were heard."""
+
+
+class Progress:
+    """All up to `done`, and some above it. Any order, any repetition."""
+
+    def __init__(self, done: int) -> None:
+        self.done = done
+        self.top = done
+        """The highest that was heard."""
+        self._above: set[int] = set()
+
+    @property
+    def gap(self) -> bool:
+        """Whether something is missing below the highest."""
+        return bool(self._above)
+
+    def note(self, seq: int) -> bool:
+        """Whether it is new."""
+        if seq <= self.done or seq in self._above:
+            return False
+        self._above.add(seq)
+        self.top = max(self.top, seq)
+        self._close()
+        return True
+
+    def complete(self, through: int) -> None:
+        """What was not heard up to here does not exist."""
+        if through > self.done:
+            self.done = through
+            self.top = max(self.top, through)
+            self._above = {seq for seq in self._above if seq > through}
+            self._close()
+
+    def _close(self) -> None:
+        while self.done + 1 in self._above:
+            self.done += 1
+            self._above.remove(self.done)

@@ -1,0 +1,171 @@
+"""An agent's ear: every signal of its workspace at least once, and whether it must stand still."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import NoReturn, Self
+
+import structlog
+
+from openbrain.agents.api import Api
+from openbrain.agents.cursors import Cursor, MemoryCursor
+from openbrain.agents.hearing import Hearing
+from openbrain.agents.listening import Listening
+from openbrain.agents.redis_stream import BroadcastStream
+from openbrain.errors import Halted, SetupError, TryLater
+from openbrain.events import Broadcast
+from openbrain.signals import Halt
+from openbrain.streams.pauses import Backoff
+
+_log = structlog.get_logger(__name__)
+_SAVE_S = 1.0
+Handler = Callable[[Broadcast], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a subscriber stands."""
+
+    cursor: int
+    """Every signal up to this number was heard."""
+    halted: bool
+    halts: tuple[Halt, ...]
+    cut_off: bool
+    by_stream: bool
+    """Whether it hears by Redis now; else by the API."""
+
+
+class Subscriber:
+    """Hears from `async with` on, until its end.
+
+    `handler` is given one signal at a time, in order of `seq`; again after a crash (at least once), and up to
+    `attempts` times where it raises. Where something is missing and the API is away too, what came is
+    told first, and what was missing when it is had. Without a cursor kept, the signals that are active now come first.
+    `stream`: hears by Redis; the API serves where that does not answer, and without it always.
+    `halted_when_cut_off_s`: after so long without any server the agent counts as halted; None: never.
+    `beat_s`: how often the present state is looked at, which also says that this agent is there.
+    `start_s`: how long `async with` waits for the present state before it goes on without.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        handler: Handler,
+        *,
+        stream: BroadcastStream | None = None,
+        cursor: Cursor | None = None,
+        org: str = "",
+        project: str = "",
+        halted_when_cut_off_s: float | None = None,
+        beat_s: float = 30.0,
+        start_s: float = 5.0,
+        attempts: int = 5,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api, self._handler, self._stream = api, handler, stream
+        self._cursor = cursor or MemoryCursor()
+        self._start_s, self._attempts = start_s, max(1, attempts)
+        self._halted_when_cut_off_s = halted_when_cut_off_s
+        self._hearing = Hearing(org, project, cut_off_s=halted_when_cut_off_s, clock=clock)
+        self._listening = Listening(self._hearing, api, stream, beat_s)
+        self._running: list[asyncio.Task[NoReturn]] = []
+        self._handled: int | None = None
+        self._saved: int | None = None
+
+    @property
+    def standing(self) -> Standing:
+        """As of now."""
+        hearing = self._hearing
+        return Standing(
+            cursor=hearing.progress.done,
+            halted=hearing.halted,
+            halts=hearing.halts.standing,
+            cut_off=hearing.cut_off,
+            by_stream=self._listening.by_stream,
+        )
+
+    async def guard(self, *, wait: bool = True) -> None:
+        """Return when no halt stands: at once, or when it was resumed. Without `wait` raise `Halted` instead."""
+        while self._hearing.halted:
+            if not wait:
+                self.check()
+            await self._hearing.moved()
+
+    def check(self) -> None:
+        """Raise `Halted` while a halt stands; for code that can't wait."""
+        if halts := self._hearing.halts.standing:
+            raise Halted(f"halted by {', '.join(halt.id for halt in halts)}: wait until it is resumed")
+        if self._hearing.cut_off:
+            raise Halted(f"nothing was heard for {self._halted_when_cut_off_s:.0f} s: wait for the connection")
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._begin()
+        except BaseException:
+            await self._disconnect()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        self._running.clear()
+        await self._save()
+        await self._disconnect()
+
+    async def _begin(self) -> None:
+        kept = await self._cursor.load()
+        if kept is not None:
+            self._saved = kept
+            self._hearing.place(kept)
+        try:
+            async with asyncio.timeout(self._start_s):
+                await self._listening.look()
+        except (TryLater, TimeoutError) as error:
+            _log.warning("subscriber.starts_alone", error=type(error).__name__)
+        self._running = [asyncio.create_task(loop()) for loop in (self._handle, *self._listening.loops())]
+
+    async def _disconnect(self) -> None:
+        await self._api.close()
+        if self._stream is not None:
+            await self._stream.close()
+
+    async def _handle(self) -> NoReturn:
+        queue, saved_at = self._hearing.queue, 0.0
+        while True:
+            broadcast, known = await queue.get()
+            if broadcast is not None:
+                await self._tell(broadcast)
+            self._handled = known if known is not None else self._handled
+            if queue.empty() or time.monotonic() - saved_at > _SAVE_S:
+                await self._save()
+                saved_at = time.monotonic()
+
+    async def _tell(self, broadcast: Broadcast) -> None:
+        backoff = Backoff(0.5, 30)
+        for attempt in range(1, self._attempts + 1):
+            try:
+                await self._handler(broadcast)
+            except Exception as error:  # noqa: BLE001 - what it is the handler's author knows; the alarms must go on
+                if attempt == self._attempts:
+                    _log.error("subscriber.signal_given_up", seq=broadcast.seq, error=type(error).__name__)
+                else:
+                    _log.warning("subscriber.handler_failed", seq=broadcast.seq, error=type(error).__name__)
+                    await asyncio.sleep(backoff.next())
+            else:
+                return
+
+    async def _save(self) -> None:
+        if self._handled is None or self._handled == self._saved:
+            return
+        try:
+            await self._cursor.save(self._handled)
+        except SetupError as error:
+            _log.error("subscriber.cursor_not_saved", seq=self._handled, reason=str(error))
+        else:
+            self._saved = self._handled
