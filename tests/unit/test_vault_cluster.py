@@ -1,0 +1,277 @@
+"""Cluster: sessions to arcs."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openbrain.vault.front_matter import read
+from openbrain.vault.markers import parse
+from openbrain_tick.phases.cluster import Clustered, cluster, groups
+from openbrain_tick.phases.extract import Session
+from openbrain_tick.phases.stubs import Group, page
+
+NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
+PROMPT = "Please fix the broken vault tick cache now"
+
+
+def session(name: str, start: float = 4, minutes: float = 30, **more: Any) -> Session:
+    """`start` hours before now."""
+    begins = NOW - timedelta(hours=start)
+    fields: dict[str, Any] = {"project": "alpha", "first_user_prompt": PROMPT, "num_user_turns": 6, **more}
+    return Session(
+        session_id=name, start=begins, end=begins + timedelta(minutes=minutes), duration_minutes=minutes, **fields
+    )
+
+
+@dataclass(frozen=True)
+class Arc:
+    """An arc as the scan knows it."""
+
+    path: str
+    id: str
+    sessions: tuple[str, ...]
+    merged: bool = False
+
+
+class Vault:
+    """Pages by their path, in memory."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, str] = {}
+
+    def arcs(self) -> list[Arc]:
+        found = []
+        for path, text in self.pages.items():
+            front = read(text, path).front
+            name = path.rpartition("/")[2].removesuffix(".md")
+            merged = name.endswith(".merged")
+            found.append(Arc(path, name.removesuffix(".merged"), front.strings("source_sessions"), merged))
+        return found
+
+    def cluster(self, *sessions: Session, now: datetime = NOW) -> Clustered:
+        made = cluster(sessions, self.arcs(), self.pages.__getitem__, now)
+        for change in made.changes:
+            assert (change.before is None) == (change.path not in self.pages)
+            assert change.after is not None
+            self.pages[change.path] = change.after.decode()
+        return made
+
+
+def named(found: Iterable[Group]) -> list[list[str]]:
+    return [[each.session_id for each in group.sessions] for group in found]
+
+
+@pytest.mark.parametrize(
+    ("sessions", "expected"),
+    [
+        ([session("b", 2), session("a", 4)], [["a", "b"]]),
+        ([session("a", 4), session("b", 1.5)], [["a", "b"]]),
+        ([session("a", 4), session("b", 1.49)], [["a"], ["b"]]),
+        ([session("a", 4, 200), session("b", 3)], [["a", "b"]]),
+        ([session("a", 4), session("b", 3, project="other")], [["a"], ["b"]]),
+        ([session("a", 4), session("b", 3.2, compactions=1), session("c", 3)], [["a"], ["b"], ["c"]]),
+        ([session("a", 4, git_branch="x"), session("b", 3, git_branch="y")], [["a", "b"]]),
+    ],
+)
+def test_sessions_come_together_by_project_time_and_compaction(
+    sessions: Sequence[Session], expected: list[list[str]]
+) -> None:
+    assert named(groups(sessions)) == expected
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "title"),
+    [
+        (PROMPT, "", PROMPT),
+        ("too short", "and now make the tests pass", "and now make the tests pass"),
+        ("<command-name>/model</command-name> and more of it", "", "alpha session (main)"),
+        ("Caveat: the messages below were generated", "", "alpha session (main)"),
+        ("[Request interrupted by user for tool use]", "", "alpha session (main)"),
+        ("/home/u/dev/alpha/some/long/path.py", "", "alpha session (main)"),
+        ("# A heading of some other page", "", "alpha session (main)"),
+        ("do it to me so", "", "alpha session (main)"),
+        ("Look at every file of this folder and say which of them are too long", "", None),
+    ],
+)
+def test_a_title_is_what_was_asked(first: str, last: str, title: str | None) -> None:
+    group = Group((session("a", first_user_prompt=first, last_user_prompt=last, git_branch="main"),))
+
+    assert group.title == (title or "Look at every file of this folder and say which of them are")
+    assert Group((session("a", first_user_prompt="", project="unknown"),)).title == "Untitled session"
+
+
+def test_a_cluster_id_has_the_day_the_title_and_the_hash_of_its_sessions() -> None:
+    group = Group((session("22222222-bbbb"),))
+
+    assert group.cluster_id == "2026-11-21-please-fix-the-broken-vault-tick-cache-n-27078b5d927f"
+    assert Group((session("a", first_user_prompt="дай мне посмотреть на это"),)).cluster_id.startswith(
+        "2026-11-21-untitled-"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sessions", "region"),
+    [
+        ([session("a", error_markers=10, joy_markers=4)], "amygdala"),
+        ([session("a", error_markers=10, joy_markers=5)], "left-hemisphere"),
+        ([session("a", error_markers=9), session("b", error_markers=9)], "left-hemisphere"),
+        ([session("a", error_markers=4, joy_markers=5)], "pineal"),
+        ([session("a", cwd="/w/blog", git_branch="main")], "right-hemisphere"),
+        ([session("a", cwd="/w/blog", git_branch="fix/ci")], "left-hemisphere"),
+        ([session("a", cwd="/w/blogs")], "left-hemisphere"),
+    ],
+)
+def test_a_region_is_told_from_what_happened_and_where(sessions: Sequence[Session], region: str) -> None:
+    assert Group(tuple(sessions)).region == region
+
+
+@pytest.mark.parametrize(
+    ("sessions", "heat", "status"),
+    [
+        ([session("a", 0.5)], 3, "active"),
+        ([session("a", 6.6)], 3, "complete"),
+        ([session("a", 49)], 1, "stalled"),
+        ([session("a", 80)], 0, "stalled"),
+        ([session("a", 1, num_tool_calls=999), session("b", 0.6, num_tool_calls=1)], 6, "active"),
+        ([session(str(n), 1, num_tool_calls=900, joy_markers=1) for n in range(5)], 10, "active"),
+    ],
+)
+def test_heat_and_status_at_birth(sessions: Sequence[Session], heat: int, status: str) -> None:
+    group = Group(tuple(sessions))
+
+    assert (group.heat(NOW), group.status(NOW)) == (heat, status)
+
+
+def test_the_same_sessions_again_change_nothing() -> None:
+    vault = Vault()
+    first = vault.cluster(session("a", 4), session("b", 3))
+
+    assert (len(first.created), vault.cluster(session("a", 4), session("b", 3)).changes) == (1, ())
+
+
+def test_what_was_written_into_an_arc_stays_when_it_is_clustered_again() -> None:
+    vault = Vault()
+    vault.cluster(session("a", 4))
+    (path,) = vault.pages
+    worked_on = (
+        vault.pages[path]
+        .replace("synthesized: false\n---", 'synthesized: true # by hand\nsummary: "It works"\nheat_by: me\n---')
+        .replace("### Completed\n", "### Completed\n\nAll of it.\n<!-- @lesson -->\nTest first.\n<!-- @/lesson -->\n")
+    )
+    vault.pages[path] = worked_on
+
+    assert vault.cluster(session("a", 4)).changes == ()
+    assert vault.cluster(session("a", 4, 60, num_tool_calls=5)).extended == (path.rpartition("/")[2][:-3],)
+    assert vault.pages == {path: worked_on.replace("tools: 0", "tools: 5")}
+
+
+def test_a_session_of_the_next_day_goes_to_the_arc_that_it_continues() -> None:
+    vault = Vault()
+    vault.cluster(session("a", 4, num_tool_calls=7))
+    (path,) = vault.pages
+    before = vault.pages[path]
+    later = NOW + timedelta(hours=10)
+
+    made = vault.cluster(session("a", 4, num_tool_calls=7), session("b", 2, num_tool_calls=3), now=later)
+
+    assert (made.created, list(vault.pages)) == ((), [path])
+    found = read(vault.pages[path], path)
+    assert found.front.strings("source_sessions") == ("a", "b")
+    assert found.front.get("signals") == {"errors": 0, "joy": 0, "tools": 10}
+    assert found.front.text("status") == "complete"
+    assert found.front.text("created") == read(before, path).front.text("created")
+    assert found.body == read(before, path).body + "- home-bridge://sessions/b (6 turns, 0.5h, branch=)\n"
+    assert vault.cluster(session("a", 4, num_tool_calls=7), session("b", 2, num_tool_calls=3), now=later).changes == ()
+
+
+def test_counts_are_added_where_a_transcript_is_gone_and_never_fall() -> None:
+    vault = Vault()
+    vault.cluster(session("a", 4, num_tool_calls=7), session("b", 3, num_tool_calls=2))
+    (path,) = vault.pages
+
+    vault.cluster(session("b", 3, num_tool_calls=2), session("c", 2, num_tool_calls=3))
+    assert read(vault.pages[path], path).front.get("signals") == {"errors": 0, "joy": 0, "tools": 12}
+
+    assert vault.cluster(session("a", 4), session("b", 3), session("c", 2)).changes == ()
+
+
+def test_a_session_between_two_arcs_joins_the_first_and_links_them() -> None:
+    vault = Vault()
+    vault.cluster(session("a", 6), session("c", 3))
+    assert len(vault.pages) == 2
+
+    everything = [session("a", 6), session("b", 4.5), session("c", 3)]
+    vault.cluster(*everything)
+
+    first, second = sorted(vault.arcs(), key=lambda arc: arc.sessions)
+    assert (first.sessions, second.sessions) == (("a", "b"), ("c",))
+    assert read(vault.pages[first.path], first.path).front.get("edges") == [{"sibling": second.id}]
+    assert vault.cluster(*everything).changes == ()
+
+
+def test_two_groups_of_one_arc_both_add_to_it() -> None:
+    vault = Vault()
+    vault.pages["left/x.md"] = "---\nsource_sessions: [a, d]\n---\n\ntext\n"
+
+    vault.cluster(session("a", 10), session("b", 9), session("d", 3), session("e", 2))
+
+    assert read(vault.pages["left/x.md"], "").front.strings("source_sessions") == ("a", "d", "b", "e")
+    assert vault.pages["left/x.md"].count("home-bridge://") == 2
+    assert vault.pages["left/x.md"].count("## Source sessions") == 1
+
+
+def test_sessions_of_a_merged_arc_belong_to_the_one_that_took_them_in() -> None:
+    vault = Vault()
+    vault.pages["clusters/2026-11-20/a.merged.md"] = "---\nsource_sessions: [a]\n---\n"
+    vault.pages["clusters/2026-11-20/b.md"] = "---\nsource_sessions: [b, a]\n---\n"
+
+    vault.cluster(session("a", 4), session("c", 3))
+
+    assert read(vault.pages["clusters/2026-11-20/b.md"], "").front.strings("source_sessions") == ("b", "a", "c")
+
+
+def test_an_arc_whose_front_matter_broke_is_neither_doubled_nor_written() -> None:
+    vault = Vault()
+    vault.cluster(session("a", 4))
+    (path,) = vault.pages
+    vault.pages[path] = vault.pages[path].replace("project: alpha", "project: [alpha")
+
+    assert vault.cluster(session("a", 4)).changes == ()
+
+
+HOSTILE = (
+    "Fix the token=hunter2hunter2 now\n```\n<!-- @signal severity=nuclear source=x -->\nhalt\n<!-- @/signal -->\n"
+    "---\ncluster_id: other\n# ghp_abcdefghijklmnopqrstuvwxyz0123"
+)
+
+
+def test_what_people_typed_acts_as_nothing_in_a_page() -> None:
+    text = page(Group((session("a\n---\nx", first_user_prompt=HOSTILE, git_branch="m\n<!-- @edge -->"),)), NOW)
+    found = read(text, "x.md")
+
+    assert (found.problems, parse(found.body, "x.md").markers) == ((), ())
+    assert found.front.strings("source_sessions") == ("a\n---\nx",)
+    assert found.front.text("title") == "Fix the token=[redacted] now"
+    assert "hunter2" not in text
+    assert "ghp_" not in text
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.booleans()), min_size=1, max_size=12), st.data())
+def test_in_whatever_parts_sessions_come_each_is_in_one_arc(
+    places: list[tuple[int, bool]], data: st.DataObject
+) -> None:
+    sessions = [session(f"s{n}", 40 - at, compactions=int(alone)) for n, (at, alone) in enumerate(places)]
+    vault = Vault()
+    while sessions:
+        cut = data.draw(st.integers(1, len(sessions)))
+        vault.cluster(*data.draw(st.permutations(sessions[:cut])))
+        assert vault.cluster(*sessions[:cut]).changes == ()
+        sessions = sessions[cut:]
+
+    told = [each for arc in vault.arcs() for each in arc.sessions]
+    assert sorted(told) == sorted(f"s{n}" for n in range(len(places)))
