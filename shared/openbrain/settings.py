@@ -144,6 +144,16 @@ class Housekeeping(Group):
     operation_days: int = Field(30, ge=1, description="How long operations that have ended stay listed.")
 
 
+class Vaults(Group):
+    """Folders of Markdown that the tick keeps and agents read."""
+
+    folders: dict[str, Path] = Field(
+        default_factory=dict, description="Workspace to the folder of its vault; one without has none (404)."
+    )
+    file_kb: int = Field(4096, ge=1, le=65_536, description="Larger files are reported and left alone.")
+    wait_s: Seconds = Field(5, description="How long a write waits for the one writer before it answers 503.")
+
+
 class Server(Group):
     """HTTP."""
 
@@ -188,6 +198,7 @@ class Settings(BaseSettings):
     recall: Recall = Recall()
     housekeeping: Housekeeping = Housekeeping()
     tick: Tick = Tick()
+    vaults: Vaults = Vaults()
     server: Server = Server()
     logs: Logs = Logs()
 
