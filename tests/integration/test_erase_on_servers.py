@@ -55,7 +55,7 @@ async def all_indexed(servers: Servers, count: int) -> bool:
 
 
 def leader(processes: list[Process]) -> Process:
-    return next(each for each in processes if "housekeeper.leads" in each.log.read_text(encoding="utf-8"))
+    return next(each for each in processes if "leader.leads" in each.log.read_text(encoding="utf-8"))
 
 
 async def operation(http: httpx.AsyncClient, operation_id: str) -> dict[str, Any]:

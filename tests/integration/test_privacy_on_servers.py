@@ -125,7 +125,7 @@ async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path)
 
         async def noticed() -> bool:
             ingest, housekeeper = started.started[1].log, started.started[0].log
-            return "streams.redis_trouble" in events(ingest) and "housekeeper.truth_down" in events(housekeeper)
+            return "streams.redis_trouble" in events(ingest) and "leader.truth_down" in events(housekeeper)
 
         await until(noticed, 60)
         heard = await told(started)

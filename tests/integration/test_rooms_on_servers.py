@@ -76,7 +76,7 @@ async def test_a_leading_housekeeper_that_dies_is_replaced_within_seconds(server
     await leader.ready()
 
     async def leads() -> bool:
-        return "housekeeper.leads" in leader.log.read_text(encoding="utf-8")
+        return "leader.leads" in leader.log.read_text(encoding="utf-8")
 
     await until(leads)
     other = started.start("housekeeper")
@@ -87,7 +87,7 @@ async def test_a_leading_housekeeper_that_dies_is_replaced_within_seconds(server
     await servers.submit(1, "Who publishes this?", embed=False)
 
     await until(lambda: all_indexed(servers, 1), pause=0.1)
-    assert "housekeeper.leads" in other.log.read_text(encoding="utf-8")
+    assert "leader.leads" in other.log.read_text(encoding="utf-8")
 
 
 def test_a_room_started_alone_refuses_embedded_indexes(started: Rooms, servers: Servers) -> None:

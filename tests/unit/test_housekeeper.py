@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from openbrain.errors import NeverRetry, TryLater
+from openbrain.leading import Duty, Leader
 from openbrain.ports.keeping import OutboxEntry
 from openbrain_housekeeper.handlers import relay
-from openbrain_housekeeper.housekeeper import Duty, Housekeeper
 from tests.waiting import until
 
 LEASE_S = 0.06
@@ -46,9 +46,9 @@ async def nothing() -> None:
     return None
 
 
-def keeper(lease: Lease, time: Time, *rounds: Callable[[], Awaitable[int]]) -> Housekeeper:
+def keeper(lease: Lease, time: Time, *rounds: Callable[[], Awaitable[int]]) -> Leader:
     duties = [Duty(f"duty-{place}", round_, lambda _: asyncio.sleep(0.001)) for place, round_ in enumerate(rounds)]
-    return Housekeeper(lease, duties, lease_s=LEASE_S, checks={}, close=nothing, clock=time)
+    return Leader("housekeeper", lease, duties, lease_s=LEASE_S, checks={}, close=nothing, clock=time)
 
 
 class Counted:
@@ -183,7 +183,7 @@ async def test_a_duty_in_its_long_pause_is_not_stuck_and_one_that_hangs_is() -> 
         Duty("seldom", seldom, lambda _: asyncio.sleep(600), pause_s=600),
         Duty("hangs", hangs, lambda _: asyncio.sleep(0)),
     ]
-    room = Housekeeper(lease, duties, lease_s=3600, checks={}, close=nothing, clock=time)
+    room = Leader("housekeeper", lease, duties, lease_s=3600, checks={}, close=nothing, clock=time)
     await room.start()
 
     async def ran() -> bool:

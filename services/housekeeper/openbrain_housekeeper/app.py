@@ -13,6 +13,7 @@ from openbrain import logs
 from openbrain import settings as all_settings
 from openbrain.collecting import long_running
 from openbrain.events import CloudEvent
+from openbrain.leading import Duty, Leader
 from openbrain.memory import DAY
 from openbrain.parts import Parts
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
@@ -29,7 +30,6 @@ from openbrain.streams.trim import remake
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting
 from openbrain_housekeeper.handlers import expire, purge, relay
-from openbrain_housekeeper.housekeeper import Duty, Housekeeper
 from openbrain_housekeeper.operating import Step, Worker
 from openbrain_housekeeper.purging import Indexes, Project, Purging
 from openbrain_housekeeper.redelivering import steps
@@ -44,7 +44,7 @@ OPERATIONS_POLL_S = 0.25
 """Between two looks for an operation to work on."""
 
 
-def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeeper:
+def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
     """The room, wired. `project_text` writes memories into a text index that needs it to be clean of erased ones."""
     settings = parts.settings.housekeeping
     streams = parts.settings.streams
@@ -105,7 +105,8 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Housekeepe
             await parts.wake.notify()
         return worked
 
-    return Housekeeper(
+    return Leader(
+        "housekeeper",
         parts.truth,
         [
             Duty("relay", lambda: relay(parts.truth, publisher, settings.relay_batch), relay_more),

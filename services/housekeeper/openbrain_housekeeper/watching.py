@@ -7,6 +7,7 @@ from functools import partial
 from redis.asyncio import Redis
 
 from openbrain import wiring
+from openbrain.leading import Duty
 from openbrain.memory import MICROSECONDS
 from openbrain.parts import Parts
 from openbrain.ports.generations import IndexKind
@@ -14,7 +15,6 @@ from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain.streams.waiting import oldest_waiting
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.gate import Gate
-from openbrain_housekeeper.housekeeper import Duty
 from openbrain_housekeeper.reconciliation import Everything, Marks
 from openbrain_housekeeper.verifying import Indexes, Verifier
 

@@ -13,7 +13,7 @@ from openbrain.streams import scripts
 from openbrain.streams.connection import ask
 from openbrain.streams.gauges import groups_of
 from openbrain.streams.group import states
-from openbrain.streams.table import every_stream
+from openbrain.streams.table import BROADCAST, every_stream
 
 _log = structlog.get_logger(__name__)
 Id = tuple[int, int]
@@ -34,10 +34,12 @@ class Trimmed:
 
 
 def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
-    """Every stream of ours by full name with the groups that must have read it."""
+    """Every stream of ours by full name with the groups that must have read it. Broadcasts are not among them: their
+    ids are numbers and no times."""
     found: dict[str, tuple[str, ...]] = {}
     for name, spec in every_stream(settings.bound_workspaces).items():
-        found[settings.prefix + name] = spec.groups
+        if spec is not BROADCAST:
+            found[settings.prefix + name] = spec.groups
     return found
 
 

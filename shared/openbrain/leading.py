@@ -1,4 +1,4 @@
-"""The room without a stream: duties that belong to nobody's request, done by one process at a time.
+"""Duties that belong to nobody's request, done by one process at a time.
 
 Every replica tries for the lease; whoever has it runs the duties until it can't renew it in time.
 """
@@ -17,7 +17,6 @@ from openbrain.streams.health import failing
 from openbrain.streams.pauses import Backoff
 from openbrain.streams.runtime import consumer_name
 
-LEASE = "housekeeper"
 LONGEST_PAUSE_S = 5.0
 STUCK_AFTER_S = 60.0
 _log = structlog.get_logger(__name__)
@@ -35,14 +34,14 @@ class Duty:
     """The longest wait: so much longer nothing is heard of it, and all is well."""
 
 
-class Housekeeper:
+class Leader:
     """Leads by the lease, runs its duties, and says how it is (see `streams.health.Watched`)."""
 
-    group = "housekeeper"
     paused = False
 
     def __init__(
         self,
+        name: str,
         leases: Leases,
         duties: Sequence[Duty],
         *,
@@ -51,6 +50,8 @@ class Housekeeper:
         close: Callable[[], Awaitable[None]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`name`: of the lease, and of this in answers about health."""
+        self.group = name
         self._leases, self._duties, self._lease_s = leases, duties, lease_s
         self._checks, self._close, self._clock = checks, close, clock
         self._holder = consumer_name()
@@ -65,7 +66,7 @@ class Housekeeper:
 
     async def start(self) -> None:
         """Begin to try for the lease."""
-        self._task = asyncio.create_task(self._run(), name="housekeeper")
+        self._task = asyncio.create_task(self._run(), name=f"{self.group} lease")
 
     async def stop(self) -> None:
         """End the rounds, give the lease back, close what was opened."""
@@ -73,7 +74,7 @@ class Housekeeper:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         with contextlib.suppress(OpenBrainError):
-            await self._leases.release(LEASE, self._holder)
+            await self._leases.release(self.group, self._holder)
         self._leads_until = 0.0
         await self._close()
 
@@ -82,7 +83,7 @@ class Housekeeper:
         if self._task is None:
             return []
         if self._task.done():
-            return ["housekeeper ended"]
+            return [f"{self.group} ended"]
         oldest = self._clock() - STUCK_AFTER_S
         pauses = {duty.name: duty.pause_s for duty in self._duties}
         return [name for name, heard in self._heard.items() if heard + pauses.get(name, 0.0) < oldest]
@@ -104,9 +105,9 @@ class Housekeeper:
     async def _acquire(self) -> bool:
         asked = self._clock()
         try:
-            ours = await self._leases.acquire(LEASE, self._holder, self._lease_s)
+            ours = await self._leases.acquire(self.group, self._holder, self._lease_s)
         except TryLater as error:
-            _log.warning("housekeeper.truth_down", message=str(error))
+            _log.warning("leader.truth_down", lease=self.group, message=str(error))
             return False
         if ours:
             self._leads_until = asked + self._lease_s
@@ -115,7 +116,7 @@ class Housekeeper:
     async def _lead(self) -> None:
         """Run the duties until the lease is another's. A lease that lapsed for a moment, because this process stood
         still, and was then had again goes on."""
-        _log.info("housekeeper.leads", holder=self._holder)
+        _log.info("leader.leads", lease=self.group, holder=self._holder)
         over = asyncio.Event()
         tasks = [asyncio.create_task(self._repeat(duty, over), name=duty.name) for duty in self._duties]
         try:
@@ -129,7 +130,7 @@ class Housekeeper:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            _log.info("housekeeper.leads_no_more", holder=self._holder)
+            _log.info("leader.leads_no_more", lease=self.group, holder=self._holder)
 
     async def _repeat(self, duty: Duty, over: asyncio.Event) -> None:
         backoff = Backoff(0.1, LONGEST_PAUSE_S)
@@ -143,7 +144,7 @@ class Housekeeper:
             except Exception as error:  # noqa: BLE001 - one duty's trouble must not end the others
                 own = isinstance(error, OpenBrainError)
                 words = str(error) if own else type(error).__name__
-                _log.warning("housekeeper.duty_failed", duty=duty.name, message=words)
+                _log.warning("leader.duty_failed", lease=self.group, duty=duty.name, message=words)
                 await asyncio.sleep(backoff.next())
             else:
                 backoff.reset()

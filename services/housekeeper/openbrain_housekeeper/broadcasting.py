@@ -1,0 +1,97 @@
+"""Broadcast streams beside the truth: what is published twice, lost, or too old."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Protocol
+
+import structlog
+from redis.asyncio import Redis
+
+from openbrain.errors import TryLater
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.broadcasts import Broadcasts
+from openbrain.ports.keeping import OutboxEntry
+from openbrain.settings import Streams
+from openbrain.streams import broadcasting
+
+PAGE = 500
+_log = structlog.get_logger(__name__)
+
+
+class Publisher(Protocol):
+    """Publishes finished events."""
+
+    async def publish(self, entries: Sequence[tuple[str, bytes]]) -> Sequence[Exception | None]:
+        """(stream without prefix, body) in order; a result for each."""
+
+
+class Broadcasting:
+    """Only the leader's is used. `lock`: held by whoever publishes broadcasts, so that they go in order."""
+
+    def __init__(self, truth: Broadcasts, client: Redis, publisher: Publisher, settings: Streams) -> None:
+        self._truth, self._client, self._publisher, self._settings = truth, client, publisher, settings
+        self.lock = asyncio.Lock()
+        self._lacking: Mapping[str, int] = {}
+        """Where the streams ended that did not hold all, when they were looked at last."""
+
+    async def is_published(self, entry: OutboxEntry) -> bool:
+        """Whether a broadcast that its stream has passed is on it, or was. Where the stream knows a later time than the
+        truth, which was put back, what waits is numbered anew."""
+        workspace, number = broadcasting.workspace_of(entry.stream), broadcasting.number_of(entry.body)
+        stream = self._settings.prefix + entry.stream
+        held = await broadcasting.held(self._client, stream, number)
+        if held == entry.body:
+            return True
+        (reached,) = await broadcasting.tops(self._client, [stream])
+        if held is None and await self._truth.last_seq(workspace) >= reached:
+            return True
+        last = await self._truth.renumber(workspace, number, reached)
+        _log.warning("broadcasts.numbered_anew", stream=stream, above=reached, last=last)
+        return False
+
+    async def mend(self) -> int:
+        """Publish again what the server lost at the end of its streams: what is lacking now and was in the last round,
+        for the newest may be on its way. How many that was."""
+        done, lacking = 0, {}
+        async for page in self._pages():
+            async with self.lock:
+                reached = await broadcasting.tops(self._client, [self._stream(workspace) for workspace, _ in page])
+                for (workspace, seq), top in zip(page, reached, strict=True):
+                    if top < seq and self._lacking.get(workspace) == top:
+                        done += await self._fill(workspace, top)
+                    elif top < seq:
+                        lacking[workspace] = top
+        self._lacking = lacking
+        return done
+
+    async def _fill(self, workspace: str, after: int) -> int:
+        done = 0
+        while rows := await self._truth.broadcasts_after(workspace, after, PAGE):
+            stream = broadcasting.stream_of(workspace)
+            results = await self._publisher.publish([(stream, row.body) for row in rows])
+            refused = next((result for result in results if result is not None), None)
+            if refused is not None:
+                raise TryLater(f"the stream server refused a broadcast ({type(refused).__name__}): it is sent later")
+            done, after = done + len(rows), rows[-1].seq
+        if done:
+            _log.warning("broadcasts.published_again", stream=self._stream(workspace), count=done)
+        return done
+
+    async def trim(self, now: int) -> int:
+        """Remove from streams what is older than they keep (`now`: microseconds); how many entries that was."""
+        removed = 0
+        oldest = now - round(self._settings.retention_s * MICROSECONDS)
+        async for page in self._pages():
+            for workspace, _ in page:
+                before = await self._truth.broadcast_floor(workspace, oldest) + 1
+                removed += await broadcasting.trim(self._client, self._stream(workspace), before)
+        return removed
+
+    def _stream(self, workspace: str) -> str:
+        return self._settings.prefix + broadcasting.stream_of(workspace)
+
+    async def _pages(self) -> AsyncIterator[Sequence[tuple[str, int]]]:
+        after = ""
+        while page := await self._truth.last_seqs(after, PAGE):
+            yield page
+            after, _ = page[-1]
