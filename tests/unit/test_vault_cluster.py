@@ -1,7 +1,6 @@
 """Cluster: sessions to arcs."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,10 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain.errors import NotFound
+from openbrain.times import from_datetime
+from openbrain.vault.arc_reading import parse_arc
+from openbrain.vault.arcs import Arc
 from openbrain.vault.front_matter import read
+from openbrain.vault.index import Scan
 from openbrain.vault.markers import parse
-from openbrain_tick.phases.cluster import Clustered, cluster, groups
+from openbrain.vault.thresholds import Thresholds
+from openbrain_tick.phases.cluster import cluster, groups
 from openbrain_tick.phases.extract import Session
+from openbrain_tick.phases.plan import Plan, begin
 from openbrain_tick.phases.stubs import Group, page
 
 NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
@@ -28,16 +34,6 @@ def session(name: str, start: float = 4, minutes: float = 30, **more: Any) -> Se
     )
 
 
-@dataclass(frozen=True)
-class Arc:
-    """An arc as the scan knows it."""
-
-    path: str
-    id: str
-    sessions: tuple[str, ...]
-    merged: bool = False
-
-
 class Vault:
     """Pages by their path, in memory."""
 
@@ -45,21 +41,22 @@ class Vault:
         self.pages: dict[str, str] = {}
 
     def arcs(self) -> list[Arc]:
-        found = []
-        for path, text in self.pages.items():
-            front = read(text, path).front
-            name = path.rpartition("/")[2].removesuffix(".md")
-            merged = name.endswith(".merged")
-            found.append(Arc(path, name.removesuffix(".merged"), front.strings("source_sessions"), merged))
-        return found
+        return [parse_arc(path, text, 0) for path, text in self.pages.items()]
 
-    def cluster(self, *sessions: Session, now: datetime = NOW) -> Clustered:
-        made = cluster(sessions, self.arcs(), self.pages.__getitem__, now)
-        for change in made.changes:
-            assert (change.before is None) == (change.path not in self.pages)
+    def read(self, path: str) -> str:
+        if path not in self.pages:
+            raise NotFound(path)
+        return self.pages[path]
+
+    def cluster(self, *sessions: Session, now: datetime = NOW) -> Plan:
+        """Plan it and do it."""
+        scan = Scan({arc.path: arc for arc in self.arcs()})
+        plan = begin(scan, self.read, from_datetime(now), Thresholds())
+        cluster(plan, sessions)
+        for change in plan.changes():
             assert change.after is not None
             self.pages[change.path] = change.after.decode()
-        return made
+        return plan
 
 
 def named(found: Iterable[Group]) -> list[list[str]]:
@@ -151,7 +148,7 @@ def test_the_same_sessions_again_change_nothing() -> None:
     vault = Vault()
     first = vault.cluster(session("a", 4), session("b", 3))
 
-    assert (len(first.created), vault.cluster(session("a", 4), session("b", 3)).changes) == (1, ())
+    assert (first.counts["clusters_created"], vault.cluster(session("a", 4), session("b", 3)).changes()) == (1, ())
 
 
 def test_what_was_written_into_an_arc_stays_when_it_is_clustered_again() -> None:
@@ -165,8 +162,8 @@ def test_what_was_written_into_an_arc_stays_when_it_is_clustered_again() -> None
     )
     vault.pages[path] = worked_on
 
-    assert vault.cluster(session("a", 4)).changes == ()
-    assert vault.cluster(session("a", 4, 60, num_tool_calls=5)).extended == (path.rpartition("/")[2][:-3],)
+    assert vault.cluster(session("a", 4)).changes() == ()
+    assert vault.cluster(session("a", 4, 60, num_tool_calls=5)).counts == {"clusters_extended": 1}
     assert vault.pages == {path: worked_on.replace("tools: 0", "tools: 5")}
 
 
@@ -179,14 +176,16 @@ def test_a_session_of_the_next_day_goes_to_the_arc_that_it_continues() -> None:
 
     made = vault.cluster(session("a", 4, num_tool_calls=7), session("b", 2, num_tool_calls=3), now=later)
 
-    assert (made.created, list(vault.pages)) == ((), [path])
+    assert (made.counts, list(vault.pages)) == ({"clusters_extended": 1}, [path])
     found = read(vault.pages[path], path)
     assert found.front.strings("source_sessions") == ("a", "b")
     assert found.front.get("signals") == {"errors": 0, "joy": 0, "tools": 10}
     assert found.front.text("status") == "complete"
     assert found.front.text("created") == read(before, path).front.text("created")
     assert found.body == read(before, path).body + "- home-bridge://sessions/b (6 turns, 0.5h, branch=)\n"
-    assert vault.cluster(session("a", 4, num_tool_calls=7), session("b", 2, num_tool_calls=3), now=later).changes == ()
+    assert (
+        vault.cluster(session("a", 4, num_tool_calls=7), session("b", 2, num_tool_calls=3), now=later).changes() == ()
+    )
 
 
 def test_counts_are_added_where_a_transcript_is_gone_and_never_fall() -> None:
@@ -197,7 +196,7 @@ def test_counts_are_added_where_a_transcript_is_gone_and_never_fall() -> None:
     vault.cluster(session("b", 3, num_tool_calls=2), session("c", 2, num_tool_calls=3))
     assert read(vault.pages[path], path).front.get("signals") == {"errors": 0, "joy": 0, "tools": 12}
 
-    assert vault.cluster(session("a", 4), session("b", 3), session("c", 2)).changes == ()
+    assert vault.cluster(session("a", 4), session("b", 3), session("c", 2)).changes() == ()
 
 
 def test_a_session_between_two_arcs_joins_the_first_and_links_them() -> None:
@@ -211,7 +210,7 @@ def test_a_session_between_two_arcs_joins_the_first_and_links_them() -> None:
     first, second = sorted(vault.arcs(), key=lambda arc: arc.sessions)
     assert (first.sessions, second.sessions) == (("a", "b"), ("c",))
     assert read(vault.pages[first.path], first.path).front.get("edges") == [{"sibling": second.id}]
-    assert vault.cluster(*everything).changes == ()
+    assert vault.cluster(*everything).changes() == ()
 
 
 def test_two_groups_of_one_arc_both_add_to_it() -> None:
@@ -241,7 +240,7 @@ def test_an_arc_whose_front_matter_broke_is_neither_doubled_nor_written() -> Non
     (path,) = vault.pages
     vault.pages[path] = vault.pages[path].replace("project: alpha", "project: [alpha")
 
-    assert vault.cluster(session("a", 4)).changes == ()
+    assert vault.cluster(session("a", 4)).changes() == ()
 
 
 HOSTILE = (
@@ -270,7 +269,7 @@ def test_in_whatever_parts_sessions_come_each_is_in_one_arc(
     while sessions:
         cut = data.draw(st.integers(1, len(sessions)))
         vault.cluster(*data.draw(st.permutations(sessions[:cut])))
-        assert vault.cluster(*sessions[:cut]).changes == ()
+        assert vault.cluster(*sessions[:cut]).changes() == ()
         sessions = sessions[cut:]
 
     told = [each for arc in vault.arcs() for each in arc.sessions]

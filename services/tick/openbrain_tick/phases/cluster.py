@@ -4,46 +4,22 @@ A session belongs to one arc for good. A group that meets arcs gives its new ses
 counts; everything else on that page, which people and the reasoner have worked on, stays as it is.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any, Final, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
-from openbrain.errors import Invalid
-from openbrain.vault.changes import Change, sha256
-from openbrain.vault.front_matter import Page, read
-from openbrain.vault.values import Problem
+from openbrain.vault.arc_reading import parse_arc
+from openbrain.vault.arcs import Arc
+from openbrain.vault.front_matter import Front, read
 from openbrain_tick.phases.extract import Session
+from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.stubs import Group, bullet, page
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 GAP: Final = timedelta(minutes=120)
 _LIVING = frozenset({"active", "complete", "stalled"})
 _SOURCES = "## Source sessions"
-
-
-class KnownArc(Protocol):
-    """An arc that is there."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def sessions(self) -> tuple[str, ...]: ...
-    @property
-    def merged(self) -> bool: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Clustered:
-    """What clustering would write."""
-
-    changes: tuple[Change, ...] = ()
-    created: tuple[str, ...] = ()
-    """Ids of new arcs."""
-    extended: tuple[str, ...] = ()
-    """Ids of arcs that got sessions or counts."""
-    problems: tuple[Problem, ...] = ()
 
 
 def groups(sessions: Iterable[Session]) -> Iterator[Group]:
@@ -67,105 +43,80 @@ def _joins(before: Session, session: Session) -> bool:
     )
 
 
-def cluster(
-    sessions: Sequence[Session], arcs: Iterable[KnownArc], text_of: Callable[[str], str], now: datetime
-) -> Clustered:
-    """Arcs for these sessions, in the folder of today. `text_of` reads the page at a path of the vault."""
-    run = _Run({session.session_id: session for session in sessions}, arcs, text_of, now)
+def cluster(plan: Plan, sessions: Iterable[Session]) -> None:
+    """Arcs for these sessions, in the folder of today. Counts clusters_created and clusters_extended."""
+    now = _EPOCH + timedelta(microseconds=plan.now_us)
+    run = _Run(plan, now, {session.session_id: session for session in sessions})
+    for arc in sorted(plan.pages.values(), key=lambda each: (each.merged, each.path)):
+        run.endings.add(arc.id.rpartition("-")[2])
+        for session_id in arc.sessions:
+            run.owners.setdefault(session_id, arc.path)
     for group in groups(run.counted.values()):
         run.place(group)
-    return Clustered(
-        tuple(Change(path, before, text.encode()) for path, (before, text) in run.written.items()),
-        tuple(run.created),
-        tuple(run.extended),
-        tuple(run.problems),
-    )
 
 
+@dataclass(frozen=True, slots=True)
 class _Run:
-    """What is known while groups are placed, one after the other."""
+    """Groups are placed one after the other."""
 
-    def __init__(
-        self, counted: dict[str, Session], arcs: Iterable[KnownArc], text_of: Callable[[str], str], now: datetime
-    ) -> None:
-        self.counted, self.text_of, self.now = counted, text_of, now
-        self.owners: dict[str, KnownArc] = {}
-        self.endings: set[str] = set()
-        for arc in sorted(arcs, key=lambda each: (each.merged, each.path)):
-            self.endings.add(arc.id.rpartition("-")[2])
-            for session_id in arc.sessions:
-                self.owners.setdefault(session_id, arc)
-        self.written: dict[str, tuple[str | None, str]] = {}
-        """Path -> hash of what is there, and the new text."""
-        self.created: list[str] = []
-        self.extended: dict[str, None] = {}
-        self.problems: list[Problem] = []
+    plan: Plan
+    now: datetime
+    counted: Mapping[str, Session]
+    owners: dict[str, str] = field(default_factory=dict)
+    """Session -> path of its arc, as it was before."""
+    endings: set[str] = field(default_factory=set)
+    """Of the ids of all arcs: the hash of a cluster's sessions stands there."""
 
     def place(self, group: Group) -> None:
-        met = {owner.path: owner for each in group.sessions if (owner := self.owners.get(each.session_id))}
+        met = {self.owners[each.session_id]: None for each in group.sessions if each.session_id in self.owners}
         if met:
-            self._extend(group, list(met.values()))
+            self._extend(group, [self.plan.pages[path] for path in met])
         elif group.cluster_id.rpartition("-")[2] not in self.endings:
             path = f"clusters/{self.now.date().isoformat()}/{group.cluster_id}.md"
-            self.written[path] = (None, page(group, self.now))
-            self.created.append(group.cluster_id)
+            text = page(group, self.now)
+            self.plan.draft.write(path, text)
+            self.plan.pages[path] = parse_arc(path, text, self.plan.now_us * 1000)
+            self.plan.counts["clusters_created"] += 1
 
-    def _extend(self, group: Group, met: Sequence[KnownArc]) -> None:
-        path = met[0].path
-        text = self.written[path][1] if path in self.written else self.text_of(path)
-        found = read(text, path)
-        if found.front.broken:
-            self.problems += found.problems
+    def _extend(self, group: Group, met: Sequence[Arc]) -> None:
+        arc = met[0]
+        text = self.plan.text(arc.path)
+        if text is None:
             return
+        front = read(text, arc.path).front
         new = [session for session in group.sessions if session.session_id not in self.owners]
-        values = self._values(group, met, found, new)
-        if values:
-            try:
-                front = found.front.with_values(values)
-            except Invalid as error:
-                self.problems.append(Problem(path, 1, str(error)))
-                return
-            after = replace(found, front=front, body=_with_bullets(found.body, new)).text()
-            before = self.written[path][0] if path in self.written else sha256(text.encode())
-            self.written[path] = (before, after)
-            self.extended[met[0].id] = None
-
-    def _values(self, group: Group, met: Sequence[KnownArc], found: Page, new: Sequence[Session]) -> Mapping[str, Any]:
-        held = found.front.strings("source_sessions")
         values: dict[str, Any] = {}
         if new:
-            values["source_sessions"] = [*held, *(session.session_id for session in new)]
-        signals = _counts(found, held, new, self.counted)
-        if signals != found.front.get("signals"):
+            values["source_sessions"] = [*arc.sessions, *(session.session_id for session in new)]
+        signals = self._signals(front, arc, new)
+        if signals != front.get("signals"):
             values["signals"] = signals
-        if values and found.front.text("status") in _LIVING:
+        if values and arc.status in _LIVING:
             values["status"] = group.status(self.now)
-        if linked := _linked(found, met):
+        if linked := _linked(front, met):
             values["edges"] = linked
-        return values
+        if values:
+            self.plan.edit(arc, values, body=lambda body: _with_bullets(body, new))
+            self.plan.counts["clusters_extended"] += 1
 
-
-def _counts(
-    found: Page, sessions: Sequence[str], new: Sequence[Session], counted: Mapping[str, Session]
-) -> dict[str, Any]:
-    """The counts of all its sessions where all are at hand; else those of the new ones are added to what stands there.
-    They never fall: a transcript may be gone, what happened is not."""
-    value = found.front.get("signals")
-    held = dict(value) if isinstance(value, Mapping) else {}
-    whole = all(session_id in counted for session_id in sessions)
-    if not (whole or new):
+    def _signals(self, front: Front, arc: Arc, new: Sequence[Session]) -> Any:
+        """The counts of all its sessions where all are at hand; else those of the new ones are added to what is there.
+        They never fall: a transcript may be gone, what happened is not."""
+        value = front.get("signals")
+        whole = all(session_id in self.counted for session_id in arc.sessions)
+        if not (whole or new):
+            return value
+        held = dict(value) if isinstance(value, Mapping) else {}
+        for name, count in Group((*(self.counted[each] for each in arc.sessions if whole), *new)).signals.items():
+            old = held.get(name)
+            old = old if isinstance(old, int) else 0
+            held[name] = max(old, count) if whole else old + count
         return held
-    summed = Group((*(counted[each] for each in sessions if whole), *new)).signals
-    for name, count in summed.items():
-        old = held.get(name, 0)
-        old = old if isinstance(old, int) else 0
-        held[name] = max(old, count) if whole else old + count
-    return held
 
 
-def _linked(found: Page, met: Sequence[KnownArc]) -> list[Any]:
+def _linked(front: Front, met: Sequence[Arc]) -> list[Any]:
     """Its edges with those to the other arcs that the group meets; [] where none is lacking."""
-    held = found.front.get("edges")
+    held = front.get("edges")
     edges = list(held) if isinstance(held, Sequence) and not isinstance(held, str) else []
     there = {target for edge in edges if isinstance(edge, Mapping) for target in edge.values()}
     lacking = [{"sibling": arc.id} for arc in met[1:] if arc.id not in there and arc.id != met[0].id and not arc.merged]
