@@ -26,8 +26,7 @@ def as_json_line(value: "BaseModel | Any") -> None:
 
 
 def _print_json(value: "BaseModel | Any", indent: int | None = None) -> None:
-    data = value.model_dump(mode="json") if hasattr(value, "model_dump") else value
-    text = json.dumps(data, ensure_ascii=False, indent=indent)
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=lambda model: model.model_dump(mode="json"))
     print(UNSEEN.sub(lambda found: _json_escape(found[0]), text))
 
 

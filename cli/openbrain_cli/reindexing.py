@@ -79,7 +79,7 @@ def reindex(
 
     done = to.ask(work, admin=True)
     if json:
-        as_json(list(done))
+        as_json(done)
     for each in done:
         if not json:
             print(_told(each))
