@@ -1,0 +1,159 @@
+"""The files that agents read. A body holds no clock, so that it changes only with what it says, and never more
+characters than the agents' client takes."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from openbrain.times import to_iso
+from openbrain.vault import front_matter, markers
+from openbrain.vault.arcs import Arc, InjectMark
+from openbrain_tick.phases.plan import Plan
+from openbrain_tick.phases.references import hotter
+from openbrain_tick.phases.signals import Standing
+
+FOLDER: Final = "brain-feed"
+BODY_CHARS: Final = 1536
+NO_SIGNALS: Final = "No active signals."
+NO_INJECTS: Final = "No inject blocks."
+"""Bodies that are nothing but these the client does not show."""
+_LEAST_CELL: Final = 16
+_DAY = re.compile(r"-\d{4}-\d\d-\d\d\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedFile:
+    """One file of the feed: `ttl` in seconds, the higher `priority` the earlier it is shown."""
+
+    name: str
+    id: str
+    title: str
+    priority: int
+    ttl: int
+    severity: str
+    body: str
+
+    def text(self) -> str:
+        """As the client reads it."""
+        return (
+            f"---\nid: {self.id}\ntitle: {self.title}\npriority: {self.priority}\nttl: {self.ttl}\n"
+            f"severity: {self.severity}\n---\n\n{self.body}\n"
+        )
+
+
+def put(plan: Plan, file: FeedFile) -> None:
+    """Into the feed. One that says what it said stays as it is, with the id of the day when it began to."""
+    path = f"{FOLDER}/{file.name}"
+    if len(file.body) > BODY_CHARS:
+        raise ValueError(f"{path}: a body holds at most {BODY_CHARS} characters")
+    text = plan.text(path)
+    said = front_matter.read(text, path).front.text("id") if text else ""
+    if _DAY.sub("", said) != _DAY.sub("", file.id) or replace(file, id=said).text() != text:
+        plan.put(path, file.text())
+
+
+def hot_arcs(plan: Plan) -> FeedFile:
+    """The hottest arcs as a table."""
+    thresholds = plan.thresholds
+    hot = sorted(plan.arcs(), key=hotter)[: thresholds.hot_arcs]
+    plan.counts["hot_arcs_written"] = len(hot)
+    heading = "| Arc | Heat | Region | Status | Title |"
+    if thresholds.hot_arc_summaries:
+        heading = "| Arc ID | Heat | Region | Status | What it is |"
+    head = ["## Hot Arcs", "", heading, "|---|---|---|---|---|"]
+    widths = [*range(thresholds.hot_arc_chars, _LEAST_CELL, -4), _LEAST_CELL]
+    # All rows with shorter titles rather than fewer rows.
+    for rows in range(len(hot), -1, -1):
+        for width in widths:
+            body = "\n".join([*head, *(_row(arc, width, summary=thresholds.hot_arc_summaries) for arc in hot[:rows])])
+            if len(body) <= BODY_CHARS:
+                day = to_iso(plan.now_us)[:10]
+                return FeedFile(
+                    name="hot-arcs.md",
+                    id=f"hot-arcs-{day}",
+                    title="Active Hot Arcs",
+                    priority=10,
+                    ttl=3600,
+                    severity="info",
+                    body=body,
+                )
+    raise AssertionError("a table without rows is short")
+
+
+def injected(marks: Sequence[InjectMark]) -> FeedFile:
+    """Inject blocks, as many as there is room for."""
+    blocks = [f"**[{_line(mark.target, 60) or 'all'}]** {_text(mark.content)}" for mark in marks]
+    return FeedFile(
+        name="inject.md",
+        id="inject",
+        title="Brain Inject",
+        priority=9,
+        ttl=3600,
+        severity="info",
+        body=_fitted(blocks, "\n\n", "inject blocks") or NO_INJECTS,
+    )
+
+
+def signalled(shown: Sequence[Standing]) -> FeedFile:
+    """Signals that stand, as many as there is room for, the gravest first."""
+    bullets = [
+        f"- **[{each.mark.severity}]** ({_line(each.mark.source, 60)}) {_line(_text(each.mark.content), 300)}"
+        for each in shown
+    ]
+    body = _fitted(bullets, "\n", "signals", head="## Signals\n\n")
+    return FeedFile(
+        name="signals.md",
+        id="signals",
+        title="Active Signals",
+        priority=8,
+        ttl=3600,
+        severity="warning",
+        body=body or NO_SIGNALS,
+    )
+
+
+def clipped(text: str, most: int) -> str:
+    """At most so many characters, cut between words where that loses little."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space >= most // 2 else cut).rstrip() + "…"
+
+
+def _row(arc: Arc, width: int, *, summary: bool) -> str:
+    told = clipped(cell(arc.summary if summary and arc.summary else arc.title), width)
+    name = cell(arc.id) if summary else f"[[{cell(arc.id)}]]"
+    return f"| {name} | {arc.heat or 0} | {_line(cell(arc.region), 20)} | {_line(cell(arc.status), 12)} | {told} |"
+
+
+def cell(text: str) -> str:
+    """Text that stays in its cell of a table."""
+    return " ".join(text.replace("|", "-").split())
+
+
+def _text(content: str) -> str:
+    return markers.without_markers(content).strip()
+
+
+def _line(text: str, most: int) -> str:
+    """The first line, clipped."""
+    lines = text.strip().splitlines()
+    return clipped(" ".join(lines[0].split()), most) if lines else ""
+
+
+def _fitted(parts: Iterable[str], between: str, what: str, head: str = "") -> str:
+    """The first parts, as many as fit; the last line says how many do not. '' where there is nothing to say."""
+    parts = list(parts)
+    if not parts:
+        return ""
+    whole = head + between.join(parts)
+    if len(whole) <= BODY_CHARS:
+        return whole
+    for count in range(len(parts) - 1, 0, -1):
+        text = f"{head}{between.join(parts[:count])}{between}… and {len(parts) - count} more {what}"
+        if len(text) <= BODY_CHARS:
+            return text
+    rest = f"{between}… and {len(parts) - 1} more {what}" if len(parts) > 1 else ""
+    return head + clipped(parts[0], BODY_CHARS - len(head) - len(rest)) + rest

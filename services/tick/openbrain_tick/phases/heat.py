@@ -1,0 +1,50 @@
+"""How warm an arc is: 0 to 10, from its age, its sessions and what came of it."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from openbrain.vault.arc_reading import DAY_US
+from openbrain.vault.arcs import Arc
+from openbrain.vault.thresholds import Thresholds
+
+_HOUR_US = 3_600_000_000
+HOTTEST = 10
+
+
+def age_days(arc: Arc, now_us: int) -> int:
+    """Whole days since the arc was created; 0 where that is to come."""
+    return max(0, (now_us - arc.created_us) // DAY_US)
+
+
+def older(arc: Arc, now_us: int, days: int) -> bool:
+    """Whether more than so many days have passed since the arc was created."""
+    return now_us - arc.created_us > days * DAY_US
+
+
+def replays(arcs: Iterable[Arc], now_us: int, thresholds: Thresholds) -> Counter[str]:
+    """How many young arcs were replayed from an arc, by its id."""
+    found: Counter[str] = Counter()
+    for arc in arcs:
+        if arc.replayed_from and age_days(arc, now_us) < thresholds.replay_days:
+            found.update(set(arc.replayed_from) - {arc.id})
+    return found
+
+
+def heat_of(arc: Arc, replayed: int, now_us: int, thresholds: Thresholds) -> int:
+    """`replayed`: by how many young arcs. What the file says of its heat does not count."""
+    age_us = now_us - arc.created_us
+    heat = replayed
+    if age_us <= 72 * _HOUR_US:
+        heat += 3 if age_us <= 24 * _HOUR_US else 1
+    if arc.tools >= 1000:
+        heat += min(4, 2 * (arc.tools // 1000))
+    if arc.session_count > thresholds.sessions_free:
+        heat += min(3, arc.session_count - thresholds.sessions_free)
+    if arc.joy > 0:
+        heat += 1
+    if arc.status == "active":
+        heat += 2
+    days = age_us // DAY_US - thresholds.decay_start_days
+    if days > 0:
+        heat -= days // thresholds.decay_interval_days
+    return 0 if heat < 0 else min(heat, HOTTEST)

@@ -1,0 +1,36 @@
+"""What pages ask to be put before agents, while it is fresh."""
+
+import hashlib
+
+from openbrain.vault.arcs import Arc, InjectMark
+from openbrain_tick.phases.heat import older
+from openbrain_tick.phases.plan import Plan
+
+_OVER = frozenset({"resolved", "graduated", "merged", "complete"})
+
+
+def injects(plan: Plan) -> list[InjectMark]:
+    """Inject blocks that are not too old, of arcs that are not over; each content once, the newest first."""
+    found: dict[str, tuple[Arc, InjectMark]] = {}
+    for arc in plan.pages.values():
+        if not arc.alarms or arc.merged:
+            continue
+        for mark in arc.injects:
+            plan.counts["inject_blocks_collected"] += 1
+            if arc.status in _OVER or _is_stale(plan, arc, mark):
+                continue
+            key = hashlib.sha256(mark.content.encode()).hexdigest()
+            if key not in found or _newest(arc, mark) < _newest(*found[key]):
+                found[key] = (arc, mark)
+    return [mark for _, mark in sorted(found.values(), key=lambda pair: _newest(*pair))]
+
+
+def _is_stale(plan: Plan, arc: Arc, mark: InjectMark) -> bool:
+    if mark.ttl_days is not None:
+        return older(arc, plan.now_us, mark.ttl_days)
+    days = plan.thresholds.stale_inject_days
+    return days > 0 and older(arc, plan.now_us, days)
+
+
+def _newest(arc: Arc, mark: InjectMark) -> tuple[int, str, int]:
+    return (-arc.created_us, arc.path, mark.line)

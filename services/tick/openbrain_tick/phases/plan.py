@@ -1,0 +1,118 @@
+"""What a tick is about to do: the vault as it would be, and what to tell of it. No disk is touched."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from openbrain.errors import Invalid
+from openbrain.times import to_iso
+from openbrain.vault import front_matter
+from openbrain.vault.arc_reading import parse_arc
+from openbrain.vault.arcs import Arc
+from openbrain.vault.changes import Change
+from openbrain.vault.draft import Draft
+from openbrain.vault.front_matter import Front
+from openbrain.vault.front_writing import Value
+from openbrain.vault.index import Scan
+from openbrain.vault.thresholds import Thresholds
+from openbrain.vault.values import Problem
+
+
+@dataclass(slots=True)
+class Plan:
+    """The phases edit it one after the other; each sees what those before it did."""
+
+    scan: Scan
+    draft: Draft
+    now_us: int
+    thresholds: Thresholds
+    pages: dict[str, Arc]
+    """Every page that counts, by path, as it would be."""
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[Problem] = field(default_factory=list)
+
+    def arcs(self) -> list[Arc]:
+        """Those that have heat: arcs that are not merged into others."""
+        return [arc for arc in self.pages.values() if arc.ranked and not arc.merged]
+
+    def edit(
+        self, arc: Arc, values: Mapping[str, Value], *, body: Callable[[str], str] | None = None, to: str = ""
+    ) -> Arc:
+        """The page with these values of front matter (None removes one), its body passed through `body`, at `to`.
+
+        Where it can't be changed it stays as it is, and a problem says so.
+        """
+        text = self.text(arc.path)
+        if text is None:
+            return arc
+        page = front_matter.read(text, arc.path)
+        if not arc.dated and not (page.front.broken or "created" in page.front):
+            # The file's time is about to change, and with it what it would tell of the page's age.
+            values = {"created": to_iso(arc.created_us)[:10], **values}
+            self.counts["created_backfilled"] += 1
+        try:
+            front = page.front if page.front.broken and not values else page.front.with_values(values)
+            new = replace(page, front=front, body=page.body if body is None else body(page.body)).text()
+        except Invalid as error:
+            self.problem(arc.path, str(error))
+            return arc
+        path = to or arc.path
+        if path != arc.path:
+            self.draft.remove(arc.path)
+            del self.pages[arc.path]
+        self.draft.write(path, new)
+        kept = _only_heat(arc, values, page.front, front) if body is None and not to else None
+        self.pages[path] = kept or parse_arc(path, new, arc.created_us * 1000)
+        return self.pages[path]
+
+    def put(self, path: str, text: str | None) -> None:
+        """A file of the tick's own; None for none."""
+        if self.text(path) == text:
+            return
+        if text is None:
+            self.draft.remove(path)
+        else:
+            self.draft.write(path, text)
+
+    def text(self, path: str) -> str | None:
+        """A file as it would be; None where there is none, and where it can't be read, which is told."""
+        try:
+            return self.draft.text(path)
+        except Invalid as error:
+            self.problem(path, str(error))
+            return None
+
+    def free(self, path: str) -> str:
+        """The path, or one beside it that no file has."""
+        stem, number, free = path.removesuffix(".md"), 1, path
+        while self._is_taken(free):
+            number += 1
+            free = f"{stem}-{number}.md"
+        return free
+
+    def _is_taken(self, path: str) -> bool:
+        try:
+            return path in self.pages or self.draft.text(path) is not None
+        except Invalid:
+            return True
+
+    def problem(self, path: str, reason: str, line: int = 0) -> None:
+        """Something that the report tells."""
+        self.problems.append(Problem(path, line, reason))
+
+    def changes(self) -> tuple[Change, ...]:
+        """All that would be written."""
+        return self.draft.changes()
+
+
+def begin(scan: Scan, read: Callable[[str], str], now_us: int, thresholds: Thresholds) -> Plan:
+    """A plan that does nothing yet. `read` gives a file's text; NotFound where there is none."""
+    return Plan(scan, Draft(read), now_us, thresholds, dict(scan.pages), problems=list(scan.problems))
+
+
+def _only_heat(arc: Arc, values: Mapping[str, Value], was: Front, now: Front) -> Arc | None:
+    """The arc where its heat is all that changed, and no line moved: it need not be read again."""
+    heat = values.get("heat")
+    if tuple(values) != ("heat",) or not isinstance(heat, int) or len(was.lines) != len(now.lines):
+        return None
+    return arc._replace(heat=heat)

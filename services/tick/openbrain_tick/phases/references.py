@@ -1,0 +1,86 @@
+"""What is in mind: small files in frontal-lobe that point at arcs. The arcs stay where they are."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from openbrain.errors import Invalid
+from openbrain.vault import front_matter
+from openbrain.vault.arcs import Arc
+from openbrain_tick.phases.plan import Plan
+
+CONSCIOUS: Final = "frontal-lobe/conscious"
+UNCONSCIOUS: Final = "frontal-lobe/unconscious"
+_NOT_IN_LINKS = re.compile(r"[\[\]|\r\n]+")
+
+
+def promote(plan: Plan) -> None:
+    """Hot arcs come to `conscious`, those that were there and cooled to `unconscious`. Both are bounded."""
+    thresholds = plan.thresholds
+    arcs = {arc.id: arc for arc in plan.arcs()}
+    were, cooled = _members(plan, CONSCIOUS), _members(plan, UNCONSCIOUS)
+    hot = _hottest(
+        arc
+        for arc in arcs.values()
+        if (arc.heat or 0) >= thresholds.promote_heat or (arc.id in were and (arc.heat or 0) >= thresholds.demote_heat)
+    )[: thresholds.conscious_limit]
+    chosen = {arc.id for arc in hot}
+    rest = _hottest(arcs[name] for name in (were | cooled) - chosen if name in arcs)[: thresholds.unconscious_limit]
+    plan.counts["promotions"] += len(chosen - were)
+    plan.counts["demotions"] += len(were - chosen)
+    wanted = {f"{CONSCIOUS}/{arc.id}.md": arc for arc in hot} | {f"{UNCONSCIOUS}/{arc.id}.md": arc for arc in rest}
+    _write(plan, wanted)
+
+
+def hotter(arc: Arc) -> tuple[int, int, str]:
+    """Sorts the hottest first, of equally hot ones the newest."""
+    return (-(arc.heat or 0), -arc.created_us, arc.id)
+
+
+def reference(arc: Arc) -> str:
+    """The file that points at an arc, so that people can follow it too."""
+    target = arc.path.removesuffix(".md")
+    title = _NOT_IN_LINKS.sub(" ", arc.title).strip()[:120] or arc.id
+    return f"---\nreference: {json.dumps(arc.path, ensure_ascii=False)}\n---\n\n[[{target}|{title}]]\n"
+
+
+def _hottest(arcs: Iterable[Arc]) -> list[Arc]:
+    return sorted(arcs, key=hotter)
+
+
+def _members(plan: Plan, folder: str) -> set[str]:
+    """Ids of the arcs that have a reference there, or a copy that an earlier system made."""
+    copies = (arc.path for arc in plan.scan.shadowed)
+    return {
+        path.rsplit("/", 1)[1].removesuffix(".md")
+        for path in (*plan.scan.references, *copies, *plan.pages)
+        if path.startswith(f"{folder}/")
+    }
+
+
+def _write(plan: Plan, wanted: Mapping[str, Arc]) -> None:
+    copies = {arc.path: arc for arc in plan.scan.shadowed if arc.path.startswith((f"{CONSCIOUS}/", f"{UNCONSCIOUS}/"))}
+    kept = {path for path, copy in copies.items() if not _is_copy(plan, copy)}
+    for path in (plan.scan.references.keys() | (copies.keys() - kept)) - wanted.keys():
+        if path.startswith((f"{CONSCIOUS}/", f"{UNCONSCIOUS}/")):
+            plan.put(path, None)
+    for path, arc in wanted.items():
+        if path in kept:
+            plan.problem(path, f"differs from {arc.path}, which is the one that counts: join the two, then remove this")
+        elif path not in plan.pages:
+            plan.put(path, reference(arc))
+
+
+def _is_copy(plan: Plan, copy: Arc) -> bool:
+    """Whether the file says nothing that its arc does not: only heat and status may differ."""
+    texts = [plan.text(arc.path) for arc in (copy, *(arc for arc in plan.arcs() if arc.id == copy.id))]
+    return len({_told(text) for text in texts}) == 1
+
+
+def _told(text: str | None) -> str:
+    page = front_matter.read(text or "", "")
+    try:
+        return page.front.with_values({"heat": None, "status": None, "created": None}).whole() + page.body
+    except Invalid:
+        return page.text()

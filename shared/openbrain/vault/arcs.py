@@ -1,0 +1,134 @@
+"""Arcs: what the tick knows of a page, so that an unchanged one costs it a stat."""
+
+import hashlib
+from typing import Any, NamedTuple
+
+import orjson
+
+from openbrain.vault.values import Marker, Problem
+
+
+class Edge(NamedTuple):
+    """From the arc that says it to `target`, an arc's id."""
+
+    type: str
+    target: str
+
+
+class SignalMark(NamedTuple):
+    """A @signal of a page. Severity is info, warning, critical, nuclear or resolved; `verify` names a probe."""
+
+    severity: str
+    source: str
+    content: str
+    line: int
+    verify: str
+    cleared: str
+    """When it was resolved (ISO); empty where nobody wrote it down."""
+
+    @property
+    def identity(self) -> str:
+        """The same for the same source and content, in whatever page and of whatever severity."""
+        return identity(self.source, self.content)
+
+
+class InjectMark(NamedTuple):
+    """An @inject of a page: `target` is who should read it, '' for all."""
+
+    target: str
+    content: str
+    line: int
+    ttl_days: int | None
+
+
+class Arc(NamedTuple):
+    """A page. `ranked`: it is an arc, which has heat and graduates; other pages count for their markers alone.
+
+    `alarms` and `detail` are JSON that the properties read: most ticks need little of most arcs.
+    """
+
+    path: str
+    id: str
+    """File name without .md and .merged."""
+    title: str
+    region: str
+    status: str
+    project: str
+    summary: str
+    heat: int | None
+    """As the file has it; None where it has none."""
+    created_us: int
+    dated: bool
+    """Whether the page says when it was created; else the day of its last change stands for it."""
+    ranked: bool
+    merged: bool
+    """Its content stands in another arc."""
+    writable: bool
+    """Not where its front matter can't be read: that is reported, and the file left as it is."""
+    synthesized: bool
+    session_count: int
+    tools: int
+    joy: int
+    errors: int
+    lessons: int
+    problem_count: int
+    reference: str
+    """The path that this file only points to."""
+    replayed_from: tuple[str, ...]
+    mitigates: tuple[str, ...]
+    links: tuple[str, ...]
+    """Targets of its edges."""
+    alarms: str
+    detail: str
+
+    @property
+    def signals(self) -> tuple[SignalMark, ...]:
+        """In the order of the page."""
+        return tuple(SignalMark(*mark) for mark in orjson.loads(self.alarms)[0]) if self.alarms else ()
+
+    @property
+    def injects(self) -> tuple[InjectMark, ...]:
+        """In the order of the page."""
+        return tuple(InjectMark(*mark) for mark in orjson.loads(self.alarms)[1]) if self.alarms else ()
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """Ids of the sessions that it was made of."""
+        return tuple(self._part("sessions"))
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """Of its front matter, then of its markers."""
+        return tuple(Edge(*edge) for edge in self._part("edges"))
+
+    @property
+    def markers(self) -> tuple[Marker, ...]:
+        """All of them; offsets count in the page's body."""
+        return tuple(Marker(*mark) for mark in self._part("markers"))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """What could not be taken."""
+        return tuple(Problem(self.path, line, reason) for line, reason in self._part("problems"))
+
+    def _part(self, name: str) -> list[Any]:
+        part: list[Any] = orjson.loads(self.detail).get(name, []) if self.detail else []
+        return part
+
+
+def identity(source: str, content: str) -> str:
+    """Of a signal: its source, and 16 hex digits of its content's SHA-256."""
+    return f"{source}:{hashlib.sha256(content.strip().encode()).hexdigest()[:16]}"
+
+
+def row(arc: Arc) -> list[Any]:
+    """The arc as JSON can keep it."""
+    return list(arc)
+
+
+def of_row(values: list[Any]) -> Arc:
+    """The arc of such a row. ValueError where it is none."""
+    if len(values) != len(Arc._fields):
+        raise ValueError("not a row of an arc")
+    values[-5:-2] = map(tuple, values[-5:-2])
+    return Arc._make(values)

@@ -1,0 +1,220 @@
+"""All pages of a vault as arcs, reading only those that changed.
+
+What was read is kept in a file of JSON lines, one a page; the last line of a path counts. It is a cache: without it,
+or where it is damaged, every page is read again, with the same result.
+"""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import orjson
+
+from openbrain.errors import NeverRetry, NotFound
+from openbrain.vault.arc_reading import parse_arc
+from openbrain.vault.arcs import Arc, of_row, row
+from openbrain.vault.folder import Entry, Folder
+from openbrain.vault.values import Problem
+
+# Whose page counts where several hold one arc: the first's.
+REGIONS = ("bridge", "left", "right", "pineal", "amygdala")
+FOLDERS = (*REGIONS, "clusters", "frontal-lobe", "daily")
+VERSION = "1"
+"""Rises with whatever `parse_arc` reads otherwise: a state of another version is not used."""
+
+# A file that changed so shortly before it was read may have changed again without its time showing it. Disks that
+# count in whole milliseconds or seconds are given more.
+_FINE_NS = 20_000_000
+_COARSE_NS = 2_000_000_000
+
+
+class Known(NamedTuple):
+    """A file as it was read."""
+
+    mtime_ns: int
+    size: int
+    settled: bool
+    """Whether the same time and size mean the same content."""
+    sha256: str
+    arc: Arc
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A vault at one moment.
+
+    `pages` are those that count, by path. `shadowed` are other files of arcs that stand in `pages` too. `references`
+    are the small files that only point at an arc, by path. `dashboards` and `inbox` are paths.
+    """
+
+    pages: Mapping[str, Arc]
+    shadowed: tuple[Arc, ...] = ()
+    references: Mapping[str, Arc] = field(default_factory=dict)
+    dashboards: tuple[str, ...] = ()
+    inbox: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    read: int = 0
+    """Files that had to be read."""
+
+
+class Index:
+    """What is known of a vault's pages. One user at a time; `state` is where it is kept, None for nowhere."""
+
+    def __init__(self, state: Path | None = None, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
+        self._state = state
+        self._clock_ns = clock_ns
+        self._known: dict[str, Known] | None = None
+        self._lines = 0
+
+    def scan(self, folder: Folder) -> Scan:
+        """The vault as it is now. Blocking."""
+        before = self._load() if self._known is None else self._known
+        known: dict[str, Known] = {}
+        new: dict[str, Known] = {}
+        problems: list[Problem] = []
+        dashboards: list[str] = []
+        for name in FOLDERS:
+            for entry in folder.walk(name, problems):
+                path = entry.path
+                if not path.endswith(".md"):
+                    continue
+                had = before.get(path)
+                if had is not None and had[0] == entry.mtime_ns and had[1] == entry.size and had[2]:
+                    known[path] = had
+                elif path.rsplit("/", 1)[1].startswith("_"):
+                    if path.endswith("/_dashboard.md"):
+                        dashboards.append(path)
+                else:
+                    self._take(folder, entry, had, new, problems)
+                    if path in new:
+                        known[path] = new[path]
+        inbox = tuple(entry.path for entry in folder.walk("raw/inbox", problems) if entry.path.endswith(".md"))
+        self._known = known
+        self._save(new, before.keys() - known.keys())
+        return _scan(known, tuple(dashboards), inbox, problems, len(new))
+
+    def written(self, folder: Folder, arcs: Iterable[tuple[Arc, bytes]]) -> None:
+        """Pages that were just written, with their bytes: the next scan need not read them."""
+        if self._known is None:
+            return
+        new: dict[str, Known] = {}
+        for arc, data in arcs:
+            with suppress(NeverRetry):
+                at = folder.stat(arc.path)
+                if folder.read_bytes(arc.path) == data:
+                    settled = _is_settled(at.mtime_ns, self._clock_ns())
+                    new[arc.path] = Known(at.mtime_ns, at.size, settled, hashlib.sha256(data).hexdigest(), arc)
+        self._known.update(new)
+        self._save(new, ())
+
+    def _take(
+        self, folder: Folder, entry: Entry, had: Known | None, new: dict[str, Known], problems: list[Problem]
+    ) -> None:
+        began = self._clock_ns()
+        try:
+            data = folder.read_bytes(entry.path)
+            sha256 = hashlib.sha256(data).hexdigest()
+            if had is not None and had.sha256 == sha256 and (had.arc.dated or had.mtime_ns == entry.mtime_ns):
+                arc = had.arc
+            else:
+                arc = parse_arc(entry.path, data.decode(), entry.mtime_ns)
+        except NotFound:
+            return
+        except NeverRetry as error:
+            problems.append(Problem(entry.path, 0, str(error)))
+            return
+        except UnicodeDecodeError as error:
+            problems.append(Problem(entry.path, data.count(b"\n", 0, error.start) + 1, "not UTF-8: save it as UTF-8"))
+            return
+        new[entry.path] = Known(entry.mtime_ns, entry.size, _is_settled(entry.mtime_ns, began), sha256, arc)
+
+    def _load(self) -> dict[str, Known]:
+        if self._state is None:
+            return {}
+        try:
+            head, _, rest = self._state.read_bytes().partition(b"\n")
+            if head.decode() != VERSION:
+                return {}
+            # What stands behind the last line break was cut off.
+            lines = rest[: rest.rfind(b"\n") + 1].splitlines()
+            self._lines = len(lines)
+            return _of_lines(orjson.loads(b"[" + b",".join(lines) + b"]"))
+        except (OSError, ValueError, TypeError, IndexError, AttributeError):
+            self._lines = 0
+            return {}
+
+    def _save(self, new: Mapping[str, Known], gone: Iterable[str]) -> None:
+        """Appends what is new, or writes all anew where half of the lines are stale. A state that can't be kept is none."""
+        gone = tuple(gone)
+        if self._state is None or self._known is None or not (new or gone):
+            return
+        with suppress(OSError):
+            self._state.parent.mkdir(parents=True, exist_ok=True)
+            if self._lines == 0 or self._lines + len(new) + len(gone) > 2 * len(self._known) + 1000:
+                temporary = self._state.with_name(f"{self._state.name}.{os.getpid()}")
+                temporary.write_bytes(f"{VERSION}\n".encode() + _lines(self._known))
+                temporary.replace(self._state)
+                self._lines = len(self._known)
+            else:
+                with self._state.open("ab") as file:
+                    file.write(_lines(new) + b"".join(orjson.dumps([path]) + b"\n" for path in gone))
+                self._lines += len(new) + len(gone)
+
+
+def _is_settled(mtime_ns: int, now_ns: int) -> bool:
+    return now_ns - mtime_ns > (_FINE_NS if mtime_ns % 1_000_000 else _COARSE_NS)
+
+
+def _lines(known: Mapping[str, Known]) -> bytes:
+    return b"".join(
+        orjson.dumps([path, had.mtime_ns, had.size, had.settled, had.sha256, row(had.arc)]) + b"\n"
+        for path, had in known.items()
+    )
+
+
+def _of_lines(rows: list[Any]) -> dict[str, Known]:
+    known: dict[str, Known] = {}
+    for values in rows:
+        if len(values) == 1:
+            known.pop(values[0], None)
+        else:
+            path, mtime_ns, size, settled, sha256, arc = values
+            known[path] = Known(mtime_ns, size, settled, sha256, of_row(arc))
+    return known
+
+
+def _scan(
+    known: Mapping[str, Known], dashboards: tuple[str, ...], inbox: tuple[str, ...], problems: list[Problem], read: int
+) -> Scan:
+    pages: dict[str, Arc] = {}
+    references: dict[str, Arc] = {}
+    shadowed: list[Arc] = []
+    first: dict[str, str] = {}
+    for path, had in known.items():
+        arc = had[4]
+        if arc.reference:
+            references[path] = arc
+            continue
+        if arc.problem_count:
+            problems += arc.problems
+        if arc.ranked:
+            other = first.setdefault(arc.id, path)
+            if other != path:
+                if arc.merged and not pages[other].merged and _folder(path) == _folder(other):
+                    # Merged by hand or by another tick, and written again since: what it became counts.
+                    shadowed.append(pages.pop(other))
+                    first[arc.id] = path
+                else:
+                    shadowed.append(arc)
+                    continue
+        pages[path] = arc
+    return Scan(pages, tuple(shadowed), references, dashboards, inbox, tuple(problems), read)
+
+
+def _folder(path: str) -> PurePosixPath:
+    return PurePosixPath(path).parent
