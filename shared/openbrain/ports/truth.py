@@ -22,6 +22,7 @@ from openbrain.ports.recalls import Recalls
 from openbrain.ports.reconciling import Reconciling
 from openbrain.ports.reindexing import Reindexing
 from openbrain.ports.transfer import Transfer
+from openbrain.ports.webhooks import Webhooks
 from openbrain.visibility import Condition, Viewer
 
 
@@ -256,6 +257,7 @@ class Truth(
     Groups,
     Reconciling,
     Reindexing,
+    Webhooks,
     Protocol,
 ):
     """Everything at once, for wiring; a function asks for the small port that it needs."""

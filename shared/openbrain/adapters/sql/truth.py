@@ -25,6 +25,7 @@ from openbrain.adapters.sql.reindexing import SqlReindexing
 from openbrain.adapters.sql.transferring import SqlTransfer
 from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.vectors import SqlVectors
+from openbrain.adapters.sql.webhooks import SqlWebhooks
 from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.ids import is_uuid
 from openbrain.memory import Memory
@@ -57,6 +58,7 @@ class SqlTruth(
     SqlGroups,
     SqlReconciling,
     SqlReindexing,
+    SqlWebhooks,
 ):
     """`ports.truth.Truth`: the ports together, because they need the same database and clock and nothing of each
     other."""

@@ -1,0 +1,102 @@
+"""Webhooks: where a workspace's broadcasts are posted to, how far each has come, and how one is posted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from openbrain.signals import Severity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """A subscription. Times are microseconds."""
+
+    id: str
+    workspace_id: str
+    url: str
+    secret: str = field(repr=False)
+    """What bodies are signed with; never shown again."""
+    min_severity: Severity = Severity.WARNING
+    """The weakest that is posted, by the severity that a broadcast counts as now."""
+    orgs: tuple[str, ...] | None = None
+    """Of the key that made it; None for all."""
+    without_org: bool = True
+    """Whether one limited to orgs also hears of what belongs to none."""
+    created_by: str
+    created_at: int
+    disabled_at: int | None = None
+    cursor: int = 0
+    """The seq up to which everything is delivered or given up."""
+    attempts: int = 0
+    """Failed ones, for the broadcast behind the cursor."""
+    next_attempt_at: int = 0
+    delivered_at: int | None = None
+    error: str = ""
+    """Of the last attempt; '' where it succeeded."""
+
+    def hears(self, org: str) -> bool:
+        """Whether it may hear of this org."""
+        return self.orgs is None or org in self.orgs or (not org and self.without_org)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookDeadLetter:
+    """A broadcast that a webhook could not be given."""
+
+    webhook_id: str
+    workspace_id: str
+    seq: int
+    body: bytes = field(repr=False)
+    """The event as it would have been posted."""
+    attempts: int
+    error: str
+    at: int
+
+
+class Webhooks(Protocol):
+    """Who is posted to."""
+
+    async def add_webhook(self, webhook: Webhook, most: int) -> Webhook:
+        """It hears what is broadcast from now on (`cursor` is set here). `NotFound` for an unknown workspace,
+        `Conflict` where the workspace has `most` already."""
+
+    async def webhook(self, workspace_id: str, webhook_id: str) -> Webhook | None:
+        """One of this workspace."""
+
+    async def webhooks(self, workspace_id: str, limit: int, after: tuple[int, str] | None = None) -> Sequence[Webhook]:
+        """Oldest first; `after` (created_at and id of one) lists those that follow it."""
+
+    async def enable_webhook(self, workspace_id: str, webhook_id: str, *, enabled: bool) -> Webhook:
+        """One that was disabled goes on where it stopped; again: the same. `NotFound`."""
+
+    async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
+        """With its dead letters; False where there is none."""
+
+    async def webhook_dead_letters(
+        self, workspace_id: str, webhook_id: str, limit: int, after: int = 0
+    ) -> Sequence[WebhookDeadLetter]:
+        """In order of `seq`, behind `after`."""
+
+    async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
+        """Enabled ones whose next attempt is due and whose workspace has broadcasts behind their cursor, the longest
+        due first."""
+
+    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
+        """Everything up to `seq` is delivered, or is none of its business. A cursor only rises."""
+
+    async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
+        """So many attempts failed for the broadcast behind the cursor."""
+
+    async def webhook_given_up(self, letter: WebhookDeadLetter) -> None:
+        """Keep the dead letter and go on behind it."""
+
+    async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
+        """Remove those from before that time; how many."""
+
+
+class Poster(Protocol):
+    """Posts one body."""
+
+    async def post(self, webhook: Webhook, seq: int, body: bytes) -> None:
+        """`TryLater` where it was not taken and may be later; `NeverRetry` where the address is refused by our own
+        rules. The message says why and holds nothing of body, secret or answer."""
