@@ -102,7 +102,9 @@ class Folder:
         descriptor = self._open_root()
         try:
             for part in parts[:-1]:
-                descriptor = _step(descriptor, part, relative, create=create)
+                inner = _step(descriptor, part, relative, create=create)
+                os.close(descriptor)
+                descriptor = inner
             yield descriptor, parts[-1]
         finally:
             os.close(descriptor)
@@ -153,7 +155,7 @@ class _Link(Invalid):
 
 
 def _step(descriptor: int, part: str, relative: str, *, create: bool) -> int:
-    """The folder `part` inside an opened one, which is closed. Made where it is missing, if asked."""
+    """The folder `part` inside an opened one. Made where it is missing, if asked."""
     try:
         if create:
             with suppress(FileExistsError):
@@ -161,8 +163,6 @@ def _step(descriptor: int, part: str, relative: str, *, create: bool) -> int:
         return os.open(part, _DIRECTORY, dir_fd=descriptor)
     except OSError as error:
         raise _told(error, descriptor, part, relative) from None
-    finally:
-        os.close(descriptor)
 
 
 def _told(error: OSError, folder: int, name: str, relative: str) -> Exception:
