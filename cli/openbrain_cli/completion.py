@@ -22,6 +22,7 @@ def completion(context: typer.Context, shell: Annotated[Shell, typer.Argument(he
     """Print the script by which a shell completes commands and options.
 
     \b
+    Examples:
     openbrain completion bash > ~/.local/share/bash-completion/completions/openbrain
     openbrain completion zsh > ~/.zfunc/_openbrain
     openbrain completion fish > ~/.config/fish/completions/openbrain.fish
