@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,9 +11,18 @@ import uvicorn
 
 
 def http_server(app: Any, *, hears_signals: bool, graceful_s: float = 10, **options: Any) -> uvicorn.Server:
-    """A server for `app`. `hears_signals`: SIGTERM and SIGINT end it; otherwise whoever runs it does."""
+    """A server for `app`. `hears_signals`: SIGTERM and SIGINT end it; otherwise whoever runs it does.
+
+    What `app.state.drain` is, if anything, is called when it begins to end: it ends answers that would go on for ever.
+    """
+
+    drain = getattr(getattr(app, "state", None), "drain", _nothing)
 
     class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            drain()
+            await super().shutdown(sockets)
+
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
             # uvicorn's own form raises the signal again when all is done, and the process would end by it.
@@ -29,6 +39,10 @@ def http_server(app: Any, *, hears_signals: bool, graceful_s: float = 10, **opti
     return Server(
         uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=round(graceful_s), **options)
     )
+
+
+def _nothing() -> None:
+    """What most apps have to drain."""
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -14,6 +14,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.hearing import Hearing
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
 from openbrain.ports.streams import StreamAdmin
@@ -85,6 +86,10 @@ class Parts:
         return wiring.stream_admin(self.settings)
 
     @cached_property
+    def hearing(self) -> Hearing:
+        return wiring.hearing(self.settings)
+
+    @cached_property
     def text_generation(self) -> Prepared[Generation]:
         """The serving full-text generation."""
         return Prepared(lambda: generations.text_generation(self.truth, self.text, wiring.text_name(self.settings)))
@@ -152,7 +157,18 @@ class Parts:
     async def close(self) -> None:
         """Close what was opened, all of it even where one fails."""
         async with AsyncExitStack() as stack:
-            for name in ("truth", "text", "vectors", "embedders", "embedder", "wake", "rates", "streams", "pressure"):
+            for name in (
+                "truth",
+                "text",
+                "vectors",
+                "embedders",
+                "embedder",
+                "wake",
+                "rates",
+                "streams",
+                "hearing",
+                "pressure",
+            ):
                 part = self.__dict__.pop(name, None)
                 if hasattr(part, "close"):
                     stack.push_async_callback(part.close)

@@ -6,6 +6,7 @@ from openbrain.errors import SetupError
 from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
+from openbrain.ports.hearing import Hearing
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
 from openbrain.ports.streams import StreamAdmin
@@ -153,6 +154,13 @@ def stream_admin(settings: Settings) -> StreamAdmin:
     from openbrain.streams.administration import RedisStreams
 
     return RedisStreams(settings.streams)
+
+
+def hearing(settings: Settings) -> Hearing:
+    """The broadcasts as they come."""
+    from openbrain.streams.hearing import RedisHearing
+
+    return RedisHearing(settings.streams)
 
 
 def text_name(settings: Settings) -> str:

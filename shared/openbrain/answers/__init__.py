@@ -32,6 +32,23 @@ from openbrain.answers.memories import (
 )
 from openbrain.answers.models import HowChanged, ModelAnswer, ModelChange, ModelInUse
 from openbrain.answers.operations import BulkEnded, OperationAnswer, OperationList, WorkspaceDeleted
+from openbrain.answers.signals import (
+    Acknowledged,
+    AmygdalaState,
+    BroadcastAnswer,
+    BroadcastList,
+    HaltAnswer,
+    HaltList,
+    HaltStatus,
+    SignalAnswer,
+    SignalDetail,
+    SignalLine,
+    SignalList,
+    SignalRaised,
+    Skipped,
+    SubscriberAnswer,
+    SubscriberList,
+)
 from openbrain.answers.state import Health, Live, Ready
 from openbrain.answers.streams import (
     Buried,
@@ -50,8 +67,12 @@ from openbrain.answers.streams import (
 from openbrain.answers.transfer import Imported, RefusedLine
 
 __all__ = [
+    "Acknowledged",
+    "AmygdalaState",
     "Answer",
     "BatchItem",
+    "BroadcastAnswer",
+    "BroadcastList",
     "BulkEnded",
     "Buried",
     "ConsumerAnswer",
@@ -67,6 +88,9 @@ __all__ = [
     "GroupAnswer",
     "GroupPaused",
     "GroupRegistered",
+    "HaltAnswer",
+    "HaltList",
+    "HaltStatus",
     "Health",
     "Highlight",
     "HistoryLine",
@@ -103,8 +127,16 @@ __all__ = [
     "ScopeCounts",
     "SearchHit",
     "Searched",
+    "SignalAnswer",
+    "SignalDetail",
+    "SignalLine",
+    "SignalList",
+    "SignalRaised",
+    "Skipped",
     "StreamAnswer",
     "StreamList",
+    "SubscriberAnswer",
+    "SubscriberList",
     "TagCounts",
     "ValueCount",
     "Whoami",

@@ -16,6 +16,7 @@ from openbrain.client.discovery import Discovery
 from openbrain.client.ending import Ending
 from openbrain.client.indexes import Indexes
 from openbrain.client.models import Models
+from openbrain.client.signals import Signals
 from openbrain.client.streams import Streams
 from openbrain.client.transfers import Transfers
 from openbrain.client.verifying import Verifying
@@ -27,7 +28,7 @@ from openbrain.submission import Submission
 Offer = Submission | Mapping[str, object]
 
 
-class OpenBrain(Discovery, Transfers, Access, Indexes, Models, Verifying, Streams, Ending):
+class OpenBrain(Discovery, Transfers, Access, Indexes, Models, Verifying, Streams, Signals, Ending):
     """One server, one key. Errors are those of `openbrain.errors`; what is down or busy is asked again first.
 
     `agent` speaks for that agent, where the key may (`act_as`). Plain http is taken for loopback addresses only,

@@ -60,7 +60,8 @@ class Endpoint:
                 await write_stream(reply, receive, send, head=head, beside=beside)
             else:
                 await write(await self._packed(reply, headers), send, head=head, beside=beside)
-        self._seconds[method].observe(time.perf_counter() - started)
+        if reply.gone is None:  # how long somebody listened is no latency
+            self._seconds[method].observe(time.perf_counter() - started)
         self._count(method, reply.status)
 
     async def _reply(

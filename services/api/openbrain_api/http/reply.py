@@ -1,7 +1,7 @@
 """Answers on their way out."""
 
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -40,6 +40,8 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
     stream: AsyncIterator[bytes] | None = None
     """What follows `body`, written as it comes; where it fails, the answer ends without its end."""
+    gone: Callable[[], None] | None = None
+    """Of an answer that may stay silent for long: called when nobody reads it any more."""
 
 
 def answer(

@@ -36,6 +36,8 @@ async def write_stream(
     headers += [(name.encode(), value.encode()) for name, value in reply.headers.items()]
     parts = reply.stream
     gone = asyncio.ensure_future(_gone(receive))
+    if (tell := reply.gone) is not None:
+        gone.add_done_callback(lambda _: tell())
     try:
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         if parts is not None and not head:

@@ -1,0 +1,175 @@
+"""One workspace's broadcasts: read once, kept for a while, and told to everyone who listens."""
+
+import asyncio
+import itertools
+import time
+from collections import deque
+from collections.abc import Sequence
+
+import structlog
+
+from openbrain import logs
+from openbrain.errors import OpenBrainError
+from openbrain.ports.hearing import Hearing, Spoken
+from openbrain.ports.signals import Signals
+from openbrain_api.broadcasts.frames import Heard, Unreadable, heard
+
+PAGE = 200
+KEPT = 500
+KEPT_BYTES = 2 * 1024 * 1024
+LINGER_S = 10.0
+"""How long is read on for who comes back."""
+_PAUSE_S = 0.25
+_log = structlog.get_logger(__name__)
+
+
+class Listener:
+    """Someone who listens. `ended`: he is gone, or the process is about to."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._news = asyncio.Event()
+
+    def tell(self) -> None:
+        """There is something new."""
+        self._news.set()
+
+    def end(self) -> None:
+        """Nothing more will come, or nobody would hear it."""
+        self.ended = True
+        self._news.set()
+
+    async def wait(self, seconds: float) -> bool:
+        """Whether something was told since the last wait, or within that time."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        self._news.clear()
+        return True
+
+
+class Channel:
+    """What a workspace has broadcast lately. The stream server says it first; the truth is asked for what is missing,
+    and every `look_s` while nothing comes, so that a stream server that is down, or lost everything, costs that long.
+
+    `top`: the highest number that there is. `recent`: what stands before it, as far as it is known.
+    """
+
+    def __init__(
+        self, workspace_id: str, truth: Signals, stream: Hearing, *, top: int, recent: Sequence[Spoken], look_s: float
+    ) -> None:
+        self.workspace_id = workspace_id
+        self.top = top
+        self.listeners: set[Listener] = set()
+        self.left_at = time.monotonic()
+        self._truth = truth
+        self._stream = stream
+        self._look_s = look_s
+        self._place = top
+        self._kept: deque[Heard] = deque()
+        self._bytes = 0
+        self._news_at = 0.0
+        self._lock = asyncio.Lock()
+        for each in recent:
+            self._keep(each)
+        self._tasks = [asyncio.create_task(self._hear()), asyncio.create_task(self._look())]
+        for task in self._tasks:
+            task.add_done_callback(self._ended)
+
+    async def close(self) -> None:
+        """Stop reading; whoever listens is ended."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
+
+    @property
+    def open(self) -> bool:
+        """Whether it still reads."""
+        return not any(task.done() for task in self._tasks)
+
+    def join(self, listener: Listener) -> None:
+        """Tell it when something comes."""
+        self.listeners.add(listener)
+
+    def leave(self, listener: Listener) -> None:
+        """Tell it nothing more."""
+        self.listeners.discard(listener)
+        self.left_at = time.monotonic()
+
+    async def after(self, seq: int) -> Sequence[Heard]:
+        """What follows `seq`, in order, a page at most. `TryLater` where only the truth knows, and does not answer."""
+        if seq >= self.top:
+            return ()
+        if self._kept and self._kept[0].seq <= seq + 1:
+            found = list(itertools.takewhile(lambda each: each.seq > seq, reversed(self._kept)))
+            return found[: -PAGE - 1 : -1]
+        rows = await self._truth.broadcasts_after(self.workspace_id, seq, PAGE)
+        return [heard(Spoken(row.seq, row.body)) for row in rows]
+
+    async def _hear(self) -> None:
+        while True:
+            try:
+                await self._take(await self._stream.hear(self.workspace_id, self._place, self._look_s))
+            except OpenBrainError:
+                await asyncio.sleep(_PAUSE_S)
+
+    async def _take(self, found: Sequence[Spoken]) -> None:
+        for each in found:
+            if each.seq > self.top + 1:
+                await self._refill()
+            # What the truth does not know either is none of its broadcasts.
+            if each.seq == self.top + 1:
+                try:
+                    self._keep(each)
+                except Unreadable:
+                    await self._refill()
+                self._tell()
+            self._place = each.seq
+
+    async def _look(self) -> None:
+        while self.listeners or time.monotonic() - self.left_at < LINGER_S:
+            await asyncio.sleep(self._look_s)
+            if time.monotonic() - self._news_at < self._look_s:
+                continue
+            try:
+                last = await self._truth.last_seq(self.workspace_id)
+                if last < self.top:
+                    return  # the truth was put back to an earlier hour: everyone begins anew
+                if last > self.top:
+                    await self._refill()
+            except OpenBrainError:
+                continue
+
+    async def _refill(self) -> None:
+        """Take from the truth what it has behind `top`."""
+        async with self._lock:
+            while rows := await self._truth.broadcasts_after(self.workspace_id, self.top, PAGE):
+                for row in rows:
+                    self._keep(Spoken(row.seq, row.body))
+                self._tell()
+
+    def _keep(self, spoken: Spoken) -> None:
+        if self._kept and spoken.seq <= self._kept[-1].seq:
+            return
+        each = heard(spoken)
+        self._kept.append(each)
+        self._bytes += each.size
+        while len(self._kept) > KEPT or (self._bytes > KEPT_BYTES and len(self._kept) > 1):
+            self._bytes -= self._kept.popleft().size
+        self.top = max(self.top, spoken.seq)
+
+    def _tell(self) -> None:
+        self._news_at = time.monotonic()
+        for listener in self.listeners:
+            listener.tell()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """Nobody listened any more, or a mistake of ours: who listens comes back, and a new channel is opened."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("api.hearing_failed", error=type(error).__name__, where=logs.where(error))
+        for other in self._tasks:
+            other.cancel()
+        for listener in self.listeners:
+            listener.end()

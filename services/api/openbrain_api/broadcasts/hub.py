@@ -1,0 +1,97 @@
+"""Every workspace that somebody listens to, and how many listen."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from openbrain.errors import TryLater
+from openbrain.ports.hearing import Hearing, Spoken
+from openbrain.ports.signals import Signals
+from openbrain.signals import Present
+from openbrain.visibility import Viewer
+from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
+
+SIGNALS = 100
+"""Told by a state at most: the strongest."""
+FRESH_S = 0.25
+MOST_PRESENT = 256
+Eyes = tuple[str, tuple[str, ...] | None, bool]
+
+
+class Hub:
+    """`most`: how many may listen at once. `look_s`: how soon the truth is asked where the stream server is silent."""
+
+    def __init__(self, truth: Signals, stream: Hearing, *, most: int, look_s: float = 1.0) -> None:
+        self._truth = truth
+        self._stream = stream
+        self._most = most
+        self._look_s = look_s
+        self._channels: dict[str, Channel] = {}
+        self._present: dict[Eyes, tuple[float, Present]] = {}
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._draining = False
+
+    @property
+    def listening(self) -> int:
+        """How many listen."""
+        return sum(len(channel.listeners) for channel in self._channels.values())
+
+    def admit(self) -> None:
+        """`TryLater` where no more may listen."""
+        if self._draining:
+            raise TryLater("this process is about to end: listen again, another one answers")
+        if self.listening >= self._most:
+            raise TryLater(f"{self._most} listen here already: wait, or start another replica of the API")
+
+    @asynccontextmanager
+    async def listener(self, workspace_id: str, listener: Listener) -> AsyncIterator[Channel]:
+        """It listens while the block runs. `TryLater` where the truth does not answer."""
+        channel = await self._channel(workspace_id)
+        channel.join(listener)
+        if self._draining:
+            listener.end()
+        try:
+            yield channel
+        finally:
+            channel.leave(listener)
+
+    async def _channel(self, workspace_id: str) -> Channel:
+        async with self._locks[workspace_id]:
+            found = self._channels.get(workspace_id)
+            if found is not None and found.open:
+                found.left_at = time.monotonic()
+                return found
+            self._channels = {name: each for name, each in self._channels.items() if each.open}
+            top = await self._truth.last_seq(workspace_id)
+            rows = await self._truth.broadcasts_after(workspace_id, max(0, top - PAGE), PAGE)
+            recent = [Spoken(row.seq, row.body) for row in rows]
+            made = Channel(workspace_id, self._truth, self._stream, top=top, recent=recent, look_s=self._look_s)
+            self._channels[workspace_id] = made
+            return made
+
+    async def present(self, viewer: Viewer) -> Present:
+        """What burns, for who begins to listen. Those who begin at once share an answer: what came since follows it."""
+        eyes = (viewer.workspace_id, viewer.orgs, viewer.without_org)
+        async with self._locks[viewer.workspace_id]:
+            known = self._present.get(eyes)
+            if known is None or time.monotonic() - known[0] > FRESH_S:
+                known = self._present[eyes] = (time.monotonic(), await self._truth.present(viewer, SIGNALS))
+                if len(self._present) > MOST_PRESENT:
+                    self._present.pop(next(iter(self._present)))
+            return known[1]
+
+    def drain(self) -> None:
+        """Everyone who listens is ended, and nobody new begins: the process is about to end."""
+        self._draining = True
+        for channel in self._channels.values():
+            for listener in channel.listeners:
+                listener.end()
+
+    async def close(self) -> None:
+        """Stop reading."""
+        self.drain()
+        channels, self._channels = list(self._channels.values()), {}
+        for channel in channels:
+            await channel.close()

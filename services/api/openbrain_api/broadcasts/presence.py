@@ -1,0 +1,46 @@
+"""Who listens, written for many at once."""
+
+import asyncio
+import contextlib
+
+from openbrain.errors import OpenBrainError
+from openbrain.ports.signals import Subscribers
+from openbrain.signals import Subscriber
+
+
+class Presence:
+    """Keeps the latest of each agent, and writes what has gathered: a fleet that comes back costs a few transactions.
+
+    Losing some to a crash costs nothing: whoever listens says so again with the next heartbeat.
+    """
+
+    def __init__(self, truth: Subscribers, every_s: float = 0.5) -> None:
+        self._truth = truth
+        self._every_s = every_s
+        self._seen: dict[tuple[str, str], Subscriber] = {}
+        self._writing: asyncio.Task[None] | None = None
+
+    def note(self, subscriber: Subscriber) -> None:
+        """It is there."""
+        self._seen[subscriber.workspace_id, subscriber.agent_id] = subscriber
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write())
+
+    async def close(self) -> None:
+        """Write what is left."""
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.wait([self._writing])
+        await self._flush()
+
+    async def _write(self) -> None:
+        while self._seen:
+            await asyncio.sleep(self._every_s)
+            await self._flush()
+
+    async def _flush(self) -> None:
+        seen, self._seen = self._seen, {}
+        if not seen:
+            return
+        with contextlib.suppress(OpenBrainError):
+            await self._truth.seen(list(seen.values()))
