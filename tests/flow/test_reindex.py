@@ -1,7 +1,7 @@
 """Indexes made anew while the system serves: the same answers, nothing lost, and a way back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.index import TextEntry
 from openbrain.ports.operations import OperationStatus
 from openbrain.visibility import AllOf, AtLeast
 from openbrain_cli.system import ADMIN_KEY_FILE
@@ -205,3 +206,53 @@ async def test_in_place_writes_again_what_the_index_lacks(brain: Brain, operator
         report = await reindexed(operator, kind, stale=True)
         assert report["total"] == 0
     assert {kept, lost} <= set(await brain.recalled("harbour", top_k=10))
+
+
+@pytest.mark.parametrize(("anew", "calls"), [(False, 0), (True, 3)])
+async def test_vectors_that_are_known_are_made_again_only_when_asked(
+    brain: Brain, operator: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, anew: bool, calls: int
+) -> None:
+    await filled(brain, 3)
+    asked: list[str] = []
+    embed = brain.parts.embedder.embed
+
+    async def counting(texts: Sequence[str]) -> Any:
+        asked.extend(texts)
+        return await embed(texts)
+
+    monkeypatch.setattr(brain.parts.embedder, "embed", counting)
+
+    report = await reindexed(operator, IndexKind.VECTOR, re_embed=anew)
+
+    assert (report["total"], report["failures"], len(asked)) == (3, 0, calls)
+
+
+@pytest.mark.parametrize("most", [0, 1])
+async def test_an_index_without_some_serves_only_where_so_many_may_fail(
+    brain: Brain, operator: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """An engine that loses one memory, and only in a new index: none of ours can be made to."""
+    (lost, *others) = await filled(brain, 4)
+    first = await brain.parts.truth.serving(IndexKind.TEXT)
+    assert first is not None
+    write = brain.parts.text.write
+
+    async def losing(name: str, entries: Sequence[TextEntry], *more: Any, **named: Any) -> Any:
+        kept = [each for each in entries if name == first.name or each.memory_id != lost]
+        return await write(name, kept, *more, **named)
+
+    monkeypatch.setattr(brain.parts.text, "write", losing)
+
+    state = await ended(operator, await begun(operator, IndexKind.TEXT, max_failures=most))
+
+    serving = await brain.parts.truth.serving(IndexKind.TEXT)
+    assert serving is not None
+    if most:
+        assert (state["status"], state["result"]["failures"]) == ("done", 1), state["error"]
+        assert serving.name != first.name
+    else:
+        assert state["status"] == "failed"
+        assert lost in state["error"]
+        assert serving == first
+        assert len(await brain.parts.truth.written(IndexKind.TEXT)) == 1
+    assert set(others) <= set(await brain.recalled("note", top_k=10))

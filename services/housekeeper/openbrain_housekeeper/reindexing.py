@@ -182,9 +182,11 @@ class Reindexing:
         generation, now = _generation(operation), self._clock.now()
         index = self._targets[generation.kind].index()
         account = await reconciling.account(self._truth, index, generation)
+        # Once the readers are through, what was there before the scan ended should be in it.
+        young = max(now - self._grace, operation.result["since"] if quiet else 0)
         lacking: set[str] = set()
         async for some in reconciling.differences(self._truth, index, generation, account.differing):
-            settled = [each for each in some if each.changed_at < now - self._grace]
+            settled = [each for each in some if each.changed_at < young]
             lacking.update(each.memory_id for each in settled)
             if quiet and settled:
                 await reconciling.repair(self._truth, index, generation, settled, now)
