@@ -8,27 +8,8 @@ from hypothesis import strategies as st
 from openbrain.agents.halts import Halts, halt_of
 from openbrain.agents.progress import Progress
 from openbrain.events import Broadcast
-from openbrain.signals import Halt, HaltScope, HaltState, Severity, SignalState, Step
-
-
-def broadcast(seq: int, halt: str | None = None, state: HaltState | None = None, **more: object) -> Broadcast:
-    said = {
-        "seq": seq,
-        "signal_id": f"s-{halt}",
-        "change": Step.RAISED,
-        "state": SignalState.ACTIVE,
-        "severity": Severity.NUCLEAR,
-        "raised_severity": Severity.NUCLEAR,
-        "halt": state is HaltState.OPEN,
-        "halt_id": halt,
-        "halt_state": state,
-        "title": "fire",
-        "content": "",
-        "source": "probe",
-        "raised_at": "2026-01-01T00:00:00Z",
-    }
-    return Broadcast.model_validate(said | more)
-
+from openbrain.signals import Halt, HaltScope, HaltState
+from tests.agents_support import broadcast
 
 RUN = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), st.sampled_from(list(HaltState))), max_size=12).map(
     lambda said: [broadcast(seq, halt, state) for seq, (halt, state) in enumerate(said, 1)]

@@ -26,6 +26,10 @@ class Missed:
     through: int
 
 
+News = Present | Missed | None
+"""What a stream says: how things stand, broadcasts, or only that it lives."""
+
+
 class Api(Protocol):
     """Every method raises `TryLater` while the API can't be reached."""
 
@@ -35,8 +39,8 @@ class Api(Protocol):
     async def missed(self, after: int) -> Missed:
         """The next page of broadcasts behind `after`, from the truth."""
 
-    def stream(self, after: int) -> AsyncIterator[Broadcast | None]:
-        """Broadcasts behind `after` as they come, without gaps; None is a sign of life. Ends when the server does."""
+    def stream(self, after: int) -> AsyncIterator[News]:
+        """First how things stand, then what comes behind `after`. Ends when the server does."""
 
     async def acknowledge(self, halt_id: str) -> None:
         """Say that this agent stands still. `NotFound` and `Conflict` where the halt is over."""

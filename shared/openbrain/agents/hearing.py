@@ -28,6 +28,8 @@ class Hearing:
         self.queue: asyncio.Queue[Item] = asyncio.Queue(WAITING)
         self.position = 0
         """Of the reader of the stream: behind it nothing was read yet."""
+        self._lacking: dict[int, Broadcast] = {}
+        """Signals of the present state whose newest broadcast was not heard, and may be kept no longer."""
         self._moved = asyncio.Event()
         self._cut_off_s = cut_off_s
         self._clock = clock
@@ -70,13 +72,14 @@ class Hearing:
         self.contact()
         self.halts_of(broadcast)
         if self.progress.note(broadcast.seq):
+            self._lacking.pop(broadcast.seq, None)
             await self.queue.put((broadcast, self.progress.done))
 
     async def complete(self, through: int) -> None:
         """The truth has nothing else up to here."""
         if through > self.progress.done:
             self.progress.complete(through)
-            await self.queue.put((None, self.progress.done))
+            await self._tell_lacking(through)
 
     async def missed(self, page: Missed) -> None:
         """A page of the truth's."""
@@ -90,15 +93,19 @@ class Hearing:
         rewound = known is not None and state.seq < known
         self.halts.present(state.seq, state.halts, rewound=rewound)
         self._tell()
-        if known is None:
-            self.place(state.seq)
-            for signal in state.signals:
-                await self.queue.put((signal, None))
-            await self.queue.put((None, state.seq))
-        elif rewound:
+        begins = 0 if rewound or known is None else self.progress.done
+        self._lacking = {signal.seq: signal for signal in state.signals if signal.seq > begins}
+        if rewound:
             _log.warning("subscriber.truth_put_back", known=known, seq=state.seq)
+        if rewound or known is None:
             self.place(state.seq)
-            await self.queue.put((None, state.seq))
+            await self._tell_lacking(state.seq)
+
+    async def _tell_lacking(self, through: int) -> None:
+        """What the state alone knows of, then that all up to here is told."""
+        for seq in sorted(seq for seq in self._lacking if seq <= through):
+            await self.queue.put((self._lacking.pop(seq), None))
+        await self.queue.put((None, self.progress.done))
 
     def _tell(self) -> None:
         self._moved.set()

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import structlog
 
-from openbrain.agents.api import Api
+from openbrain.agents.api import Api, Missed, News, Present
 from openbrain.agents.hearing import Hearing
 from openbrain.agents.redis_stream import BroadcastStream, Entry
 from openbrain.errors import Conflict, NotFound, OpenBrainError
@@ -87,19 +87,25 @@ class Listening:
         while True:
             await self._alone.wait()
             try:
-                async for broadcast in self._api.stream(hearing.progress.done):
+                known = hearing.progress.done
+                async for news in self._api.stream(known):
                     backoff.reset()
-                    hearing.contact()
-                    if broadcast is not None:
-                        # The API leaves out only what this agent must not see.
-                        await hearing.complete(broadcast.seq - 1)
-                        await hearing.take(broadcast)
+                    await self._hear(news, known)
                     if not self._alone.is_set():
                         break
                 else:
                     await asyncio.sleep(backoff.next())
             except OpenBrainError:
                 await asyncio.sleep(backoff.next())
+
+    async def _hear(self, news: News, known: int) -> None:
+        match news:
+            case Present():
+                await self._hearing.present(news, known)
+            case Missed():
+                await self._hearing.missed(news)
+            case None:
+                self._hearing.contact()
 
     async def _read(self, stream: BroadcastStream) -> NoReturn:
         backoff, hearing, trouble = Backoff(_PAUSE_S, _PAUSE_MAX_S), self._hearing, _Trouble("stream")

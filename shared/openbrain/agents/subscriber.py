@@ -2,17 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import structlog
 
+from openbrain import logs
 from openbrain.agents.api import Api
 from openbrain.agents.cursors import Cursor, MemoryCursor
 from openbrain.agents.hearing import Hearing
-from openbrain.agents.listening import Listening
+from openbrain.agents.listening import Listening, Loop
 from openbrain.agents.redis_stream import BroadcastStream
 from openbrain.errors import Halted, SetupError, TryLater
 from openbrain.events import Broadcast
@@ -111,10 +112,7 @@ class Subscriber:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for task in self._running:
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
-        self._running.clear()
+        await _cancel(self._running)
         await self._save()
         await self._disconnect()
 
@@ -128,7 +126,8 @@ class Subscriber:
                 await self._listening.look()
         except (TryLater, TimeoutError) as error:
             _log.warning("subscriber.starts_alone", error=type(error).__name__)
-        self._running = [asyncio.create_task(loop()) for loop in (self._handle, *self._listening.loops())]
+        loops = (self._handle, *self._listening.loops())
+        self._running = [asyncio.create_task(_for_ever(loop)) for loop in loops]
 
     async def _disconnect(self) -> None:
         await self._api.close()
@@ -169,3 +168,25 @@ class Subscriber:
             _log.error("subscriber.cursor_not_saved", seq=self._handled, reason=str(error))
         else:
             self._saved = self._handled
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    # Python 3.11 may lose a cancellation that meets the end of an inner wait: ask again, and don't wait for ever.
+    pending = set(tasks)
+    for _ in range(20):
+        for task in pending:
+            task.cancel()
+        if not pending:
+            return
+        _, pending = await asyncio.wait(pending, timeout=0.1)
+
+
+async def _for_ever(loop: Loop) -> NoReturn:
+    """An agent must not become deaf by a mistake of ours."""
+    backoff = Backoff(0.5, 30)
+    while True:
+        try:
+            await loop()
+        except Exception as error:  # noqa: BLE001 - that is the point
+            _log.error("subscriber.loop_failed", error=type(error).__name__, where=logs.where(error))
+            await asyncio.sleep(backoff.next())
