@@ -2,19 +2,20 @@
 characters than the agents' client takes."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from openbrain.times import to_iso
 from openbrain.vault import front_matter, markers
+from openbrain.vault.alarm import PRIORITY, TITLE, TTL_S, Alarm
 from openbrain.vault.arcs import Arc, InjectMark
+from openbrain.vault.bodies import BODY_CHARS, clipped, first_line, fitted
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.references import hotter
 from openbrain_tick.phases.signals import Standing
 
 FOLDER: Final = "brain-feed"
-BODY_CHARS: Final = 1536
 NO_SIGNALS: Final = "No active signals."
 NO_INJECTS: Final = "No inject blocks."
 """Bodies that are nothing but these the client does not show."""
@@ -83,7 +84,7 @@ def hot_arcs(plan: Plan) -> FeedFile:
 
 def injected(marks: Sequence[InjectMark]) -> FeedFile:
     """Inject blocks, as many as there is room for."""
-    blocks = [f"**[{_line(mark.target, 60) or 'all'}]** {_text(mark.content)}" for mark in marks]
+    blocks = [f"**[{first_line(mark.target, 60) or 'all'}]** {_text(mark.content)}" for mark in marks]
     return FeedFile(
         name="inject.md",
         id="inject",
@@ -91,17 +92,17 @@ def injected(marks: Sequence[InjectMark]) -> FeedFile:
         priority=9,
         ttl=3600,
         severity="info",
-        body=_fitted(blocks, "\n\n", "inject blocks") or NO_INJECTS,
+        body=fitted(blocks, "\n\n", "inject blocks") or NO_INJECTS,
     )
 
 
 def signalled(shown: Sequence[Standing]) -> FeedFile:
     """Signals that stand, as many as there is room for, the gravest first."""
     bullets = [
-        f"- **[{each.mark.severity}]** ({_line(each.mark.source, 60)}) {_line(_text(each.mark.content), 300)}"
+        f"- **[{each.mark.severity}]** ({first_line(each.mark.source, 60)}) {first_line(_text(each.mark.content), 300)}"
         for each in shown
     ]
-    body = _fitted(bullets, "\n", "signals", head="## Signals\n\n")
+    body = fitted(bullets, "\n", "signals", head="## Signals\n\n")
     return FeedFile(
         name="signals.md",
         id="signals",
@@ -113,19 +114,29 @@ def signalled(shown: Sequence[Standing]) -> FeedFile:
     )
 
 
-def clipped(text: str, most: int) -> str:
-    """At most so many characters, cut between words where that loses little."""
-    if len(text) <= most:
-        return text
-    cut = text[: most - 1]
-    space = cut.rfind(" ")
-    return (cut[:space] if space >= most // 2 else cut).rstrip() + "…"
+def alarmed(plan: Plan, alarm: Alarm | None) -> None:
+    """amygdala-active.md: there while an alarm stands."""
+    name = "amygdala-active.md"
+    if alarm is None:
+        plan.put(f"{FOLDER}/{name}", None)
+        return
+    told = FeedFile(
+        name=name,
+        id="amygdala-active",
+        title=TITLE,
+        priority=PRIORITY,
+        ttl=TTL_S,
+        severity=alarm.severity,
+        body=alarm.body,
+    )
+    put(plan, told)
 
 
 def _row(arc: Arc, width: int, *, summary: bool) -> str:
     told = clipped(cell(arc.summary if summary and arc.summary else arc.title), width)
     name = cell(arc.id) if summary else f"[[{cell(arc.id)}]]"
-    return f"| {name} | {arc.heat or 0} | {_line(cell(arc.region), 20)} | {_line(cell(arc.status), 12)} | {told} |"
+    region, status = clipped(cell(arc.region), 20), clipped(cell(arc.status), 12)
+    return f"| {name} | {arc.heat or 0} | {region} | {status} | {told} |"
 
 
 def cell(text: str) -> str:
@@ -135,25 +146,3 @@ def cell(text: str) -> str:
 
 def _text(content: str) -> str:
     return markers.without_markers(content).strip()
-
-
-def _line(text: str, most: int) -> str:
-    """The first line, clipped."""
-    lines = text.strip().splitlines()
-    return clipped(" ".join(lines[0].split()), most) if lines else ""
-
-
-def _fitted(parts: Iterable[str], between: str, what: str, head: str = "") -> str:
-    """The first parts, as many as fit; the last line says how many do not. '' where there is nothing to say."""
-    parts = list(parts)
-    if not parts:
-        return ""
-    whole = head + between.join(parts)
-    if len(whole) <= BODY_CHARS:
-        return whole
-    for count in range(len(parts) - 1, 0, -1):
-        text = f"{head}{between.join(parts[:count])}{between}… and {len(parts) - count} more {what}"
-        if len(text) <= BODY_CHARS:
-            return text
-    rest = f"{between}… and {len(parts) - 1} more {what}" if len(parts) > 1 else ""
-    return head + clipped(parts[0], BODY_CHARS - len(head) - len(rest)) + rest

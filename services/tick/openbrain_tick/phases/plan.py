@@ -67,12 +67,15 @@ class Plan:
 
     def put(self, path: str, text: str | None) -> None:
         """A file of the tick's own; None for none."""
-        if self.text(path) == text:
-            return
-        if text is None:
-            self.draft.remove(path)
-        else:
-            self.draft.write(path, text)
+        try:
+            if self.draft.text(path) == text:
+                return
+            if text is None:
+                self.draft.remove(path)
+            else:
+                self.draft.write(path, text)
+        except Invalid as error:
+            self.problem(path, str(error))
 
     def text(self, path: str) -> str | None:
         """A file as it would be; None where there is none, and where it can't be read, which is told."""

@@ -1,0 +1,102 @@
+"""How well the vault is kept: a score from 1 to 10 that the same vault always gets, and its course over time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from openbrain.times import to_iso
+from openbrain_tick.phases.feed import FOLDER
+from openbrain_tick.phases.heat import older
+from openbrain_tick.phases.plan import Plan
+from openbrain_tick.phases.signals import GRAVE, Standing
+
+PATH: Final = f"{FOLDER}/health.jsonl"
+_FRESH_DAYS: Final = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Shares are 0 to 1: arcs with a summary or lessons, with an edge that leads somewhere, arcs of the last week
+    compared with one arc a day, and signals that name their source and are neither grave nor old."""
+
+    arcs: int
+    signals: int
+    lessons: int
+    coverage: float
+    freshness: float
+    connectivity: float
+    signal_quality: float
+
+    @property
+    def score(self) -> int:
+        """1 to 10, all four shares alike."""
+        whole = self.coverage + self.freshness + self.connectivity + self.signal_quality
+        return max(1, min(10, round(whole / 4 * 10)))
+
+    @property
+    def reason(self) -> str:
+        """The shares, the poorest first."""
+        shares = {
+            "coverage": self.coverage,
+            "freshness": self.freshness,
+            "connectivity": self.connectivity,
+            "signal quality": self.signal_quality,
+        }
+        return ", ".join(f"{name} {share:.0%}" for name, share in sorted(shares.items(), key=lambda pair: pair[1]))
+
+
+def health(plan: Plan, shown: Sequence[Standing]) -> Health:
+    """Of the vault as it would be, with the signals that stand."""
+    arcs = plan.arcs()
+    ids = {arc.id for arc in arcs}
+    told = sum(1 for arc in arcs if arc.synthesized or arc.summary or arc.lessons)
+    joined = sum(1 for arc in arcs if arc.links and not ids.isdisjoint(arc.links))
+    fresh = sum(1 for arc in arcs if not older(arc, plan.now_us, _FRESH_DAYS))
+    good = sum(1 for each in shown if each.mark.source != "unknown" and not _is_left(plan, each))
+    return Health(
+        arcs=len(arcs),
+        signals=len(shown),
+        lessons=sum(arc.lessons for arc in plan.pages.values() if not arc.merged),
+        coverage=_share(told, len(arcs)),
+        freshness=min(1.0, fresh / _FRESH_DAYS),
+        connectivity=_share(joined, len(arcs)),
+        signal_quality=_share(good, len(shown)),
+    )
+
+
+def record(plan: Plan, found: Health, *, score: int | None = None, reason: str = "") -> None:
+    """A row of health.jsonl, the last of its moment; `score` and `reason` are a model's, where it gave any."""
+    row = {
+        "timestamp": to_iso(plan.now_us)[:19] + "Z",
+        "score": found.score if score is None else score,
+        "reason": reason or found.reason,
+        "arcs": found.arcs,
+        "signals": found.signals,
+        "lessons": found.lessons,
+    }
+    if score is not None:
+        row["computed"] = found.score
+    lines = [line for line in (plan.text(PATH) or "").splitlines() if line.strip()]
+    if lines and _timestamp(lines[-1]) == row["timestamp"]:
+        lines.pop()
+    lines.append(orjson.dumps(row).decode())
+    plan.put(PATH, "\n".join(lines[-plan.thresholds.health_rows :]) + "\n")
+
+
+def _is_left(plan: Plan, shown: Standing) -> bool:
+    """Grave, and nobody ended it in time."""
+    return shown.mark.severity in GRAVE and older(shown.arc, plan.now_us, plan.thresholds.stale_signal_days)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
+
+
+def _timestamp(line: str) -> str:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return ""
+    return str(row.get("timestamp", "")) if isinstance(row, dict) else ""
