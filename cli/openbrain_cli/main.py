@@ -35,6 +35,7 @@ COMMANDS = {
     "admin": ("openbrain_cli.admin:app", "What operators do: workspaces, keys, operations."),
     "keys": ("openbrain_cli.keys:app", "Make, list, rotate and revoke keys."),
     "operations": ("openbrain_cli.operations:app", "List, watch and cancel work that outlives a request."),
+    "vault": ("openbrain_cli.vault:app", "Make a vault's folders, and arcs of sessions."),
     "verify": ("openbrain_cli.verifying:verify", "Hold every index against the database, and repair it."),
     "streams": ("openbrain_cli.streams:app", "Show streams and groups; pause, resume, bury, register readers."),
     "replay": ("openbrain_cli.replaying:replay", "Give rooms again what a stream has kept."),

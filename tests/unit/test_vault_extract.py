@@ -1,7 +1,6 @@
 """Extract: transcripts to a bundle."""
 
 import json
-import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -146,17 +145,3 @@ def test_a_bundle_reads_back_as_what_it_was() -> None:
 def test_what_is_no_bundle_is_refused(raw: bytes) -> None:
     with pytest.raises(Invalid):
         read_bundle(raw)
-
-
-COMPAT = Path(__file__).parents[3] / "shared" / "compat" / "sample"
-
-
-@pytest.mark.skipif(not COMPAT.is_dir(), reason="the original's sample is not beside this checkout")
-def test_the_original_sample_gives_the_original_bundle(tmp_path: Path) -> None:
-    theirs = json.loads((COMPAT / "bundle.json").read_bytes())
-    asked = window(theirs["window"]["since"], theirs["window"]["until"], NOW)
-    shutil.copytree(COMPAT / "projects", tmp_path / "projects", copy_function=shutil.copyfile)
-
-    mine = extracted(tmp_path / "projects", asked, Filter(), unexpected)
-
-    assert json.loads(mine.model_dump_json()) == theirs

@@ -1,0 +1,45 @@
+"""Arcs made from the command line, in a vault that a tick may be keeping at the same time."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from openbrain.adapters.clock import SystemClock
+from openbrain.parts import Parts
+from openbrain.settings import Settings
+from openbrain.vault.folder import Folder
+from openbrain.vault.index import Index
+from openbrain.vault.journal import apply, recover
+from openbrain.vault.thresholds import Thresholds
+from openbrain.vault_writing import vault_writer
+from openbrain_tick.phases.cluster import cluster
+from openbrain_tick.phases.extract import Session
+from openbrain_tick.phases.plan import Plan, begin
+
+
+async def clustered(root: Path, sessions: Sequence[Session], settings: Settings, *, dry_run: bool) -> Plan:
+    """The plan, done unless it is a dry run. Where the vault is a workspace's, as its one writer: then the database is
+    needed."""
+    folder = Folder(root, max_bytes=settings.vaults.file_kb * 1024)
+    if dry_run:
+        return await asyncio.to_thread(_planned, folder, sessions)
+    workspace = next((name for name, path in settings.vaults.folders.items() if Folder(path).root == folder.root), "")
+    async with AsyncExitStack() as stack:
+        if workspace:
+            parts = await stack.enter_async_context(Parts(settings, shared=True))
+            await stack.enter_async_context(vault_writer(parts.truth, workspace, wait_s=settings.vaults.wait_s))
+        return await asyncio.to_thread(_done, folder, sessions)
+
+
+def _done(folder: Folder, sessions: Sequence[Session]) -> Plan:
+    recover(folder)
+    plan = _planned(folder, sessions)
+    apply(folder, plan.changes())
+    return plan
+
+
+def _planned(folder: Folder, sessions: Sequence[Session]) -> Plan:
+    plan = begin(Index().scan(folder), folder.read, SystemClock().now(), Thresholds())
+    cluster(plan, sessions)
+    return plan
