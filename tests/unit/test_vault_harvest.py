@@ -52,7 +52,7 @@ def test_a_harvest_holds_no_secret_and_no_marker_within() -> None:
 
 
 SECRETS = [
-    "sk-ant-REDACTED",
+    f"sk-{'a1' * 12}",
     "ghp_0123456789abcdefghij0123456789",
     "xoxb-0123456789-abcdef",
     "AKIAABCDEFGHIJKLMNOP",
