@@ -278,7 +278,7 @@ def test_the_older_form_is_understood_and_each_bad_line_told() -> None:
     assert [[part.title for part in split.into] for split in answer.splits.values()] == [["One", "Two"]]
     assert [(s.op, s.source, s.signal, s.severity, s.reason) for s in answer.signals.values()] == [
         ("escalate", "auth", None, "critical", "it grows (fast)"),
-        ("clear", "disk", "44", None, "swept"),
+        ("clear", "disk", "disk:44", None, "swept"),
     ]
     assert answer.intent is not None
     assert answer.intent.text == "The operator ships the release."

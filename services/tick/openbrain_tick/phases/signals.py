@@ -1,7 +1,7 @@
 """Signals of the vault's pages: which of them still stand, each once, and the end of those that were resolved."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -99,16 +99,32 @@ def bury(plan: Plan) -> None:
 def end(plan: Plan, ended: Mapping[str, str]) -> int:
     """Signals resolved wherever they stand, by exact identity; the value is the reason. How many marks that were."""
     reasons = {name: re.sub(r"\s+|--+", " ", reason).strip(" ()")[:200] for name, reason in ended.items()}
+    return _change_all(plan, reasons.keys(), lambda marker: _resolved(marker, reasons[_identity(marker)], plan.now_us))
 
-    def resolved(marker: Marker) -> str | None:
-        reason = reasons.get(identity(marker.attrs.get("source") or NO_SOURCE, marker.content))
-        return None if reason is None or _said(marker)[0] == RESOLVED else _resolved(marker, reason, plan.now_us)
+
+def regrade(plan: Plan, severities: Mapping[str, str]) -> int:
+    """Another severity for signals, by exact identity, wherever they stand. How many marks changed."""
+
+    def regraded(marker: Marker) -> str | None:
+        attrs = {**marker.attrs, "severity": severities[_identity(marker)]}
+        return None if attrs == marker.attrs else markers.render(replace(marker, attrs=attrs))
+
+    return _change_all(plan, severities.keys(), regraded)
+
+
+def _change_all(plan: Plan, identities: Collection[str], new: Callable[[Marker], str | None]) -> int:
+    def stands(marker: Marker) -> bool:
+        return _said(marker)[0] != RESOLVED and _identity(marker) in identities
 
     return sum(
-        _change(plan, arc, resolved)
+        _change(plan, arc, lambda marker: new(marker) if stands(marker) else None)
         for arc in [arc for arc in plan.pages.values() if arc.alarms and not arc.merged]
-        if any(mark.severity != RESOLVED and mark.identity in reasons for mark in arc.signals)
+        if any(mark.severity != RESOLVED and mark.identity in identities for mark in arc.signals)
     )
+
+
+def _identity(marker: Marker) -> str:
+    return identity(marker.attrs.get("source") or NO_SOURCE, marker.content)
 
 
 def _resolved(marker: Marker, reason: str, now_us: int) -> str:

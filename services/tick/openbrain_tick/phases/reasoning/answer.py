@@ -82,7 +82,7 @@ class SignalChange(Item):
     """By `signal`, the identity that the prompt gives; by `source` alone where only one signal has it."""
 
     op: Literal["escalate", "clear"]
-    signal: Id | None = None
+    signal: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
     source: Id
     severity: Id | None = None
     reason: Line = ""

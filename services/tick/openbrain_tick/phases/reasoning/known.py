@@ -1,7 +1,10 @@
 """What a model's answer is held against: the vault as it was when the model was asked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from openbrain.vault.arc_reading import RESOLVED, SEVERITIES
+from openbrain.vault.arcs import Arc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,3 +32,27 @@ class Known:
 
     arcs: Mapping[str, KnownArc]
     signals: Mapping[str, KnownSignal]
+
+
+def known_of(arcs: Iterable[Arc]) -> Known:
+    """Of a vault's pages: signals of all of them, the rest of the arcs."""
+    living = [arc for arc in arcs if not arc.merged]
+    signals: dict[str, KnownSignal] = {}
+    for arc in living:
+        for mark in arc.signals:
+            if mark.severity == RESOLVED:
+                continue
+            name = mark.identity
+            # Of one signal in several pages the worst counts.
+            if name not in signals or SEVERITIES.index(mark.severity) > SEVERITIES.index(signals[name].severity):
+                signals[name] = KnownSignal(source=mark.source, severity=mark.severity)
+    return Known(arcs={arc.id: _known(arc) for arc in living if arc.ranked}, signals=signals)
+
+
+def _known(arc: Arc) -> KnownArc:
+    return KnownArc(
+        sessions=arc.sessions,
+        targets=frozenset(arc.links),
+        summarised=bool(arc.summary),
+        synthesised=arc.synthesized,
+    )

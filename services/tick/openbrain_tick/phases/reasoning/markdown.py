@@ -89,9 +89,9 @@ def _signal(line: str) -> Items | None:
 
 
 def _identity(match: re.Match[str]) -> dict[str, object]:
-    """`source`, or `source#identity` where several signals have the source."""
-    source, _, identity = match.group(1).partition("#")
-    return {"source": source, "signal": identity or None}
+    """`source`, or `source#hash` where several signals have the source."""
+    source, _, digest = match.group(1).partition("#")
+    return {"source": source, "signal": f"{source}:{digest}" if digest else None}
 
 
 def _health(line: str) -> Items | None:
