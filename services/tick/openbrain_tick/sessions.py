@@ -1,11 +1,12 @@
 """The folder of transcripts: `<folder>/<project>/<session>.jsonl`, exactly one level deep. Only read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from openbrain.errors import NotFound
-from openbrain.vault.transcripts import lines, records
+from openbrain.vault.transcripts import Record, lines, records
 from openbrain_tick.phases.extract import Bundle, Filter, Session, Window, bundle, session
 
 
@@ -49,3 +50,19 @@ def extracted(folder: Path, within: Window, wanted: Filter, unreadable: Callable
         except OSError:
             unreadable(each.path)
     return bundle(found, within, wanted, scanned)
+
+
+def transcripts_by_session(folder: Path) -> Callable[[str], Iterable[Record] | None]:
+    """The records of a session by its id; None where its file is gone, and nothing of one that can't be read."""
+    paths = {each.session_id: each.path for each in transcripts(folder)}
+
+    def records_of(session_id: str) -> Iterable[Record] | None:
+        path = paths.get(session_id)
+        return None if path is None else _readable(path)
+
+    return records_of
+
+
+def _readable(path: Path) -> Iterator[Record]:
+    with suppress(OSError):
+        yield from records(lines(path))

@@ -1,14 +1,15 @@
 """Workflow templates: how a hot arc's session went, step by step, so that it can be done again. Read, never run."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from openbrain.vault.changes import Change, sha256
 from openbrain.vault.front_matter import Page, read
 from openbrain.vault.redaction import quotable_line
 from openbrain.vault.transcripts import Record
+from openbrain_tick.phases.plan import Plan
 
 HEADING: Final = "## Workflow Template"
 LEAST_HEAT: Final = 4
@@ -28,16 +29,26 @@ class Step:
     params: str
 
 
-def wants_template(page: Page, heat: int) -> bool:
-    """A hot, active arc that has none and does not say `workflow_template: false`. `heat` is the computed one."""
-    front = page.front
-    return (
-        not front.broken
-        and heat >= LEAST_HEAT
-        and front.text("status") == "active"
-        and "workflow_template" not in front
-        and HEADING not in page.body.splitlines()
-    )
+def templates(plan: Plan, records_of: Callable[[str], Iterable[Record] | None]) -> None:
+    """A table at the end of every hot, active arc that has none and does not say `workflow_template: false`.
+
+    `records_of` gives a session's transcript, None where it is gone. Counts templates_written.
+    """
+    for arc in plan.arcs():
+        if (arc.heat or 0) < LEAST_HEAT or arc.status != "active" or not arc.writable:
+            continue
+        transcripts = [there for each in arc.sessions if (there := records_of(each)) is not None]
+        text = plan.text(arc.path) if transcripts else None
+        if text is None or not _wants_one(read(text, arc.path)):
+            continue
+        found = steps(record for transcript in transcripts for record in transcript)
+        if len(found) >= LEAST_STEPS:
+            plan.edit(arc, {"workflow_template": True}, body=partial(_with_table, _table(found)))
+            plan.counts["templates_written"] += 1
+
+
+def _wants_one(page: Page) -> bool:
+    return "workflow_template" not in page.front and HEADING not in page.body.splitlines()
 
 
 def steps(records: Iterable[Record]) -> tuple[Step, ...]:
@@ -56,17 +67,14 @@ def steps(records: Iterable[Record]) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def templated(text: str, path: str, found: tuple[Step, ...]) -> Change | None:
-    """The page with the table at its end; None where there are too few steps."""
-    if len(found) < LEAST_STEPS:
-        return None
-    page = read(text, path)
-    end = "\r\n" if "\r\n" in page.body else "\n"
+def _table(found: Sequence[Step]) -> list[str]:
     rows = [f"| {number} | {step.tool} | {step.params} |" for number, step in enumerate(found, 1)]
-    table = ["", HEADING, "", "| Step | Tool | Params |", "|---|---|---|", *rows, ""]
-    body = page.body.rstrip() + end + end.join(table)
-    after = replace(page, front=page.front.with_values({"workflow_template": True}), body=body).text()
-    return Change(path, sha256(text.encode()), after.encode())
+    return ["", "", HEADING, "", "| Step | Tool | Params |", "|---|---|---|", *rows, ""]
+
+
+def _with_table(table: Sequence[str], body: str) -> str:
+    end = "\r\n" if "\r\n" in body else "\n"
+    return body.rstrip() + end.join(table)
 
 
 def _params(given: Mapping[str, Any]) -> str:
