@@ -28,6 +28,8 @@ class Hearing:
         self.queue: asyncio.Queue[Item] = asyncio.Queue(WAITING)
         self.position = 0
         """Of the reader of the stream: behind it nothing was read yet."""
+        self.handled: int | None = None
+        """Everything up to here was heard, and handled."""
         self._lacking: dict[int, Broadcast] = {}
         """Signals of the present state whose newest broadcast was not heard, and may be kept no longer."""
         self._moved = asyncio.Event()

@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, NoReturn
 
@@ -11,12 +12,13 @@ import structlog
 from openbrain.agents.api import Api, Missed, News, Present
 from openbrain.agents.hearing import Hearing
 from openbrain.agents.redis_stream import BroadcastStream, Entry
-from openbrain.errors import Conflict, NotFound, OpenBrainError
+from openbrain.errors import Conflict, NotFound, OpenBrainError, TryLater
 from openbrain.streams.connection import AWAY
 from openbrain.streams.pauses import Backoff
 
 _log = structlog.get_logger(__name__)
 _PAUSE_S, _PAUSE_MAX_S = 0.1, 2.0
+_ANSWER_S = 5.0
 _GAP_S = 1.0
 """How long what came waits for what is missing before it."""
 _SILENT = (*AWAY, TimeoutError)
@@ -51,7 +53,8 @@ class Listening:
         async with self._one_look:
             hearing = self._hearing
             known = hearing.progress.done if hearing.placed.is_set() else None
-            state = await self._api.present(known)
+            async with _answering():
+                state = await self._api.present(hearing.handled)
             await hearing.present(state, known)
             await self._refill(state.seq)
 
@@ -59,7 +62,9 @@ class Listening:
         progress = self._hearing.progress
         while progress.done < until or progress.gap:
             before = progress.done
-            await self._hearing.missed(await self._api.missed(before))
+            async with _answering():
+                page = await self._api.missed(before)
+            await self._hearing.missed(page)
             if progress.done == before:
                 return
 
@@ -177,6 +182,16 @@ class Listening:
         except (NotFound, Conflict):
             self._called.set()  # it is over, and that was not heard yet
         self._acknowledged.add(halt_id)
+
+
+@asynccontextmanager
+async def _answering() -> AsyncGenerator[None, None]:
+    """`TryLater` where the API is silent."""
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            yield
+    except TimeoutError:
+        raise TryLater(f"the API did not answer within {_ANSWER_S:.0f} s") from None
 
 
 class _Trouble:

@@ -72,7 +72,6 @@ class Subscriber:
         self._hearing = Hearing(org, project, cut_off_s=halted_when_cut_off_s, clock=clock)
         self._listening = Listening(self._hearing, api, stream, beat_s)
         self._running: list[asyncio.Task[NoReturn]] = []
-        self._handled: int | None = None
         self._saved: int | None = None
 
     @property
@@ -119,7 +118,7 @@ class Subscriber:
     async def _begin(self) -> None:
         kept = await self._cursor.load()
         if kept is not None:
-            self._saved = kept
+            self._saved = self._hearing.handled = kept
             self._hearing.place(kept)
         try:
             async with asyncio.timeout(self._start_s):
@@ -140,7 +139,8 @@ class Subscriber:
             broadcast, known = await queue.get()
             if broadcast is not None:
                 await self._tell(broadcast)
-            self._handled = known if known is not None else self._handled
+            if known is not None:
+                self._hearing.handled = known
             if queue.empty() or time.monotonic() - saved_at > _SAVE_S:
                 await self._save()
                 saved_at = time.monotonic()
@@ -160,14 +160,15 @@ class Subscriber:
                 return
 
     async def _save(self) -> None:
-        if self._handled is None or self._handled == self._saved:
+        handled = self._hearing.handled
+        if handled is None or handled == self._saved:
             return
         try:
-            await self._cursor.save(self._handled)
+            await self._cursor.save(handled)
         except SetupError as error:
-            _log.error("subscriber.cursor_not_saved", seq=self._handled, reason=str(error))
+            _log.error("subscriber.cursor_not_saved", seq=handled, reason=str(error))
         else:
-            self._saved = self._handled
+            self._saved = handled
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:

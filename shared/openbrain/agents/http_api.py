@@ -1,0 +1,126 @@
+"""The API over HTTP, as a subscriber asks it."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+
+from openbrain import answers
+from openbrain.agents.api import Missed, News, Present
+from openbrain.client import OpenBrain
+from openbrain.client.signals import Place
+from openbrain.events import Broadcast
+from openbrain.signals import Halt, HaltState, Step
+from openbrain.times import from_datetime, to_iso
+
+_log = structlog.get_logger(__name__)
+
+
+class HttpApi:
+    """One agent's. `via`: how it hears, for who looks at the fleet."""
+
+    def __init__(self, brain: OpenBrain, *, via: str, org: str = "", project: str = "") -> None:
+        self._brain, self._via = brain, via
+        self._place = Place()
+        if org:
+            self._place["org"] = org
+        if project:
+            self._place["project"] = project
+
+    async def present(self, cursor: int | None) -> Present:
+        """As in the port."""
+        return _present(await self._brain.amygdala(cursor=cursor or 0, via=self._via, **self._place))
+
+    async def missed(self, after: int) -> Missed:
+        """As in the port."""
+        page = await self._brain.broadcasts(after, **self._place)
+        return Missed(broadcasts=tuple(_broadcasts(each.event for each in page.broadcasts)), through=page.through)
+
+    async def stream(self, after: int) -> AsyncIterator[News]:
+        """As in the port."""
+        async with aclosing(self._brain.hear(after, **self._place)) as heard:
+            async for news in heard:
+                match news:
+                    case answers.AmygdalaState():
+                        yield _present(news)
+                    case answers.BroadcastAnswer():
+                        yield Missed(broadcasts=tuple(_broadcasts([news.event])), through=news.seq)
+                    case answers.Skipped():
+                        yield Missed(broadcasts=(), through=news.last)
+                    case None:
+                        yield None
+
+    async def acknowledge(self, halt_id: str) -> None:
+        """As in the port."""
+        await self._brain.acknowledge_halt(halt_id)
+
+    async def close(self) -> None:
+        """As in the port."""
+        await self._brain.close()
+
+
+def _broadcasts(events: Iterable[dict[str, Any]]) -> Iterable[Broadcast]:
+    """Those that this version knows; the number of another counts as heard."""
+    for event in events:
+        data = event.get("data") or {}
+        try:
+            yield Broadcast.model_validate(data)
+        except ValidationError as error:
+            _log.warning("subscriber.entry_refused", entry=data.get("seq"), error=type(error).__name__)
+
+
+def _present(state: answers.AmygdalaState) -> Present:
+    halts = {each.signal_id: _halt(each) for each in state.halts}
+    return Present(
+        seq=state.seq,
+        signals=tuple(_newest(each, halts.get(each.id)) for each in state.signals),
+        halts=tuple(halts.values()),
+    )
+
+
+def _halt(told: answers.HaltAnswer) -> Halt:
+    return Halt(
+        id=told.id,
+        workspace_id="",
+        signal_id=told.signal_id,
+        scope=told.scope,
+        org=told.org or "",
+        project=told.project or "",
+        state=told.state,
+        title=told.title,
+        raised_by=told.raised_by,
+        raised_at=from_datetime(told.raised_at),
+        expires_at=None if told.expires_at is None else from_datetime(told.expires_at),
+        seq=told.seq,
+    )
+
+
+def _newest(signal: answers.SignalAnswer, halt: Halt | None) -> Broadcast:
+    """What is open, as its last broadcast would say it."""
+    return Broadcast(
+        seq=max(1, signal.seq),
+        signal_id=signal.id,
+        change=Step.RAISED,
+        state=signal.state,
+        severity=signal.broadcast_severity,
+        raised_severity=signal.severity,
+        halt=halt is not None,
+        halt_id=None if halt is None else halt.id,
+        halt_state=None if halt is None else HaltState.OPEN,
+        halt_scope=None if halt is None else halt.scope,
+        title=signal.title,
+        content=signal.content,
+        source=signal.source,
+        org=signal.org,
+        project=signal.project,
+        count=signal.count,
+        raised_at=_iso(signal.first_raised_at) or "",
+        expires_at=_iso(signal.expires_at),
+    )
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else to_iso(from_datetime(at))
