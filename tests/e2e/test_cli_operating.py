@@ -144,8 +144,9 @@ def test_ctrl_c_is_quiet(idle: Terminal) -> None:
         stderr=subprocess.PIPE,
         env=idle.env({"OPENBRAIN_URL": "http://127.0.0.1:9", "OPENBRAIN_API_KEY": "ob_x"}),
     )
-    deadline = time.monotonic() + 30
-    while not _waits_for_input(process.pid) and time.monotonic() < deadline:
+    deadline = time.monotonic() + PATIENCE_S
+    while not _waits_for_input(process.pid):
+        assert time.monotonic() < deadline
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)

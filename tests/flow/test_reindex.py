@@ -11,7 +11,7 @@ import pytest
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry
 from openbrain.ports.operations import OperationStatus
-from openbrain.visibility import AllOf, AtLeast
+from openbrain.visibility import AllOf, AtLeast, Criteria, Viewer, visible
 from openbrain_cli.system import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain
 from tests.waiting import until
@@ -126,7 +126,8 @@ async def test_both_indexes_are_made_anew_while_they_serve(brain: Brain, operato
         assert serving.name == report["result"]["generation"]["name"]
         # The old one still counts what it was told to remove, so that only the new one's scores are exact.
         assert (await hits(brain, kind, serving)).keys() == (await hits(brain, kind, kept)).keys()
-    listed = await brain.listed(limit=100)
+    everything = visible(Viewer(workspace_id="default", agent_id=""), Criteria(), 2**52)
+    listed = {row.id for row in await brain.parts.truth.listing(everything, 10_000)}
     found = (await brain.post("/v1/brain/recall", {"query": "written meanwhile", "top_k": 100}))["memories"]
     alive = {memory for memory in written if memory in listed}
     assert {each["id"] for each in found} & set(written) <= alive

@@ -61,9 +61,11 @@ async def test_old_and_new_rooms_at_once_take_everything_between_them(url: str) 
     """What an old room can't take waits for its next attempt, and a new room takes it up."""
     settings = scaled(url, batch=4, backoff_s=(0.3,) * 30)
     old, new = Code(settings, STORED), Code(settings, NEXT)
-    async with looking(settings) as looks, started(old.room, new.room):
-        for start in range(0, 200, 10):
-            await publish(settings, *(stored(n) if n % 3 else second(n) for n in range(start, start + 10)))
+    async with looking(settings) as looks, started(new.room):
+        async with started(old.room):  # where most are of the new version it stops, and holds some until it ends
+            for start in range(0, 200, 10):
+                await publish(settings, *(stored(n) if n % 3 else second(n) for n in range(start, start + 10)))
+            await eventually(lambda: old.seen)
         await eventually(looks.idle)
         assert await looks.dead() == []
         assert await looks.state() == {}
