@@ -1,6 +1,7 @@
 """Arcs: what the tick knows of a page, so that an unchanged one costs it a stat."""
 
 import hashlib
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -84,12 +85,12 @@ class Arc(NamedTuple):
     @property
     def signals(self) -> tuple[SignalMark, ...]:
         """In the order of the page."""
-        return tuple(SignalMark(*mark) for mark in orjson.loads(self.alarms)[0]) if self.alarms else ()
+        return _alarms(self.alarms)[0] if self.alarms else ()
 
     @property
     def injects(self) -> tuple[InjectMark, ...]:
         """In the order of the page."""
-        return tuple(InjectMark(*mark) for mark in orjson.loads(self.alarms)[1]) if self.alarms else ()
+        return _alarms(self.alarms)[1] if self.alarms else ()
 
     @property
     def sessions(self) -> tuple[str, ...]:
@@ -116,19 +117,27 @@ class Arc(NamedTuple):
         return part
 
 
+# A tick asks several times, and the next one again.
+@lru_cache(maxsize=65_536)
+def _alarms(text: str) -> tuple[tuple[SignalMark, ...], tuple[InjectMark, ...]]:
+    signals, injects = orjson.loads(text)
+    return tuple(SignalMark(*mark) for mark in signals), tuple(InjectMark(*mark) for mark in injects)
+
+
+@lru_cache(maxsize=65_536)
 def identity(source: str, content: str) -> str:
     """Of a signal: its source, and 16 hex digits of its content's SHA-256."""
     return f"{source}:{hashlib.sha256(content.strip().encode()).hexdigest()[:16]}"
 
 
-def row(arc: Arc) -> list[Any]:
-    """The arc as JSON can keep it."""
-    return list(arc)
+def row(arc: Arc) -> tuple[list[Any], str]:
+    """The arc as JSON can keep it: what every tick needs, and `detail`, which is JSON in one line."""
+    return list(arc[:-1]), arc.detail
 
 
-def of_row(values: list[Any]) -> Arc:
+def of_row(values: list[Any], detail: str) -> Arc:
     """The arc of such a row. ValueError where it is none."""
-    if len(values) != len(Arc._fields):
+    if len(values) != len(Arc._fields) - 1:
         raise ValueError("not a row of an arc")
-    values[-5:-2] = map(tuple, values[-5:-2])
-    return Arc._make(values)
+    values[-4:-1] = map(tuple, values[-4:-1])
+    return Arc._make([*values, detail])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -143,13 +143,13 @@ class Index:
             # What stands behind the last line break was cut off.
             lines = rest[: rest.rfind(b"\n") + 1].splitlines()
             self._lines = len(lines)
-            return _of_lines(orjson.loads(b"[" + b",".join(lines) + b"]"))
+            return _of_lines(lines)
         except (OSError, ValueError, TypeError, IndexError, AttributeError):
             self._lines = 0
             return {}
 
     def _save(self, new: Mapping[str, Known], gone: Iterable[str]) -> None:
-        """Appends what is new, or writes all anew where half of the lines are stale. A state that can't be kept is none."""
+        """Appends what is new, or writes all anew where half of its lines are stale. What can't be kept is not."""
         gone = tuple(gone)
         if self._state is None or self._known is None or not (new or gone):
             return
@@ -171,20 +171,26 @@ def _is_settled(mtime_ns: int, now_ns: int) -> bool:
 
 
 def _lines(known: Mapping[str, Known]) -> bytes:
-    return b"".join(
-        orjson.dumps([path, had.mtime_ns, had.size, had.settled, had.sha256, row(had.arc)]) + b"\n"
-        for path, had in known.items()
-    )
+    """A line is an array of what every tick needs, a tab, and the arc's detail, which stays text until asked for."""
+    lines = []
+    for path, had in known.items():
+        values, detail = row(had.arc)
+        head = orjson.dumps([path, had.mtime_ns, had.size, had.settled, had.sha256, values])
+        lines.append(head + b"\t" + detail.encode() + b"\n")
+    return b"".join(lines)
 
 
-def _of_lines(rows: list[Any]) -> dict[str, Known]:
+def _of_lines(lines: list[bytes]) -> dict[str, Known]:
+    parts = [line.partition(b"\t") for line in lines]
     known: dict[str, Known] = {}
-    for values in rows:
+    for values, (_, _, detail) in zip(
+        orjson.loads(b"[" + b",".join(part[0] for part in parts) + b"]"), parts, strict=True
+    ):
         if len(values) == 1:
             known.pop(values[0], None)
         else:
             path, mtime_ns, size, settled, sha256, arc = values
-            known[path] = Known(mtime_ns, size, settled, sha256, of_row(arc))
+            known[path] = Known(mtime_ns, size, settled, sha256, of_row(arc, detail.decode()))
     return known
 
 

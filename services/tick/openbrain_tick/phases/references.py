@@ -19,7 +19,7 @@ def promote(plan: Plan) -> None:
     """Hot arcs come to `conscious`, those that were there and cooled to `unconscious`. Both are bounded."""
     thresholds = plan.thresholds
     arcs = {arc.id: arc for arc in plan.arcs()}
-    were, cooled = _members(plan, CONSCIOUS), _members(plan, UNCONSCIOUS)
+    were, cooled = _members(plan)
     hot = _hottest(
         arc
         for arc in arcs.values()
@@ -49,14 +49,15 @@ def _hottest(arcs: Iterable[Arc]) -> list[Arc]:
     return sorted(arcs, key=hotter)
 
 
-def _members(plan: Plan, folder: str) -> set[str]:
-    """Ids of the arcs that have a reference there, or a copy that an earlier system made."""
-    copies = (arc.path for arc in plan.scan.shadowed)
-    return {
-        path.rsplit("/", 1)[1].removesuffix(".md")
-        for path in (*plan.scan.references, *copies, *plan.pages)
-        if path.startswith(f"{folder}/")
-    }
+def _members(plan: Plan) -> tuple[set[str], set[str]]:
+    """Ids of the arcs that have a reference in either folder, or a copy that an earlier system made."""
+    members: dict[str, set[str]] = {CONSCIOUS: set(), UNCONSCIOUS: set()}
+    for paths in (plan.scan.references, (arc.path for arc in plan.scan.shadowed), plan.pages):
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            if folder in members:
+                members[folder].add(name.removesuffix(".md"))
+    return members[CONSCIOUS], members[UNCONSCIOUS]
 
 
 def _write(plan: Plan, wanted: Mapping[str, Arc]) -> None:
