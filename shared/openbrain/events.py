@@ -163,6 +163,8 @@ class Broadcast(EventData):
     project: str | None = None
     count: Annotated[int, Field(ge=1)] = 1
     """Raises so far."""
+    storm: bool = False
+    """Whether it stands for many signals of its source, which came too fast to be told one by one."""
     actor: str = ""
     """Who did it; `time` where nobody."""
     raised_at: str

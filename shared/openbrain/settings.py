@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from openbrain.limits import WAIT_SECONDS
 from openbrain.memory import HALF_LIFE_DAYS, MemoryType
 from openbrain.setting_groups import Group, Seconds
+from openbrain.signal_settings import Signals
 from openbrain.tick_settings import Tick
 
 G = TypeVar("G", bound=Group)
@@ -170,6 +171,13 @@ class Server(Group):
     rate_per_minute: int = Field(
         12_000, ge=0, le=10_000_000, description="Requests a key may make a minute, unless it says otherwise; 0: any."
     )
+    listeners: int = Field(
+        2000, ge=1, le=100_000, description="Who may hear signals by one process of the API at once (streams, polls)."
+    )
+    heartbeat_s: Seconds = Field(15, description="Longest silence on a stream of signals; its key is looked at too.")
+    listening_s: Seconds = Field(
+        300, description="Agents heard of within this time count as listening, where a halt asks who has not stopped."
+    )
     rate_burst: int = Field(2_000, ge=1, le=10_000_000, description="Of those, how many at once; at most a minute's.")
 
 
@@ -198,6 +206,7 @@ class Settings(BaseSettings):
     recall: Recall = Recall()
     housekeeping: Housekeeping = Housekeeping()
     tick: Tick = Tick()
+    signals: Signals = Signals()
     vaults: Vaults = Vaults()
     server: Server = Server()
     logs: Logs = Logs()

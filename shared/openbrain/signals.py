@@ -244,6 +244,9 @@ class BroadcastRow:
     seq: int
     signal_id: str
     org: str
+    everyone: bool
+    """It tells of a halt of the whole workspace: who sees only other orgs hears of it too, but not what it is about
+    (`broadcast_events.veiled`)."""
     body: bytes
     """The finished event."""
     at: int

@@ -36,7 +36,13 @@ def truth(settings: Settings, clock: Clock) -> Truth:
     """The database."""
     from openbrain.adapters.sql.truth import open_truth
 
-    return open_truth(settings.truth, settings.data_dir, clock, degraded_scan=settings.recall.degraded_scan)
+    return open_truth(
+        settings.truth,
+        settings.data_dir,
+        clock,
+        degraded_scan=settings.recall.degraded_scan,
+        times=settings.signals.times(),
+    )
 
 
 def text_index(settings: Settings) -> TextIndex:

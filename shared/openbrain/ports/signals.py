@@ -128,8 +128,9 @@ class Signals(Protocol):
 
     async def change_signal(self, change: SignalChange) -> Signal:
         """Acknowledge or resolve, and say who; again: the same answer, and another agent's acknowledgement is noted
-        without a broadcast. `NotFound` where the viewer does not see it, or no signal has that seq; `Conflict` for the
-        acknowledgement of one that has ended. None of it ends a halt."""
+        without a broadcast, as is that of one that has ended. `NotFound` where the viewer does not see it, or no signal
+        has that seq; `Conflict` where what is to be resolved was raised stronger since that seq. None of it ends a
+        halt."""
 
     async def signal(self, viewer: Viewer, signal_id: str) -> Signal | None:
         """Whatever its state."""
@@ -146,15 +147,18 @@ class Signals(Protocol):
         """Oldest first; `NotFound` as above."""
 
     async def present(self, viewer: Viewer, limit: int = 1000) -> Present:
-        """What burns and what is halted now, with the seq to go on from. Halts are shown to every viewer of the
-        workspace whose org is in their scope, or who is limited to none."""
+        """What burns and what is halted now, with the seq to go on from. A halt of the whole workspace is shown to
+        every viewer, without its title where he does not see its org."""
+
+    async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
+        """(workspace, seq of its newest broadcast) of those that have any, in order of their ids, behind `after`."""
 
     async def last_seq(self, workspace_id: str) -> int:
         """Of the workspace's newest broadcast; 0 before the first, and for an unknown workspace."""
 
     async def broadcasts_after(self, workspace_id: str, seq: int, limit: int) -> Sequence[BroadcastRow]:
-        """In order, of every org: the caller filters by `BroadcastRow.org`. Those older than the retention are gone:
-        then the first is not seq + 1, and the present state stands for them."""
+        """In order, of every org: the caller filters by `BroadcastRow.org` and `everyone`. Those older than the
+        retention are gone: then the first is not seq + 1, and the present state stands for them."""
 
     async def broadcast_floor(self, workspace_id: str, before: int) -> int:
         """The highest seq broadcast before that time; 0 for none. Where the stream is to be trimmed at."""
@@ -176,7 +180,8 @@ class Halts(Protocol):
     """Who must stop."""
 
     async def halt(self, viewer: Viewer, halt_id: str) -> Halt | None:
-        """Whatever its state; None where the viewer does not see its signal's org."""
+        """Whatever its state; None where it is of an org that the viewer does not see, unless it halts the whole
+        workspace: then without its title."""
 
     async def halts(
         self,

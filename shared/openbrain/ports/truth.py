@@ -21,6 +21,7 @@ from openbrain.ports.operations import Operations
 from openbrain.ports.recalls import Recalls
 from openbrain.ports.reconciling import Reconciling
 from openbrain.ports.reindexing import Reindexing
+from openbrain.ports.signals import Halts, Signals, Subscribers
 from openbrain.ports.transfer import Transfer
 from openbrain.ports.webhooks import Webhooks
 from openbrain.visibility import Condition, Viewer
@@ -257,6 +258,9 @@ class Truth(
     Groups,
     Reconciling,
     Reindexing,
+    Signals,
+    Halts,
+    Subscribers,
     Webhooks,
     Protocol,
 ):

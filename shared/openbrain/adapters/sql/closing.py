@@ -12,6 +12,7 @@ from openbrain.adapters.sql.erasing import blank, locked
 from openbrain.adapters.sql.purging import drop_unused
 from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.tables import (
+    OTHERS,
     api_keys,
     idempotency_keys,
     memories,
@@ -31,9 +32,9 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import Dropped, Ended
 from openbrain.ports.operations import Operation
 
-_OWNED = (memories, memory_history, api_keys, idempotency_keys, recalls, operations, workspace_usage)
+_OWNED = (memories, memory_history, api_keys, idempotency_keys, recalls, operations, workspace_usage, *OTHERS)
 """Tables whose rows name their workspace."""
-_REST = (api_keys, idempotency_keys, recalls, operations, workspace_usage)
+_REST = (api_keys, idempotency_keys, recalls, operations, workspace_usage, *OTHERS)
 """What is left of it when its memories are gone, and their history with them."""
 _BLANKED = memories.c.reason == Reason.ERASED.value
 _OLDEST = (memories.c.created_at, memories.c.id)

@@ -138,6 +138,8 @@ broadcasts = Table(
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
     Column("signal_id", ascii_name(36), nullable=False),
     empty("org", name(128)),
+    # Whether it tells of a halt of the whole workspace: who sees only other orgs hears of it too.
+    Column("everyone", Boolean, nullable=False),
     Column("body", long_bytes(), nullable=False),
     Column("at", BigInteger, nullable=False, index=True),
 )

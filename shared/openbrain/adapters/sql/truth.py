@@ -22,6 +22,11 @@ from openbrain.adapters.sql.recalls import SqlRecalls
 from openbrain.adapters.sql.recent_rows import RecentRows, indexable
 from openbrain.adapters.sql.reconciling import SqlReconciling
 from openbrain.adapters.sql.reindexing import SqlReindexing
+from openbrain.adapters.sql.signals_changing import SqlSignalChanges
+from openbrain.adapters.sql.signals_listeners import SqlSubscribers
+from openbrain.adapters.sql.signals_raising import SqlRaising
+from openbrain.adapters.sql.signals_reading import SqlSignalReading
+from openbrain.adapters.sql.signals_sweeping import SqlSignalSweeping
 from openbrain.adapters.sql.transferring import SqlTransfer
 from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.vectors import SqlVectors
@@ -33,6 +38,7 @@ from openbrain.ports.access import Workspace, WorkspaceChange
 from openbrain.ports.clock import Clock
 from openbrain.ports.truth import Outcome, Status, Write
 from openbrain.settings import Truth
+from openbrain.signal_rules import SignalTimes
 
 EMBEDDED = "embedded"
 FILE = "truth.sqlite3"
@@ -58,13 +64,25 @@ class SqlTruth(
     SqlGroups,
     SqlReconciling,
     SqlReindexing,
+    SqlRaising,
+    SqlSignalChanges,
+    SqlSignalReading,
+    SqlSignalSweeping,
+    SqlSubscribers,
     SqlWebhooks,
 ):
     """`ports.truth.Truth`: the ports together, because they need the same database and clock and nothing of each
     other."""
 
-    def __init__(self, database: Database, clock: Clock, degraded_scan: int = DEGRADED_SCAN) -> None:
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        degraded_scan: int = DEGRADED_SCAN,
+        times: SignalTimes = SignalTimes(),  # noqa: B008 - frozen
+    ) -> None:
         super().__init__(database, clock)
+        self._times = times
         self._degraded_scan = degraded_scan
         self._recent = RecentRows()
 
@@ -108,10 +126,17 @@ class SqlTruth(
         await self._database.close()
 
 
-def open_truth(settings: Truth, data_dir: Path, clock: Clock, *, degraded_scan: int = DEGRADED_SCAN) -> SqlTruth:
+def open_truth(
+    settings: Truth,
+    data_dir: Path,
+    clock: Clock,
+    *,
+    degraded_scan: int = DEGRADED_SCAN,
+    times: SignalTimes = SignalTimes(),  # noqa: B008 - frozen
+) -> SqlTruth:
     """Connects to nothing yet. `SetupError` where the URL is of no database that we know."""
     database = Database.open(truth_url(settings.url, data_dir), pool=settings.pool, lock_wait_s=settings.lock_wait_s)
-    return SqlTruth(database, clock, degraded_scan)
+    return SqlTruth(database, clock, degraded_scan, times)
 
 
 def truth_url(url: str, data_dir: Path) -> str:

@@ -163,6 +163,7 @@ def _telling() -> None:
         sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
         given("signal_id", ascii_name(36)),
         empty("org", name(128)),
+        sa.Column("everyone", sa.Boolean, nullable=False),
         sa.Column("body", long_bytes(), nullable=False),
         time("at"),
     )
