@@ -1,0 +1,110 @@
+"""A vault in a folder, and its deterministic ticks at times that a test chooses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from openbrain.times import from_datetime
+from openbrain.vault import journal
+from openbrain.vault.folder import Folder
+from openbrain.vault.index import Index, Scan
+from openbrain.vault.thresholds import SPEC, Thresholds
+from openbrain_tick.phases.keep import Kept, keep
+from openbrain_tick.phases.plan import Plan, begin
+
+NOW = from_datetime(datetime(2026, 11, 22, 12, tzinfo=UTC))
+HOUR = 3_600_000_000
+DAY = 24 * HOUR
+
+
+def page(
+    arc_id: str = "",
+    body: str = "",
+    *,
+    created: str = "2026-11-22T10:00:00+00:00",
+    status: str = "complete",
+    region: str = "left-hemisphere",
+    sessions: int = 1,
+    tools: int = 0,
+    joy: int = 0,
+    **more: str,
+) -> str:
+    """An arc's text as cluster writes it; `more` are further lines of its front matter."""
+    lines = ["---"]
+    lines += [f"cluster_id: {arc_id}", f"title: The arc {arc_id}"] if arc_id else []
+    lines += [f"region: {region}", f"status: {status}", "heat: 0", "source_sessions:"]
+    lines += [f"  - session-{number}" for number in range(sessions)]
+    lines += [f"created: {created}", f"signals: {{errors: 0, joy: {joy}, tools: {tools}}}", "edges: []"]
+    lines += [f"{key}: {value}" for key, value in more.items()]
+    return "\n".join([*lines, "---", "", f"# {arc_id}", "", body, ""])
+
+
+def signal(content: str, severity: str = "critical", source: str = "auth-broker", **more: str) -> str:
+    """A @signal block."""
+    attrs = "".join(f' {key}="{value}"' for key, value in more.items())
+    return f"<!-- @signal severity={severity} source={source}{attrs} -->\n{content}\n<!-- @/signal -->\n"
+
+
+@dataclass
+class Vault:
+    """`root` is made; the index is kept between ticks, as in a process that goes on."""
+
+    root: Path
+    index: Index = field(default_factory=Index)
+
+    def __post_init__(self) -> None:
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.folder = Folder(self.root)
+
+    def write(self, path: str, text: str) -> None:
+        """A file, as a person would write it."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text.encode())
+
+    def read(self, path: str) -> str:
+        """A file's text."""
+        return (self.root / path).read_bytes().decode()
+
+    def tree(self) -> dict[str, bytes]:
+        """Every file with its bytes."""
+        return {
+            str(path.relative_to(self.root)): path.read_bytes()
+            for path in sorted(self.root.rglob("*"))
+            if path.is_file() and ".openbrain" not in path.parts
+        }
+
+    def scan(self) -> Scan:
+        """By an index that knows nothing."""
+        return Index().scan(self.folder)
+
+    def plan(self, now: int = NOW, thresholds: Thresholds = SPEC, **inputs: Any) -> tuple[Plan, Kept]:
+        """What a tick would do; nothing is written."""
+        plan = begin(self.index.scan(self.folder), self.folder.read, now, thresholds)
+        return plan, keep(plan, **inputs)
+
+    def tick(self, now: int = NOW, thresholds: Thresholds = SPEC, **inputs: Any) -> tuple[Plan, Kept]:
+        """The same, written."""
+        plan, kept = self.plan(now, thresholds, **inputs)
+        changes = plan.changes()
+        journal.apply(self.folder, changes)
+        self.index.written(
+            self.folder,
+            (
+                (plan.pages[each.path], each.after)
+                for each in changes
+                if each.after is not None and each.path in plan.pages
+            ),
+        )
+        return plan, kept
+
+    def body(self, name: str) -> str:
+        """Of a file of the feed, as the client reads it."""
+        return self.read(f"brain-feed/{name}").split("---\n", 2)[2].strip()
+
+
+def heats(plan: Plan) -> Mapping[str, int | None]:
+    """Heat by arc."""
+    return {arc.id: arc.heat for arc in plan.arcs()}
