@@ -144,7 +144,7 @@ def test_ctrl_c_is_quiet(idle: Terminal) -> None:
         stderr=subprocess.PIPE,
         env=idle.env({"OPENBRAIN_URL": "http://127.0.0.1:9", "OPENBRAIN_API_KEY": "ob_x"}),
         # What was started in the background without job control ignores it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads here
     )
     deadline = time.monotonic() + PATIENCE_S
     while not _waits_for_input(process.pid):
