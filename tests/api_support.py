@@ -34,6 +34,7 @@ from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.pressure import Pressure
 from openbrain.settings import Settings, Streams
 from openbrain.streams.administration import RedisStreams
+from openbrain.streams.hearing import RedisHearing
 from openbrain_api.build import build_api
 from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_text, project_vector
@@ -45,6 +46,7 @@ MODELS: Mapping[str, type[EventData]] = {
     "memory.embedded": events.MemoryEmbedded,
     "memory.superseded": events.MemorySuperseded,
 }
+NOWHERE = "redis://127.0.0.1:9/0"
 _MODEL: list[MiniLM] = []
 
 
@@ -87,7 +89,8 @@ class Brain:
             "wake": self.wake,
             "rates": LocalRates(self.clock),
             "settings": self.settings,
-            "streams": RedisStreams(Streams(url="redis://127.0.0.1:9/0")),
+            "streams": RedisStreams(Streams(url=NOWHERE)),
+            "hearing": RedisHearing(Streams(url=NOWHERE)),
             "pressure": Pressure(self.truth, None, outbox_limit=1_000_000, memory_share=1),
         }
         return build_api(**(ports | other))

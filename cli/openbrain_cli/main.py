@@ -37,6 +37,8 @@ COMMANDS = {
     "operations": ("openbrain_cli.operations:app", "List, watch and cancel work that outlives a request."),
     "vault": ("openbrain_cli.vault:app", "Make a vault's folders, and arcs of sessions."),
     "verify": ("openbrain_cli.verifying:verify", "Hold every index against the database, and repair it."),
+    "signals": ("openbrain_cli.signals:app", "Raise, list, acknowledge, resolve and hear alarms."),
+    "halt": ("openbrain_cli.halt:app", "Halt the fleet, see who has stopped, let it go on."),
     "streams": ("openbrain_cli.streams:app", "Show streams and groups; pause, resume, bury, register readers."),
     "replay": ("openbrain_cli.replaying:replay", "Give rooms again what a stream has kept."),
     "dead": ("openbrain_cli.dead:app", "List, show, replay and discard dead letters."),

@@ -115,6 +115,11 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/admin/dead:discard"): {"letters": [LETTER], "dry_run": False},
     ("POST", "/v1/admin/models:change"): {"model": "all-minilm", "dry_run": True},
     ("POST", "/v1/admin/reindex"): {"index": "text", "dry_run": True},
+    ("POST", "/v1/amygdala/signals"): {"source": "db-1", "severity": "warning", "title": "disk", "ttl_s": 60},
+    ("POST", "/v1/amygdala/signals/{id}/ack"): {"note": "on it"},
+    ("POST", "/v1/amygdala/signals/{id}/resolve"): {"note": "swapped"},
+    ("POST", "/v1/amygdala/halts"): {"title": "prices", "scope": "org", "org": "acme"},
+    ("POST", "/v1/amygdala/halts/{id}/resume"): {"note": "right again"},
 }
 
 FILES: dict[str, bytes] = {
@@ -168,6 +173,8 @@ async def test_answers_and_refusals_are_as_described(
     if path in FILES:
         used = {"content": FILES[path], "headers": {"content-type": "application/x-ndjson"}}
     async with http(brain.app(streams=streams), key) as client:
+        if path.endswith("/stream"):
+            client.params = client.params.set("seconds", 0)  # else it goes on
         memory_id = (await client.post("/v1/brain/remember", json=offer("here before"))).json()["id"]
         if path in INDEXED or "/generations" in path:
             await brain.settle()  # makes the indexes
@@ -175,10 +182,13 @@ async def test_answers_and_refusals_are_as_described(
             path = path.replace("{index}", "text").replace("{name}", await kept_beside(brain))
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
         bulk = await client.post("/v1/brain/forget", json={"type": "fact", "dry_run": False})
+        halted = (await client.post("/v1/amygdala/halts", json={"title": "everything"})).json()
         aims = {
             "dead": LETTER,
             "brain": memory_id,
             "workspaces": "system",
+            "halts": halted["halt"]["id"],
+            "signals": halted["signal"]["id"],
             "operations": bulk.json()["operation"]["id"],
         }
         aim = next((each for part, each in aims.items() if part in path), other.json()["id"])

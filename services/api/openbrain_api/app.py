@@ -24,6 +24,7 @@ def api(parts: Parts, rooms: Sequence[Watched] = ()) -> Starlette:
         rates=parts.rates,
         pressure=parts.pressure,
         streams=parts.streams,
+        hearing=parts.hearing,
         settings=parts.settings,
         rooms=rooms,
         close=None if parts.shared else parts.close,

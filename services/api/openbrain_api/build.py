@@ -14,6 +14,7 @@ from openbrain.embedders import Embedders
 from openbrain.ports.clock import Clock
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.generations import IndexKind
+from openbrain.ports.hearing import Hearing
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
 from openbrain.ports.streams import StreamAdmin
@@ -22,6 +23,8 @@ from openbrain.ports.wake import Wake
 from openbrain.pressure import Pressure
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
+from openbrain_api.broadcasts.hub import Hub
+from openbrain_api.broadcasts.presence import Presence
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Check, Checks
 from openbrain_api.discovery.engine import Discovery
@@ -54,6 +57,7 @@ def build_api(
     rates: Rates,
     pressure: Pressure,
     streams: StreamAdmin,
+    hearing: Hearing,
     settings: Settings,
     rooms: Sequence[Watched] = (),
     close: Callable[[], Awaitable[None]] | None = None,
@@ -74,6 +78,8 @@ def build_api(
         cache=settings.embedding.query_cache,
         timeout_s=settings.recall.index_timeout_s,
     )
+    hub = Hub(truth, hearing, most=settings.server.listeners)
+    presence = Presence(truth)
     checks: dict[str, Check] = {
         "truth": truth.check,
         "text": text.check,
@@ -84,6 +90,7 @@ def build_api(
         truth=truth,
         clock=clock,
         gate=gate,
+        wake=wake,
         settings=settings,
         keyring=Keyring(truth, clock),
         committer=committer,
@@ -95,6 +102,8 @@ def build_api(
         admission=Admission(rates, clock, settings.server),
         pressure=pressure,
         streams=streams,
+        hub=hub,
+        presence=presence,
         embedders=embedders,
         indexes={IndexKind.TEXT: text, IndexKind.VECTOR: vectors},
         document=document(ROUTES),
@@ -105,6 +114,8 @@ def build_api(
         try:
             yield
         finally:
+            await hub.close()
+            await presence.close()
             await committer.close()
             await recorder.close()
             await answering.close()
@@ -114,6 +125,7 @@ def build_api(
     app = _App(routes=_paths(api), lifespan=lifespan)
     app.router.redirect_slashes = False
     app.router.default = _not_found
+    app.state.drain = hub.drain
     return app
 
 

@@ -11,8 +11,11 @@ from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Replaceable
 from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.truth import Truth
+from openbrain.ports.wake import Wake
 from openbrain.pressure import Pressure
 from openbrain.settings import Settings
+from openbrain_api.broadcasts.hub import Hub
+from openbrain_api.broadcasts.presence import Presence
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
 from openbrain_api.discovery.engine import Discovery
@@ -29,6 +32,7 @@ class Api:
     truth: Truth
     clock: Clock
     gate: WriteGate
+    wake: Wake
     settings: Settings
     keyring: Keyring
     committer: Committer
@@ -43,5 +47,7 @@ class Api:
     indexes: Mapping[IndexKind, Replaceable]
     """To change which of their generations there are."""
     streams: StreamAdmin
+    hub: Hub
+    presence: Presence
     document: bytes
     """The OpenAPI document."""

@@ -164,7 +164,7 @@ def _header_parameters(route: Route) -> list[Json]:
     if route.needs_key:
         told = "Names this request in logs and traces, and comes back, where it is 1 to 128 printable ASCII characters."
         found.append(header("X-Request-Id", {"type": "string"}, told))
-    if route.permission is not None and route.path.startswith("/v1/brain/"):
+    if route.permission is not None and route.path.startswith(("/v1/brain/", "/v1/amygdala/")):
         told = "Speak for this agent (percent-encoded), where the key may act as it."
         found.append(header("X-OpenBrain-Agent", {**text, "maxLength": 3 * limits.AGENT_CHARS}, told))
     return found

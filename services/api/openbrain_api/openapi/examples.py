@@ -9,6 +9,7 @@ from openbrain_api.requests import ending as ending_requests
 from openbrain_api.requests import indexes as index_requests
 from openbrain_api.requests import memories as requests
 from openbrain_api.requests import recall as recall_requests
+from openbrain_api.requests import signals as signal_requests
 from openbrain_api.requests import streams as stream_requests
 from openbrain_api.requests.models import ModelChangeBody
 from openbrain_api.requests.verifying import VerifyBody
@@ -108,6 +109,26 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "expires_in": 24,
         },
     },
+    signal_requests.SignalBody: {
+        "a disk": {
+            "source": "db-1",
+            "severity": "warning",
+            "title": "disk at 97 %",
+            "dedup_key": "disk",
+            "ttl_s": 86400,
+        },
+        "an org stops": {
+            "source": "shop",
+            "severity": "critical",
+            "title": "wrong prices are live",
+            "halt": True,
+            "halt_scope": "org",
+            "org": "acme",
+        },
+    },
+    signal_requests.HaltBody: {"everyone stops": {"title": "wrong prices are live", "content": "Nobody deploys."}},
+    signal_requests.AckBody: {"on it": {"note": "on it", "seq": 17}},
+    signal_requests.NoteBody: {"done": {"note": "the disk was swapped"}},
     stream_requests.ReplayBody: {
         "a day for one room, slowly": {
             "stream": "memory.stored",

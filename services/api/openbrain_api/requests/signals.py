@@ -1,9 +1,9 @@
 """What the routes of signals, halts and listening take."""
 
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints
 
 from openbrain import limits
 from openbrain.ports.signals import SignalFilter
@@ -47,15 +47,9 @@ class SignalBody(Body):
     ] = None
     ttl_s: Ttl | None = None
     halt: Annotated[bool, Field(strict=True, description="Everyone stops; a nuclear one halts without it.")] = False
-    halt_scope: Annotated[HaltScope, Field(description="Whom the halt stops.")] = HaltScope.WORKSPACE
+    halt_scope: Annotated[HaltScope | None, Field(description="Whom the halt stops; null: the workspace.")] = None
     org: Org | None = None
     project: Project | None = None
-
-    @model_validator(mode="after")
-    def _placed(self) -> Self:
-        if self.halt or self.severity is Severity.NUCLEAR:
-            _in_place(self.halt_scope, self.org, self.project)
-        return self
 
 
 class HaltBody(Body):
@@ -63,24 +57,12 @@ class HaltBody(Body):
 
     title: Title
     content: Annotated[Text, Field(description="Why, and what must be done before anyone goes on.")] = ""
-    scope: HaltScope = HaltScope.WORKSPACE
+    scope: Annotated[HaltScope | None, Field(description="null: the workspace.")] = None
     org: Annotated[Org | None, Field(description="Of a halt of an org or a project.")] = None
     project: Annotated[Project | None, Field(description="Of a halt of a project.")] = None
     ttl_s: Ttl | None = None
     source: Annotated[Source | None, Field(description="null: who asks.")] = None
     dedup_key: Annotated[Keyword | None, Field(description="Raises of one source with the same key are one.")] = None
-
-    @model_validator(mode="after")
-    def _placed(self) -> Self:
-        _in_place(self.scope, self.org, self.project)
-        return self
-
-
-def _in_place(scope: HaltScope, org: str | None, project: str | None) -> None:
-    if scope is not HaltScope.WORKSPACE and not org:
-        raise ValueError(f"a halt of the scope {scope} needs its org")
-    if scope is HaltScope.PROJECT and not project:
-        raise ValueError("a halt of the scope project needs its project")
 
 
 class NoteBody(Body):

@@ -9,6 +9,7 @@ from openbrain_api.routes import (
     memories,
     models,
     operations,
+    signals,
     state,
     streams,
     transfer,
@@ -26,5 +27,6 @@ ROUTES: tuple[Route, ...] = (
     *models.ROUTES,
     *verifying.ROUTES,
     *streams.ROUTES,
+    *signals.ROUTES,
     *state.ROUTES,
 )
