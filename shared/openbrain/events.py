@@ -97,6 +97,8 @@ class TickRequested(EventData):
     reason: bool = True
     dry_run: bool = False
     ai: bool = True
+    job_id: MemoryId | None = None
+    """Of the row that keeps its report; made where an event names none."""
 
 
 class TickCompleted(EventData):
@@ -104,6 +106,9 @@ class TickCompleted(EventData):
 
     workspace_id: WorkspaceId
     slot: Identifier
+    job_id: MemoryId | None = None
+    state: Literal["completed", "failed"] = "completed"
+    error: str | None = None
     report: dict[str, object]
 
 

@@ -22,7 +22,9 @@ from openbrain.ports.recalls import Recalls
 from openbrain.ports.reconciling import Reconciling
 from openbrain.ports.reindexing import Reindexing
 from openbrain.ports.signals import Halts, Signals, Subscribers
+from openbrain.ports.ticks import Ticks
 from openbrain.ports.transfer import Transfer
+from openbrain.ports.vault_memories import VaultMemories
 from openbrain.ports.webhooks import Webhooks
 from openbrain.visibility import Condition, Viewer
 
@@ -262,6 +264,7 @@ class Truth(
     Halts,
     Subscribers,
     Webhooks,
+    VaultMemories,
     Protocol,
 ):
     """Everything at once, for wiring; a function asks for the small port that it needs."""

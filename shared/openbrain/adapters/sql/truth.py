@@ -27,8 +27,10 @@ from openbrain.adapters.sql.signals_listeners import SqlSubscribers
 from openbrain.adapters.sql.signals_raising import SqlRaising
 from openbrain.adapters.sql.signals_reading import SqlSignalReading
 from openbrain.adapters.sql.signals_sweeping import SqlSignalSweeping
+from openbrain.adapters.sql.ticks import SqlTicks
 from openbrain.adapters.sql.transferring import SqlTransfer
 from openbrain.adapters.sql.upkeep import SqlUpkeep
+from openbrain.adapters.sql.vault_memories import SqlVaultMemories
 from openbrain.adapters.sql.vectors import SqlVectors
 from openbrain.adapters.sql.webhooks import SqlWebhooks
 from openbrain.adapters.sql.writing import SqlWriting
@@ -70,6 +72,8 @@ class SqlTruth(
     SqlSignalSweeping,
     SqlSubscribers,
     SqlWebhooks,
+    SqlVaultMemories,
+    SqlTicks,
 ):
     """`ports.truth.Truth`: the ports together, because they need the same database and clock and nothing of each
     other."""
