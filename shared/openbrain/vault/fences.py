@@ -48,7 +48,9 @@ class Quoted:
             return False
         if line not in self._spans:
             self._spans[line] = self._spans_of(line)
-        return any(start <= offset < end for start, end in self._spans[line])
+        spans = self._spans[line]
+        at = bisect_right(spans, (offset, len(self._lines.text))) - 1
+        return at >= 0 and offset < spans[at][1]
 
     @cached_property
     def _firsts(self) -> list[int]:

@@ -63,7 +63,7 @@ class Folder:
             if size > self.max_bytes:
                 raise Invalid(relative, f"holds more than {self.max_bytes} bytes: split it")
             with os.fdopen(os.dup(descriptor), "rb") as file:
-                data = file.read(self.max_bytes + 1)
+                data = file.read()
         if len(data) > self.max_bytes:
             raise Invalid(relative, f"holds more than {self.max_bytes} bytes: split it")
         return data

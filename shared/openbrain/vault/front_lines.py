@@ -49,9 +49,10 @@ def read_entries(lines: Sequence[str]) -> dict[str, Entry]:
             if mended == bare:
                 raise
             found = entries("\n".join(mended) + "\n")
-    ends = [line for _, line, _ in found[1:]] + [len(bare)]
+    behind = [*(line for _, line, _ in found), len(bare)][1:]
     return {
-        key: Entry(key, node, line, _last(bare, line, end)) for (key, line, node), end in zip(found, ends, strict=True)
+        key: Entry(key, node, line, _last(bare, line, end))
+        for (key, line, node), end in zip(found, behind, strict=True)
     }
 
 

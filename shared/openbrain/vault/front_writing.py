@@ -8,9 +8,10 @@ from openbrain.errors import Invalid
 from openbrain.vault.front_lines import Entry, simple
 from openbrain.vault.yaml_nodes import Scalar
 
-Value: TypeAlias = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Value"]
+Value: TypeAlias = str | int | float | bool | Sequence["Value"] | Mapping[str, "Value"] | None
 
 _TRAILING = re.compile(r"[ \t]+#.*")
+_INSIDE = re.compile(r"\w[\w ./+-]*")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -65,7 +66,7 @@ def spelt(value: Value, *, inside: bool) -> str:
 
 
 def _is_plain(text: str, *, inside: bool) -> bool:
-    if not text.isprintable() or (inside and any(mark in text for mark in ",[]{}:#\"'")):
+    if not text.isprintable() or (inside and not _INSIDE.fullmatch(text)):
         return False
     return simple(text) == Scalar(text) and Scalar(text).value() == text and not text.startswith(("---", "..."))
 

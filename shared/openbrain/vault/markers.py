@@ -52,6 +52,7 @@ class _Reading:
     # What is open: its tag and its place in `found` (None: it could not be taken itself).
     stack: list[tuple[_Tag, int | None]] = field(default_factory=list)
     open_names: dict[str, int] = field(default_factory=dict)
+    depth: int = 0  # how many of them are markers in `found`
 
     def line(self, offset: int) -> int:
         return self.lines.at(offset) + self.first_line
@@ -67,15 +68,17 @@ def parse(body: str, path: str, first_line: int = 1) -> Parsed:
         return Parsed((), ())
     reading = _Reading(body, path, first_line, Lines(body))
     quoted = Quoted(reading.lines)
-    at, hidden = 0, 0
+    at, hidden, seen = 0, 0, 0
     while (opening := _OPENING.search(body, at)) is not None:
-        at = opening.end()
+        at, seen = opening.end(), seen + 1
+        if len(reading.found) >= limits.MARKERS or seen > 3 * limits.MARKERS:
+            reading.problems.append(
+                Problem(path, reading.line(opening.start()), f"more than {limits.MARKERS} markers: split the page")
+            )
+            break
         if quoted.holds(opening.start()):
             hidden += quoted.unclosed is not None and reading.lines.at(opening.start()) >= quoted.unclosed
             continue
-        if len(reading.found) >= limits.MARKERS:
-            reading.report(opening.start(), f"more than {limits.MARKERS} markers: the rest is not read; split the page")
-            break
         tag = _tag(reading, opening)
         if tag is None:
             continue
@@ -139,6 +142,7 @@ def _open(reading: _Reading, tag: _Tag) -> None:
             Marker(tag.name, tag.attrs, "", line, reading.line(tag.end - 1), block=False, start=tag.start, end=tag.end)
         )
     reading.stack.append((tag, place))
+    reading.depth += place is not None
     reading.open_names[tag.name] = reading.open_names.get(tag.name, 0) + 1
 
 
@@ -148,11 +152,10 @@ def _close(reading: _Reading, tag: _Tag) -> None:
         return
     while reading.stack[-1][0].name != tag.name:
         _leave_open(reading)
-    opened, place = reading.stack.pop()
-    reading.open_names[tag.name] -= 1
+    opened, place = _pop(reading)
     if place is None:
         return
-    if sum(1 for _, outer in reading.stack if outer is not None) >= limits.MARKER_DEPTH:
+    if reading.depth >= limits.MARKER_DEPTH:
         reading.report(
             opened.start, f"@{tag.name} stands inside more than {limits.MARKER_DEPTH} others: its content is not read"
         )
@@ -166,9 +169,15 @@ def _close(reading: _Reading, tag: _Tag) -> None:
     )
 
 
-def _leave_open(reading: _Reading) -> None:
+def _pop(reading: _Reading) -> tuple[_Tag, int | None]:
     tag, place = reading.stack.pop()
     reading.open_names[tag.name] -= 1
+    reading.depth -= place is not None
+    return tag, place
+
+
+def _leave_open(reading: _Reading) -> None:
+    tag, place = _pop(reading)
     if place is not None and tag.name in CLOSED_TYPES:
         reading.report(tag.start, f"@{tag.name} is never closed: write <!-- @/{tag.name} --> behind its content")
 
@@ -197,7 +206,13 @@ def _quoted(value: str) -> str:
 def replaced(text: str, marker: Marker, new: str) -> str:
     """The text that `marker` was parsed from, with `new` in its place. Conflict where the marker is not there."""
     here = parse(text[marker.start : marker.end], "").markers
-    if not here or (here[0].type, here[0].attrs, here[0].content) != (marker.type, marker.attrs, marker.content):
+    if not here or (here[0].start, here[0].end, here[0].type, here[0].attrs, here[0].content) != (
+        0,
+        marker.end - marker.start,
+        marker.type,
+        marker.attrs,
+        marker.content,
+    ):
         raise Conflict(f"@{marker.type} is no longer in line {marker.line_start}: read the page again")
     return text[: marker.start] + new + text[marker.end :]
 
@@ -219,7 +234,7 @@ def without_markers(text: str) -> str:
 def contained(content: str) -> str:
     """Foreign text as the content of a marker: it can neither open nor close one, nor hide what follows."""
     text = _OPENING.sub(lambda found: "&lt;" + found[0][1:], content).strip()
-    unclosed = Quoted(Lines(text)).unclosed
+    unclosed = Quoted(Lines(text + "\n")).unclosed
     if unclosed is not None:
         marks = re.search(r"`{3,}|~{3,}", text.split("\n")[unclosed])
         text += "\n" + (marks[0] if marks else "```")

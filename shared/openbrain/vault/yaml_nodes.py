@@ -92,16 +92,16 @@ class _Tree:
         for event in self._events:
             if isinstance(event, DocumentStartEvent):
                 break
-        top = next(self._events)
-        if isinstance(top, ScalarEvent) and top.value == "":
+        top = next(self._events, None)
+        if top is None or (isinstance(top, ScalarEvent) and not top.value and not top.style):
             return []
         if not isinstance(top, MappingStartEvent):
             raise Refused(_line(top), "front matter is `key: value` lines")
         self._plainly(top)
         found = list(self._pairs(1))
-        next(self._events)
-        if not isinstance(next(self._events), StreamEndEvent):
-            raise Refused(0, "one mapping only: no second document")
+        end = next(self._events)
+        if end.explicit or not isinstance(next(self._events), StreamEndEvent):
+            raise Refused(_line(end), "one mapping, without `...` and without a second document")
         return found
 
     def _pairs(self, depth: int) -> Iterator[tuple[str, int, Node]]:

@@ -1,0 +1,111 @@
+"""Files that were made to hurt: each is told with its place, nothing is run, read from outside, or waited for.
+
+What takes the square of its length would not end here within the time of a test.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from openbrain.errors import Invalid
+from openbrain.vault import limits
+from openbrain.vault.folder import Folder
+from openbrain.vault.front_matter import read
+from openbrain.vault.markers import parse
+
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
+FULL = limits.FILE_BYTES
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        LAUGHS,
+        "a: " + "[" * 20_000 + "\n",
+        "a: " + "[" * 100 + "]" * 100 + "\n",
+        "a: " + "{a: " * 10_000 + "\n",
+        "".join(f"{'  ' * n}a:\n" for n in range(200)),
+        "a: &x [*x]\n",
+        "a: " + "x" * limits.FRONT_CHARS + "\n",
+        "".join(f"k{n}: 1\n" for n in range(limits.FRONT_CHARS)),
+        "a: !!python/object/apply:subprocess.check_output [['touch', 'pwned']]\n",
+        "a: !!python/name:os.system\n",
+        "<<: *missing\n",
+        "- &a [*a]\n",
+        "a: \x00\n",
+        "a: [\ud800]\n",
+        "? " * 5_000 + "\n",
+        "a: *x" + "*x" * 5_000 + "\n",
+        "%YAML 9.9\n",
+        "a: &" + "x" * 30_000 + " 1\nb: [" + "*x" * 10_000 + "]\n",
+    ],
+    ids=range(18),
+)
+def test_front_matter_that_was_made_to_hurt_is_left_alone(block: str) -> None:
+    text = f"---\n{block}---\n<!-- @lesson -->still read<!-- @/lesson -->\n"
+    page = read(text, "p.md")
+
+    assert len(page.problems) == 1
+    assert page.problems[0].path == "p.md"
+    assert 2 <= page.problems[0].line <= text.count("\n")
+    assert (page.front.broken, page.text() == text) == (True, True)
+    assert parse(page.body, "p.md", page.body_line).markers[0].content == "still read"
+
+
+def test_aliases_within_the_limits_are_read() -> None:
+    assert read("---\na: &x [1, 2]\nb: {c: *x}\n---\n", "p").front.get("b") == {"c": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<!-- @a ",
+        '<!-- @a b="',
+        "<!-- @a b=",
+        "<!--",
+        "<!-- @a -->",
+        "<!-- @/a -->",
+        "<!-- @a --><!-- @/a -->",
+        "`<!-- @a -->",
+        "`` ` <!-- @a -->",
+        "> ```x\n",
+        "```\n<!-- @a -->\n~~~\n",
+        "<!-- @\n",
+        "\n> <!-- @b -->\n```",
+        " " * 40 + "<!--" + " " * 40,
+    ],
+    ids=range(14),
+)
+def test_a_flood_of_marks_in_one_line_or_many_is_bounded(piece: str) -> None:
+    body = piece * (FULL // 4 // len(piece))
+    found = parse(body, "p.md")
+
+    assert len(found.markers) <= limits.MARKERS
+    assert len(found.problems) <= limits.PROBLEMS + 2
+
+
+def test_a_line_of_fifty_megabytes_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "big.md").open("wb") as file:
+        file.truncate(50 * 1024 * 1024)
+
+    with pytest.raises(Invalid, match="split it"):
+        Folder(tmp_path).read("big.md")
+    assert [entry.size for entry in Folder(tmp_path).walk()] == [50 * 1024 * 1024]
+
+
+def test_a_line_as_long_as_a_file_may_be_is_read() -> None:
+    body = "x" * FULL + "<!-- @lesson -->y<!-- @/lesson -->"
+
+    assert [marker.content for marker in parse(body, "p.md").markers] == ["y"]
+    assert read("---\ntitle: a\n---\n" + body, "p.md").body == body
+
+
+def test_what_looks_like_a_command_stays_text() -> None:
+    marker = parse(
+        '<!-- @signal severity=info verify="$(touch pwned); rm -rf /" -->x<!-- @/signal -->', "p.md"
+    ).markers[0]
+
+    assert marker.attrs["verify"] == "$(touch pwned); rm -rf /"
+    assert not Path("pwned").exists()

@@ -1,0 +1,190 @@
+"""Changes of many files are done all or not at all, also where the writer is killed between two."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from openbrain.errors import Conflict, Invalid
+from openbrain.vault import journal
+from openbrain.vault.changes import Change
+from openbrain.vault.journal import Applied, apply, recover
+from tests.vault_support import FILES, WANTED, Files, lay, plan, tree
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: no handler of ours may take it."""
+
+
+def steps(root: Path, wanted: Files) -> list[str]:
+    told: list[str] = []
+    apply(lay(root, FILES), plan(FILES, wanted), at_step=told.append)
+    return told
+
+
+def test_a_plan_is_done_whole(tmp_path: Path) -> None:
+    folder = lay(tmp_path, FILES)
+
+    assert apply(folder, plan(FILES, WANTED)) == Applied(written=3, removed=2)
+    assert tree(tmp_path) == WANTED
+    assert apply(folder, plan(WANTED, WANTED)) == Applied()
+
+
+def test_a_plan_of_a_file_that_changed_meanwhile_does_nothing(tmp_path: Path) -> None:
+    folder = lay(tmp_path, FILES)
+    wanted = plan(FILES, WANTED)
+    (tmp_path / "d.md").write_bytes(b"edited")
+    with pytest.raises(Conflict):
+        apply(folder, wanted)
+    assert tree(tmp_path) == {**FILES, "d.md": b"edited"}
+
+
+def test_a_file_that_appeared_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
+    folder = lay(tmp_path, FILES)
+    with pytest.raises(Conflict):
+        apply(folder, [Change("a.md", None, b"new")])
+    assert tree(tmp_path) == FILES
+
+
+@pytest.mark.parametrize("path", ["../x.md", "/x.md", ".openbrain/journal", "left/.hidden"])
+def test_a_plan_writes_pages_only(tmp_path: Path, path: str) -> None:
+    with pytest.raises(Invalid):
+        apply(lay(tmp_path, FILES), [Change(path, None, b"x")])
+
+
+def test_a_plan_names_a_file_once(tmp_path: Path) -> None:
+    with pytest.raises(Invalid):
+        apply(lay(tmp_path, FILES), [Change("n.md", None, b"x"), Change("n.md", None, b"y")])
+
+
+def test_who_finds_an_old_journal_recovers_first(tmp_path: Path) -> None:
+    folder = lay(tmp_path, FILES)
+
+    def killed(step: str) -> None:
+        if step == "a.md":
+            raise Killed
+
+    with pytest.raises(Killed):
+        apply(folder, plan(FILES, WANTED), at_step=killed)
+    with pytest.raises(Conflict, match="recover"):
+        apply(folder, plan(FILES, WANTED))
+    assert recover(folder) == Applied(written=3, removed=2)
+    assert tree(tmp_path) == WANTED
+    assert recover(folder) == Applied()
+
+
+def test_a_kill_at_every_step_ends_in_the_same_bytes(tmp_path: Path) -> None:
+    """`kill -9` of the process, for every step; before the journal nothing has happened, behind it all will."""
+    for number, step in enumerate(steps(tmp_path / "whole", WANTED)):
+        root = tmp_path / str(number)
+        folder = lay(root, FILES)
+        ended = subprocess.run(
+            [sys.executable, "-m", "tests.vault_support", str(root), step], cwd=Path(__file__).parents[2], check=False
+        ).returncode
+        assert ended == -9
+        recover(folder)
+        assert tree(root) == (FILES if step == "journal" else WANTED)
+
+
+def test_a_kill_while_recovering_is_recovered_from(tmp_path: Path) -> None:
+    for number, step in enumerate(steps(tmp_path / "whole", WANTED)[1:]):
+        root = tmp_path / str(number)
+        folder = lay(root, FILES)
+
+        def killed(told: str, step: str = step) -> None:
+            if told == step:
+                raise Killed
+
+        with pytest.raises(Killed):
+            apply(folder, plan(FILES, WANTED), at_step=killed)
+        with pytest.raises(Killed):
+            recover(folder, at_step=killed)
+        recover(folder)
+        assert tree(root) == WANTED
+
+
+def test_a_half_written_file_is_cleared_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The moment between the temporary file and its new name, at every such file, the journal's own included."""
+    rename = os.rename
+    for number in range(4):
+        root = tmp_path / str(number)
+        folder = lay(root, FILES)
+        left = [number]
+
+        def killed(*names: str, left: list[int] = left, **where: int) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            rename(*names, **where)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "rename", killed)
+            with pytest.raises(Killed):
+                apply(folder, plan(FILES, WANTED))
+        assert set(tree(root)) - {*FILES, *WANTED, journal.JOURNAL}
+        recover(folder)
+        assert tree(root) == (WANTED if number else FILES)
+
+
+def test_an_edit_between_kill_and_recovery_is_kept_and_told(tmp_path: Path) -> None:
+    folder = lay(tmp_path, FILES)
+
+    def killed(step: str) -> None:
+        if step == "a.md":
+            raise Killed
+
+    with pytest.raises(Killed):
+        apply(folder, plan(FILES, WANTED), at_step=killed)
+    (tmp_path / "d.md").write_bytes(b"mine")
+    (tmp_path / "a.md").unlink()
+    (tmp_path / "a.md").symlink_to("d.md")
+
+    assert recover(folder) == Applied(written=2, removed=1, edited=("a.md", "d.md"))
+    assert tree(tmp_path) == {**WANTED, "d.md": b"mine", "a.md": b"mine"}
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[]\n", b'{"version": 9, "changes": []}\n', b'{"version": 1, "changes": 5}']
+)
+def test_a_journal_that_cannot_be_read_is_told_and_stays(tmp_path: Path, data: bytes) -> None:
+    folder = lay(tmp_path, {**FILES, journal.JOURNAL: data})
+    with pytest.raises(Invalid, match="journal"):
+        recover(folder)
+    assert tree(tmp_path) == {**FILES, journal.JOURNAL: data}
+
+
+def test_a_journal_cannot_lead_out_of_the_vault(tmp_path: Path) -> None:
+    data = b'{"version": 1, "changes": [["../out.md", null, 1]]}\nx'
+    folder = lay(tmp_path / "vault", {journal.JOURNAL: data})
+    with pytest.raises(Invalid):
+        recover(folder)
+    assert not (tmp_path / "out.md").exists()
+
+
+names = st.sampled_from(["a.md", "b.md", "x/a.md", "x/y/b.md", "z.md"])
+folders = st.dictionaries(names, st.binary(max_size=6), max_size=5)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(before=folders, wanted=folders, at=st.integers(0, 12))
+def test_whatever_is_planned_a_kill_leaves_one_of_two_states(
+    tmp_path_factory: pytest.TempPathFactory, before: Files, wanted: Files, at: int
+) -> None:
+    root = tmp_path_factory.mktemp("vault")
+    folder = lay(root, before)
+    told: list[str] = []
+
+    def killed(step: str) -> None:
+        told.append(step)
+        if len(told) > at:
+            raise Killed
+
+    try:
+        apply(folder, plan(before, wanted), at_step=killed)
+    except Killed:
+        recover(folder)
+    assert tree(root) == (before if at == 0 else wanted)

@@ -1,0 +1,49 @@
+"""Vaults of a few files for tests. Imports little: killed writers start from here too."""
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from openbrain.vault.changes import Change, sha256
+from openbrain.vault.folder import Folder
+from openbrain.vault.journal import apply
+
+Files = Mapping[str, bytes]
+
+FILES: Files = {"a.md": b"one", "left/b.md": b"two\n", "left/c.md": b"three", "d.md": b"four"}
+WANTED: Files = {"a.md": b"ONE", "left/b.md": b"two\n", "moved/c.md": b"three", "e.md": b""}
+
+
+def lay(root: Path, files: Files) -> Folder:
+    """These files below a folder."""
+    for path, data in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(data)
+    return Folder(root)
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    """Every file, hidden ones too."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def plan(here: Files, wanted: Files) -> list[Change]:
+    """What makes the one of the other."""
+    paths = sorted({*here, *wanted})
+    return [Change(path, sha256(here[path]) if path in here else None, wanted.get(path)) for path in paths]
+
+
+def be_killed(root: Path, step: str) -> None:
+    """Apply, and be killed before this step. Run as a program of its own."""
+
+    def at_step(told: str) -> None:
+        if told == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    apply(Folder(root), plan(tree(root), WANTED), at_step=at_step)
+
+
+if __name__ == "__main__":
+    be_killed(Path(sys.argv[1]), sys.argv[2])
