@@ -64,6 +64,9 @@ POINTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "before the effect": (f"{_WRITING}.update", "before"),
         "after the effect": (f"{_WRITING}.update", "after"),
     },
+    "signals": {
+        "after the raise": ("openbrain.adapters.sql.signals_raising:SqlRaising.raise_signals", "after"),
+    },
     "up": {
         "in the transaction": (_OUTBOX, "after"),
         "between commit and answer": (f"{_WRITING}.remember", "after"),

@@ -1,0 +1,149 @@
+"""A whole fleet is halted, and goes on: with a stream server that dies in the middle, and a system that restarts."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from redis.asyncio import Redis
+
+from openbrain.errors import Halted, TryLater
+from openbrain.events import FIELD, SignalRaised, encode
+from openbrain.signals import Severity
+from openbrain.streams.table import SIGNAL_RAISED
+from tests.faults.findings import LOST, STALE, Finding
+from tests.faults.fleet import Zygote
+from tests.faults.signals.agents import WORKSPACE, Agent, all_of, fleet
+from tests.faults.signals.scene import Scene, scene
+from tests.servers.process import ServerProcess
+from tests.waiting import PATIENCE_S
+
+T = TypeVar("T")
+SHARE = 0.1
+"""Of the fleet that has stopped when the stream server dies."""
+
+
+@dataclass
+class Halting:
+    """How it went. Seconds."""
+
+    agents: int
+    findings: list[Finding] = field(default_factory=list)
+    started_s: float = 0.0
+    halted_s: float = 0.0
+    """From the XADD until everybody stood still."""
+    acknowledged_s: float = 0.0
+    resumed_s: float = 0.0
+
+    def line(self) -> str:
+        """For people."""
+        said = f"{self.agents} subscribers: all halted after {self.halted_s:.2f} s, acknowledged after "
+        said += f"{self.acknowledged_s:.2f} s, resumed after {self.resumed_s:.2f} s (began in {self.started_s:.1f} s)"
+        return f"FAIL {said}: {'; '.join(map(str, self.findings))}" if self.findings else f"ok   {said}"
+
+
+async def halting(zygote: Zygote, streams: ServerProcess, folder: Path, *, agents: int) -> Halting:
+    """Half of the fleet by Redis, half by server-sent events."""
+    result = Halting(agents)
+    async with scene(zygote, streams, folder, OPENBRAIN_SERVER__LISTENERS=str(agents * 2)) as made:
+        everyone = fleet(made.place, agents, beat_s=max(5.0, agents / 20))
+        late = Agent("late", made.place, by_redis=True)
+        try:
+            result.started_s = await _timed(all_of(everyone, Agent.begin))
+            await _halt(made, everyone, late, result)
+            await _restart(made, everyone, result)
+            await _resume(made, [*everyone, late], result)
+        except TimeoutError:
+            standing = sum(agent.halted for agent in everyone)
+            result.findings.append(Finding(LOST, f"patience is over; {standing} of {agents} are halted"))
+        finally:
+            await all_of([*everyone, late], Agent.end)
+    return result
+
+
+async def _halt(made: Scene, everyone: Sequence[Agent], late: Agent, result: Halting) -> None:
+    started = time.monotonic()
+    await _raise_nuclear(made)
+    await _until(lambda: sum(agent.halted for agent in everyone) >= SHARE * len(everyone))
+    await asyncio.to_thread(made.streams.kill)
+    await _until(lambda: all(agent.halted for agent in everyone))
+    result.halted_s = time.monotonic() - started
+    (halt,) = (await _answered(lambda: made.brain.halts(state=["open"]))).halts
+    missing: tuple[str, ...] = ("unknown",)
+    deadline = time.monotonic() + PATIENCE_S
+    while missing and time.monotonic() < deadline:
+        status = await _answered(lambda: made.brain.halt(halt.id))
+        missing = status.missing or tuple({agent.name for agent in everyone} - {ack.agent_id for ack in status.acks})
+        await asyncio.sleep(0.1)
+    result.acknowledged_s = time.monotonic() - started
+    if missing:
+        result.findings.append(Finding(LOST, f"{len(missing)} have not acknowledged, as {missing[0]}"))
+    await late.begin()
+    if not _stands_still(late):
+        result.findings.append(Finding(STALE, "who joined late was not halted at once"))
+
+
+def _stands_still(agent: Agent) -> bool:
+    assert agent.ear is not None
+    try:
+        agent.ear.check()
+    except Halted:
+        return True
+    return False
+
+
+async def _restart(made: Scene, everyone: Sequence[Agent], result: Halting) -> None:
+    lives = made.process.lives
+    made.fleet.signal(made.process, signal.SIGKILL)
+    await asyncio.to_thread(made.streams.start)
+    await _until(lambda: made.process.lives > lives)
+    await made.fleet.ready(made.process)
+    state = await _answered(made.brain.amygdala)
+    if not state.halted or not all(agent.halted for agent in everyone):
+        result.findings.append(Finding(LOST, "the halt did not survive a restart of everything"))
+
+
+async def _resume(made: Scene, everyone: Sequence[Agent], result: Halting) -> None:
+    (halt,) = (await _answered(lambda: made.brain.halts(state=["open"]))).halts
+    waiting = [asyncio.create_task(agent.ear.guard()) for agent in everyone if agent.ear is not None]
+    if any(task.done() for task in waiting):
+        result.findings.append(Finding(STALE, "somebody went on before it was resumed"))
+
+    async def all_go_on() -> None:
+        await _answered(lambda: made.brain.resume_halt(halt.id, note="it is over"))
+        async with asyncio.timeout(PATIENCE_S):
+            await asyncio.gather(*waiting)
+
+    result.resumed_s = await _timed(all_go_on())
+
+
+async def _raise_nuclear(made: Scene) -> None:
+    data = SignalRaised(workspace_id=WORKSPACE, source="probe", severity=Severity.NUCLEAR, title="everything burns")
+    body = encode(SIGNAL_RAISED.name, data, event_id="n-1", at=0, source="/faults")
+    async with Redis.from_url(made.redis.url) as link:
+        await link.xadd(made.redis.prefix + SIGNAL_RAISED.name, {FIELD: body})
+
+
+async def _timed(work: Awaitable[None]) -> float:
+    started = time.monotonic()
+    await work
+    return time.monotonic() - started
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not holds():
+            await asyncio.sleep(0.01)
+
+
+async def _answered(ask: Callable[[], Awaitable[T]]) -> T:
+    """By a system that may be starting."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            with contextlib.suppress(TryLater):
+                return await ask()
+            await asyncio.sleep(0.1)

@@ -1,0 +1,93 @@
+"""What a seed does: which signals are raised how, and what breaks meanwhile."""
+
+import random
+from dataclasses import dataclass
+
+SEVERITIES = ("info", "warning", "critical")
+KINDS = ("kill", "kill in a raise", "flushed", "streams killed", "stop", "network redis", "network api")
+MODES = ("blackhole", "reset", "refused", "half-open", "latency")
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """One raise. `key` says which signal it is; some come twice, and some signals are raised again."""
+
+    number: int
+    key: str
+    source: str
+    severity: str
+    by_http: bool
+    copies: int
+
+    @property
+    def id(self) -> str:
+        """Of its event: the same for every copy."""
+        return f"r-{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`at`: the share of raises that were sent."""
+
+    kind: str
+    at: float
+    seconds: float
+    mode: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.mode}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run."""
+
+    seed: int
+    streams: str
+    raises: tuple[Raised, ...]
+    faults: tuple[Fault, ...]
+    nth: int
+    """At which raise of the process it is killed, where it is killed in one."""
+    offline: tuple[float, float] = (0.1, 1.0)
+    """Between which shares one subscriber is away."""
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        """How often each signal was raised, copies left out."""
+        counts: dict[str, int] = {}
+        for each in self.raises:
+            counts[each.key] = counts.get(each.key, 0) + 1
+        return counts
+
+
+def plan(seed: int, count: int, *, kinds: tuple[str, ...] = (), faults: int = 4) -> Plan:
+    """The same for the same arguments. `kinds`: exactly these; else as many as `faults` says, by chance."""
+    chance = random.Random(seed)
+    keys = [f"k-{number}" for number in range(max(1, count * 3 // 4))]
+    again = [chance.choice(keys) for _ in range(count - len(keys))]
+    severity = {key: chance.choice(SEVERITIES) for key in keys}
+    raises = [
+        Raised(
+            number=number,
+            key=key,
+            source=f"probe-{int(key[2:]) % 40}",
+            severity=severity[key],
+            by_http=chance.random() < 0.1,
+            copies=chance.choice((0, 0, 0, 1, 3)),
+        )
+        for number, key in enumerate([*keys, *again])
+    ]
+    chance.shuffle(raises)
+    chosen = kinds or tuple(chance.choice(KINDS) for _ in range(faults))
+    return Plan(
+        seed=seed,
+        streams=chance.choice(("redis", "valkey")),
+        raises=tuple(raises),
+        faults=tuple(_fault(chance, kind) for kind in chosen),
+        nth=chance.choice((2, 3, 5)),
+    )
+
+
+def _fault(chance: random.Random, kind: str) -> Fault:
+    mode = chance.choice(MODES) if kind.startswith("network") else ""
+    return Fault(kind, chance.uniform(0.1, 0.9), chance.uniform(0.5, 3.0), mode)

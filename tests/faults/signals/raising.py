@@ -1,0 +1,88 @@
+"""Raises the signals of a plan, and insists until the truth has counted each."""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable, Iterable, Sequence
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from openbrain.client import OpenBrain
+from openbrain.errors import OpenBrainError, TryLater
+from openbrain.events import FIELD, SignalRaised, encode
+from openbrain.signals import Severity
+from openbrain.streams.table import SIGNAL_RAISED
+from tests.faults.signals.agents import WORKSPACE
+from tests.faults.signals.plan import Raised
+
+AWAY = (RedisError, OSError, TimeoutError)
+BATCH = 20
+
+
+class Raising:
+    """`sent`: raises that were sent once at least."""
+
+    def __init__(self, brain: OpenBrain, redis: Redis, prefix: str, chance: random.Random) -> None:
+        self._brain, self._redis, self._chance = brain, redis, chance
+        self._stream = prefix + SIGNAL_RAISED.name
+        self.sent = 0
+
+    async def all_of(self, raises: Sequence[Raised], pause_s: float) -> None:
+        """In their order, copies later and in any."""
+        late: list[Raised] = []
+        for start in range(0, len(raises), BATCH):
+            batch = raises[start : start + BATCH]
+            await self.append([*(each for each in batch if not each.by_http), *late])
+            await asyncio.gather(*(self._post(each) for each in batch if each.by_http))
+            late = [each for each in batch for _ in range(each.copies)]
+            self._chance.shuffle(late)
+            self.sent += len(batch)
+            await asyncio.sleep(pause_s)
+
+    async def append(self, raises: Iterable[Raised]) -> None:
+        """By XADD, as long as somebody takes them; whether they arrived the truth will tell."""
+        with contextlib.suppress(*AWAY):
+            async with self._redis.pipeline(transaction=False) as pipeline:
+                for each in raises:
+                    pipeline.xadd(self._stream, {FIELD: event(each)})
+                await pipeline.execute()
+
+    async def insist(self, raises: Sequence[Raised], uncounted: Callable[[], set[str]], every_s: float = 2.0) -> None:
+        """Again, in another order, until none is uncounted; ends by its caller's patience. What HTTP has acknowledged
+        is not said again."""
+        while keys := await asyncio.to_thread(uncounted):
+            again = [each for each in raises if each.key in keys and not each.by_http]
+            self._chance.shuffle(again)
+            for start in range(0, len(again), 500):
+                await self.append(again[start : start + 500])
+            await asyncio.sleep(every_s)
+
+    async def _post(self, each: Raised) -> None:
+        while True:
+            try:
+                await self._brain.raise_signal(
+                    idempotency_key=each.id,
+                    source=each.source,
+                    severity=each.severity,
+                    title=f"it burns at {each.key}",
+                    dedup_key=each.key,
+                )
+            except TryLater:
+                await asyncio.sleep(0.2)
+            except OpenBrainError as error:
+                raise AssertionError(f"a raise was refused: {error}") from error
+            else:
+                return
+
+
+def event(each: Raised) -> bytes:
+    """What stands in the entry."""
+    data = SignalRaised(
+        workspace_id=WORKSPACE,
+        source=each.source,
+        severity=Severity(each.severity),
+        title=f"it burns at {each.key}",
+        dedup_key=each.key,
+    )
+    return encode(SIGNAL_RAISED.name, data, event_id=each.id, at=0, source="/faults")

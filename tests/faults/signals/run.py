@@ -1,0 +1,166 @@
+"""One seed: signals are raised while things break; at the end everybody must know the same."""
+
+import asyncio
+import contextlib
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from openbrain.streams.table import BROADCAST
+from tests.faults.findings import LEFTOVER, LOST, PROCESS, Finding, told
+from tests.faults.fleet import Zygote, struck
+from tests.faults.signals.agents import WORKSPACE, Agent, all_of, fleet, lacking
+from tests.faults.signals.judging import judge
+from tests.faults.signals.plan import Fault, Plan
+from tests.faults.signals.raising import Raising
+from tests.faults.signals.reading import Truth, read
+from tests.faults.signals.scene import Scene, scene
+from tests.servers.process import ServerProcess
+from tests.waiting import PATIENCE_S
+
+KEPT = 5
+"""Entries of the stream that are left when the one that was away comes back."""
+
+
+@dataclass
+class Verdict:
+    """What became of a seed."""
+
+    seed: int
+    findings: list[Finding] = field(default_factory=list)
+    injected: Counter[str] = field(default_factory=Counter)
+    broadcasts: int = 0
+    agents: int = 0
+    deliveries: int = 0
+    seconds: float = 0.0
+
+    def line(self) -> str:
+        """For people."""
+        said = f"seed {self.seed}: {self.agents} agents, {self.broadcasts} broadcasts, {self.deliveries} deliveries, "
+        said += f"{self.seconds:.1f} s, {', '.join(f'{count} {what}' for what, count in self.injected.items())}"
+        return f"FAIL {said}: {told(self.findings)}" if self.findings else f"ok   {said}"
+
+
+async def run(plan: Plan, zygote: Zygote, streams: ServerProcess, folder: Path, *, agents: int) -> Verdict:
+    """All of it, on a stream server that may be killed."""
+    started, verdict = time.monotonic(), Verdict(plan.seed, agents=agents)
+    async with scene(zygote, streams, folder, marks=_marks(plan)) as made:
+        listening = fleet(made.place, agents)
+        try:
+            await all_of(listening, Agent.begin)
+            await _work(plan, made, listening, verdict)
+            await _converge(plan, made, listening, verdict)
+        finally:
+            await all_of(listening, Agent.end)
+        verdict.injected.update(f"at a mark: {each}" for each in struck(made.process.log))
+        verdict.findings += [Finding(PROCESS, each) for each in made.fleet.unexpected]
+    verdict.deliveries = sum(len(agent.record.said) for agent in listening)
+    verdict.seconds = time.monotonic() - started
+    return verdict
+
+
+def _marks(plan: Plan) -> tuple[dict[str, object], ...]:
+    killed = any(fault.kind == "kill in a raise" for fault in plan.faults)
+    mark = {"room": "signals", "point": "after the raise", "nth": plan.nth, "action": "kill", "seconds": 0}
+    return (mark,) if killed else ()
+
+
+async def _work(plan: Plan, made: Scene, listening: Sequence[Agent], verdict: Verdict) -> None:
+    redis: Redis = Redis.from_url(made.redis.url, socket_timeout=2, socket_connect_timeout=2)
+    raising = Raising(made.brain, redis, made.redis.prefix, random.Random(plan.seed))
+    total = len(plan.raises)
+
+    async def at(share: float) -> None:
+        while raising.sent < share * total:
+            await asyncio.sleep(0.01)
+
+    async def away(agent: Agent) -> None:
+        """As if for an hour: the stream keeps nothing of it."""
+        begins, ends = plan.offline
+        await at(begins)
+        await agent.end()
+        await at(ends)
+        with contextlib.suppress(RedisError):
+            await redis.xtrim(f"{made.redis.prefix}{BROADCAST.name}.{WORKSPACE}", maxlen=KEPT, approximate=False)
+        await agent.begin()
+        verdict.injected["offline"] += 1
+
+    async def struck_by(fault: Fault) -> None:
+        await at(fault.at)
+        verdict.injected[str(fault)] += 1
+        await _strike(fault, made)
+
+    try:
+        await asyncio.gather(
+            raising.all_of(plan.raises, pause_s=0.02), away(listening[0]), *map(struck_by, plan.faults)
+        )
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S / 2):
+                await raising.insist(plan.raises, lambda: _uncounted(made, plan))
+    finally:
+        await redis.aclose()
+
+
+def _uncounted(made: Scene, plan: Plan) -> set[str]:
+    counted: Counter[str] = Counter()
+    for row in read(made.truth).signals:
+        counted[row.key] += row.count
+    return {key for key, times in plan.wanted.items() if counted[key] < times}
+
+
+async def _strike(fault: Fault, made: Scene) -> None:
+    match fault.kind:
+        case "kill":
+            made.fleet.signal(made.process, signal.SIGKILL)
+        case "stop":
+            made.fleet.signal(made.process, signal.SIGSTOP)
+            await asyncio.sleep(fault.seconds)
+            made.fleet.signal(made.process, signal.SIGCONT)
+        case "flushed":
+            async with Redis.from_url(made.redis.url) as link:
+                with contextlib.suppress(RedisError):
+                    await link.flushall()
+        case "streams killed":
+            await asyncio.to_thread(made.streams.kill)
+            await asyncio.sleep(fault.seconds)
+            await asyncio.to_thread(made.streams.start)
+        case "network redis" | "network api":
+            network = made.networks[fault.kind.split()[1]]
+            network.set(fault.mode)
+            await asyncio.sleep(fault.seconds)
+            network.set("")
+
+
+async def _converge(plan: Plan, made: Scene, listening: Sequence[Agent], verdict: Verdict) -> None:
+    """Until everybody has come as far as the truth, or patience ends; then the judge."""
+    truth: Truth | None = None
+    late: list[str] = []
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S / 2):
+            while truth is None or truth.waiting or late:
+                await asyncio.sleep(0.1)
+                truth = await asyncio.to_thread(read, made.truth)
+                late = lacking(listening, truth.top)
+    if truth is None:
+        verdict.findings.append(Finding(LOST, "the truth can't be read"))
+        return
+    verdict.broadcasts = truth.top
+    if truth.waiting:
+        verdict.findings.append(Finding(LEFTOVER, f"{truth.waiting} events wait in the outbox"))
+    await _handled(listening, truth.top)
+    verdict.findings += judge(truth, plan.wanted, [agent.record for agent in listening])
+
+
+async def _handled(listening: Sequence[Agent], top: int) -> None:
+    """What was heard stands in a queue before it is told to the handler."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S / 4):
+            while any(top not in {each.seq for each in agent.record.said[-500:]} for agent in listening):
+                await asyncio.sleep(0.05)

@@ -1,0 +1,76 @@
+"""What a run of signals happens on: one process of the whole product, a stream server of its own, two networks."""
+
+import random
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from openbrain.client import OpenBrain
+from openbrain.settings import Streams
+from tests.faults.fleet import Fleet, Process, Zygote
+from tests.faults.network import Network
+from tests.faults.plan import SETTINGS
+from tests.faults.signals.agents import Place
+from tests.servers.process import ServerProcess
+
+OWN = {
+    **SETTINGS,
+    # A storm is grouped; here each signal is to be told.
+    "OPENBRAIN_SIGNALS__SOURCE_SIGNALS": "1000000",
+    "OPENBRAIN_SERVER__HEARTBEAT_S": "1",
+}
+
+
+@dataclass
+class Scene:
+    """`place`: as agents see it; `brain` and `redis` go around the networks."""
+
+    fleet: Fleet
+    process: Process
+    streams: ServerProcess
+    networks: dict[str, Network]
+    place: Place
+    brain: OpenBrain
+    redis: Streams
+    truth: Path
+    """The database's file."""
+
+
+@asynccontextmanager
+async def scene(
+    zygote: Zygote, streams: ServerProcess, folder: Path, *, marks: tuple[dict[str, object], ...] = (), **settings: str
+) -> AsyncIterator[Scene]:
+    """Started and ready; ended afterwards."""
+    prefix = f"f{random.randrange(1 << 24):x}."
+    data = folder / "data"
+    data.mkdir(parents=True)
+    environment = {
+        **OWN,
+        "OPENBRAIN_STREAMS__URL": streams.url,
+        "OPENBRAIN_STREAMS__PREFIX": prefix,
+        **settings,
+    }
+    async with AsyncExitStack() as stack:
+        fleet = Fleet(zygote, environment, folder)
+        stack.push_async_callback(fleet.stop)
+        process = fleet.start("up", plan={"marks": list(marks)}, data=data)
+        await fleet.ready(process)
+        networks = {
+            name: await _network(stack, port) for name, port in (("redis", streams.port), ("api", process.port))
+        }
+        key = (data / "key").read_text(encoding="utf-8").split()[0]
+        url = f"http://127.0.0.1:{networks['api'].port}"
+        (folder / "cursors").mkdir()
+        brain = OpenBrain(process.url, key, attempts=1, breaker_failures=0, timeout_s=10)
+        stack.push_async_callback(brain.close)
+        near = Streams(url=f"redis://127.0.0.1:{networks['redis'].port}/0", prefix=prefix, poll_s=0.5)
+        place = Place(url, key, near, folder / "cursors")
+        direct = Streams(url=streams.url, prefix=prefix)
+        yield Scene(fleet, process, streams, networks, place, brain, direct, data / "truth.sqlite3")
+
+
+async def _network(stack: AsyncExitStack, port: int) -> Network:
+    made = await stack.enter_async_context(Network(port).open())
+    assert isinstance(made, Network)
+    return made
