@@ -197,29 +197,44 @@ def _of_lines(lines: list[bytes]) -> dict[str, Known]:
 def _scan(
     known: Mapping[str, Known], dashboards: tuple[str, ...], inbox: tuple[str, ...], problems: list[Problem], read: int
 ) -> Scan:
-    pages: dict[str, Arc] = {}
     references: dict[str, Arc] = {}
-    shadowed: list[Arc] = []
-    first: dict[str, str] = {}
+    others: list[Arc] = []
     for path, had in known.items():
         arc = had[4]
-        if arc.reference:
-            references[path] = arc
-            continue
         if arc.problem_count:
             problems += arc.problems
+        if arc.reference:
+            references[path] = arc
+        else:
+            others.append(arc)
+    pages, shadowed = counting(others)
+    return Scan(pages, shadowed, references, dashboards, inbox, tuple(problems), read)
+
+
+def in_order(path: str) -> tuple[int, list[str]]:
+    """Sorts paths as a scan finds them."""
+    parts = path.split("/")
+    return FOLDERS.index(parts[0]) if parts[0] in FOLDERS else len(FOLDERS), parts
+
+
+def counting(arcs: Iterable[Arc]) -> tuple[dict[str, Arc], tuple[Arc, ...]]:
+    """Pages by path, and those beside them that do not count: another file of their arc does. Taken in order."""
+    pages: dict[str, Arc] = {}
+    shadowed: list[Arc] = []
+    first: dict[str, str] = {}
+    for arc in arcs:
+        path = arc.path
         if arc.ranked:
             other = first.setdefault(arc.id, path)
             if other != path:
-                if arc.merged and not pages[other].merged and _folder(path) == _folder(other):
-                    # Merged by hand or by another tick, and written again since: what it became counts.
-                    shadowed.append(pages.pop(other))
-                    first[arc.id] = path
-                else:
+                if not arc.merged or pages[other].merged or _folder(path) != _folder(other):
                     shadowed.append(arc)
                     continue
+                # Merged by hand or by another tick, and written again since: what it became counts.
+                shadowed.append(pages.pop(other))
+                first[arc.id] = path
         pages[path] = arc
-    return Scan(pages, tuple(shadowed), references, dashboards, inbox, tuple(problems), read)
+    return pages, tuple(shadowed)
 
 
 def _folder(path: str) -> PurePosixPath:

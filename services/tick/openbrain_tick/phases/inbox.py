@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Final
 
-from openbrain.times import to_iso
 from openbrain.vault import front_matter
 from openbrain.vault.arc_reading import parse_arc
 from openbrain_tick.phases.plan import Plan
@@ -42,15 +41,16 @@ def drain(plan: Plan) -> None:
         values: dict[str, str] = {"region": _REGIONS[folder.partition("/")[0]]}
         if not arc.status:
             values["status"] = "active"
-        if not arc.dated:
-            values["created"] = to_iso(plan.now_us)[:10]
         plan.pages[path] = arc
         moved = plan.edit(arc, values, to=to)
         if moved.path == to:
+            plan.problems += moved.problems
             plan.counts["inbox_drained"] += 1
         else:
             del plan.pages[path]
             plan.counts["inbox_errors"] += 1
+    if plan.counts["inbox_drained"]:
+        plan.settle()
 
 
 def _tags(said: object) -> list[str]:

@@ -13,7 +13,7 @@ from openbrain.vault.changes import Change
 from openbrain.vault.draft import Draft
 from openbrain.vault.front_matter import Front
 from openbrain.vault.front_writing import Value
-from openbrain.vault.index import Scan
+from openbrain.vault.index import Scan, counting, in_order
 from openbrain.vault.thresholds import Thresholds
 from openbrain.vault.values import Problem
 
@@ -28,6 +28,8 @@ class Plan:
     thresholds: Thresholds
     pages: dict[str, Arc]
     """Every page that counts, by path, as it would be."""
+    shadowed: tuple[Arc, ...]
+    """Other files of arcs that stand in `pages`."""
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
 
@@ -46,7 +48,7 @@ class Plan:
         if text is None:
             return arc
         page = front_matter.read(text, arc.path)
-        if not arc.dated and not (page.front.broken or "created" in page.front):
+        if not (arc.dated or page.front.broken):
             # The file's time is about to change, and with it what it would tell of the page's age.
             values = {"created": to_iso(arc.created_us)[:10], **values}
             self.counts["created_backfilled"] += 1
@@ -64,6 +66,11 @@ class Plan:
         kept = _only_heat(arc, values, page.front, front) if body is None and not to else None
         self.pages[path] = kept or parse_arc(path, new, arc.created_us * 1000)
         return self.pages[path]
+
+    def settle(self) -> None:
+        """Which pages count, after others came or went."""
+        arcs = sorted((*self.pages.values(), *self.shadowed), key=lambda arc: in_order(arc.path))
+        self.pages, self.shadowed = counting(arcs)
 
     def put(self, path: str, text: str | None) -> None:
         """A file of the tick's own; None for none."""
@@ -110,7 +117,8 @@ class Plan:
 
 def begin(scan: Scan, read: Callable[[str], str], now_us: int, thresholds: Thresholds) -> Plan:
     """A plan that does nothing yet. `read` gives a file's text; NotFound where there is none."""
-    return Plan(scan, Draft(read), now_us, thresholds, dict(scan.pages), problems=list(scan.problems))
+    pages = dict(scan.pages)
+    return Plan(scan, Draft(read), now_us, thresholds, pages, scan.shadowed, problems=list(scan.problems))
 
 
 def _only_heat(arc: Arc, values: Mapping[str, Value], was: Front, now: Front) -> Arc | None:

@@ -52,7 +52,7 @@ def _hottest(arcs: Iterable[Arc]) -> list[Arc]:
 def _members(plan: Plan) -> tuple[set[str], set[str]]:
     """Ids of the arcs that have a reference in either folder, or a copy that an earlier system made."""
     members: dict[str, set[str]] = {CONSCIOUS: set(), UNCONSCIOUS: set()}
-    for paths in (plan.scan.references, (arc.path for arc in plan.scan.shadowed), plan.pages):
+    for paths in (plan.scan.references, (arc.path for arc in plan.shadowed), plan.pages):
         for path in paths:
             folder, _, name = path.rpartition("/")
             if folder in members:
@@ -61,7 +61,7 @@ def _members(plan: Plan) -> tuple[set[str], set[str]]:
 
 
 def _write(plan: Plan, wanted: Mapping[str, Arc]) -> None:
-    copies = {arc.path: arc for arc in plan.scan.shadowed if arc.path.startswith((f"{CONSCIOUS}/", f"{UNCONSCIOUS}/"))}
+    copies = {arc.path: arc for arc in plan.shadowed if arc.path.startswith((f"{CONSCIOUS}/", f"{UNCONSCIOUS}/"))}
     kept = {path for path, copy in copies.items() if not _is_copy(plan, copy)}
     for path in (plan.scan.references.keys() | (copies.keys() - kept)) - wanted.keys():
         if path.startswith((f"{CONSCIOUS}/", f"{UNCONSCIOUS}/")):
