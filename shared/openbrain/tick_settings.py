@@ -44,6 +44,10 @@ class Tick(Group):
     )
     health_rows: int = Field(SPEC.health_rows, ge=1, description="Rows kept in health.jsonl.")
 
+    forget_share: float = Field(
+        0.5, gt=0, le=1, description="Of the memories made of markers, how many a tick forgets when those are gone."
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _preset(cls, given: Any) -> Any:

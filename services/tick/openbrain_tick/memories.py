@@ -1,0 +1,192 @@
+"""The vault's markers brought into the memory store: each once, superseded when edited, forgotten when removed."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
+
+from openbrain.auth import Actor, Permission
+from openbrain.errors import Conflict, NeverRetry, NotFound
+from openbrain.memory import Memory, Scope
+from openbrain.ports.clock import Clock
+from openbrain.ports.gate import WriteGate
+from openbrain.ports.truth import Origin, Outcome, Reading, Writing
+from openbrain.ports.vault_memories import VaultMemories, VaultMemory
+from openbrain.remembering import Offer, remember
+from openbrain.submission import Submission
+from openbrain.vault.arcs import Arc
+from openbrain.vault.values import Problem
+from openbrain_tick.phases.memories import SOURCE, TYPES, Marked, compared, digest, edits, marked, row_of
+
+BATCH: Final = 200
+FEW: Final = 20
+"""So many may always be forgotten at once."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CONFIDENCE = 0.8
+
+
+class Store(Writing, Reading, VaultMemories, Protocol):
+    """What of the truth is needed."""
+
+
+@dataclass(slots=True)
+class Brought:
+    """What was done, as numbers of memories."""
+
+    submitted: int = 0
+    superseded: int = 0
+    forgotten: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+async def bring(
+    workspace_id: str,
+    pages: Sequence[Arc],
+    problems: Sequence[Problem],
+    *,
+    truth: Store,
+    clock: Clock,
+    gate: WriteGate,
+    forget_share: float,
+) -> Brought:
+    """Make the memories what the pages say. Killed at any point it is done again without doubling: a row is written
+    after its memory, and the same content is the same memory.
+
+    More than `forget_share` of all are not forgotten at once: a vault that is half mounted looks like that.
+    """
+    now = digest(pages, problems)
+    if now == await truth.vault_digest(workspace_id):
+        return Brought()
+    run = _Run(workspace_id, truth, clock, gate)
+    seen = marked(pages, problems)
+    rows = await truth.vault_memories(workspace_id)
+    run.taken.update((row.arc, row.marker) for row in rows)
+    found = compared(seen, rows)
+    run.done.problems += seen.problems
+    for row in rows:
+        run.uses[row.memory_id] = run.uses.get(row.memory_id, 0) + 1
+    await run.move(found.moved)
+    memories = await truth.rows([row.memory_id for row in found.gone])
+    await run.supersede(edits(found, memories), memories)
+    await run.submit(found.new)
+    allowed = max(FEW, int(len(rows) * forget_share))
+    if len(found.gone) > allowed:
+        reason = (
+            f"{len(found.gone)} of {len(rows)} markers that are memories are gone, more than one tick forgets: "
+            "see that the vault is mounted whole, or raise OPENBRAIN_TICK__FORGET_SHARE"
+        )
+        run.done.problems.append(Problem("", 0, reason))
+    else:
+        await run.forget(found.gone, memories)
+    if not run.done.problems:
+        await truth.note_vault_digest(workspace_id, now)
+    return run.done
+
+
+@dataclass(slots=True)
+class _Run:
+    """One bringing."""
+
+    workspace_id: str
+    truth: Store
+    clock: Clock
+    gate: WriteGate
+    done: Brought = field(default_factory=Brought)
+    taken: set[tuple[str, str]] = field(default_factory=set)
+    uses: dict[str, int] = field(default_factory=dict)
+    """Memory -> rows that name it."""
+
+    @property
+    def actor(self) -> Actor:
+        """The tick, which sees all that everyone of the workspace sees."""
+        permissions = frozenset({Permission.BRAIN_READ, Permission.BRAIN_WRITE})
+        return Actor(key_id="tick", name="tick", workspace_id=self.workspace_id, agent_id="", permissions=permissions)
+
+    async def move(self, moved: Iterable[tuple[VaultMemory, Marked]]) -> None:
+        """The same words in another arc: the same memory."""
+        pairs = [(row, self._row(each, row.memory_id)) for row, each in moved]
+        if pairs:
+            await self.truth.record_vault_memories(
+                self.workspace_id, [new for _, new in pairs], [(old.arc, old.marker) for old, _ in pairs]
+            )
+
+    async def supersede(self, pairs: Sequence[tuple[VaultMemory, Marked]], memories: Mapping[str, Memory]) -> None:
+        """Of a memory that others made, or that has ended, nothing is changed: the new words are a new one."""
+        for row, each in pairs:
+            before = memories.get(row.memory_id)
+            ours = before is not None and not before.ended and before.source.startswith(SOURCE)
+            alone = self.uses.get(row.memory_id, 0) == 1
+            (outcome,) = await self._remember([each], supersedes=row.memory_id if ours and alone else None)
+            if isinstance(outcome.error, Conflict):
+                (outcome,) = await self._remember([each])
+            if outcome.memory is None:
+                self._refused(each, outcome.error)
+                continue
+            new = replace(row, memory_id=outcome.memory.id, content_hash=each.content_hash)
+            await self.truth.record_vault_memories(self.workspace_id, [new], ())
+            self.done.superseded += 1
+
+    async def submit(self, new: Sequence[Marked]) -> None:
+        """Those that are there already, whoever said them, are those."""
+        for start in range(0, len(new), BATCH):
+            some = new[start : start + BATCH]
+            rows = []
+            for each, outcome in zip(some, await self._remember(some), strict=True):
+                if outcome.memory is None:
+                    self._refused(each, outcome.error)
+                else:
+                    rows.append(self._row(each, outcome.memory.id))
+            await self.truth.record_vault_memories(self.workspace_id, rows, ())
+            self.done.submitted += len(rows)
+
+    async def forget(self, gone: Sequence[VaultMemory], memories: Mapping[str, Memory]) -> None:
+        """Only what the tick has made, and what no other marker stands for."""
+        for row in gone:
+            self.uses[row.memory_id] -= 1
+            memory = memories.get(row.memory_id)
+            if memory is not None and not memory.ended and memory.source.startswith(SOURCE):
+                await self._end(row.memory_id)
+        await self.truth.record_vault_memories(self.workspace_id, [], [(row.arc, row.marker) for row in gone])
+
+    async def _end(self, memory_id: str) -> None:
+        if self.uses[memory_id] > 0:
+            return
+        try:
+            note = "its marker was removed from the vault"
+            await self.truth.forget(memory_id, self.actor.viewer(), Origin(actor=self.actor.label), note)
+            self.done.forgotten += 1
+        except (NotFound, Conflict):
+            pass  # somebody else has ended it meanwhile
+
+    async def _remember(self, some: Sequence[Marked], supersedes: str | None = None) -> Sequence[Outcome]:
+        offers = [_offer(each, self.actor, supersedes) for each in some]
+        outcomes = await remember(offers, truth=self.truth, clock=self.clock, gate=self.gate)
+        for outcome in outcomes:
+            if outcome.error is not None and not isinstance(outcome.error, NeverRetry):
+                raise outcome.error
+        return outcomes
+
+    def _row(self, each: Marked, memory_id: str) -> VaultMemory:
+        row = row_of(each, memory_id, self.taken)
+        self.taken.add((row.arc, row.marker))
+        self.uses[memory_id] = self.uses.get(memory_id, 0) + 1
+        return row
+
+    def _refused(self, each: Marked, error: Exception | None) -> None:
+        self.done.problems.append(Problem(each.arc, 0, f"@{each.type} is not taken as a memory: {error}"))
+
+
+def _offer(each: Marked, actor: Actor, supersedes: str | None) -> Offer:
+    submission = Submission(
+        content=each.content,
+        type=TYPES[each.type],
+        project=each.project or None,
+        memory_scope=Scope.PROJECT if each.project else Scope.SHARED,
+        tags=("vault", each.type),
+        metadata={"arc": each.arc, "marker": each.type},
+        source=each.source,
+        confidence=_CONFIDENCE,
+        supersedes=supersedes,
+        occurred_at=_EPOCH + timedelta(microseconds=each.occurred_at),
+    )
+    return Offer(submission=submission, actor=actor, origin=Origin(actor=actor.label))

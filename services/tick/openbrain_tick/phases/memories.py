@@ -1,0 +1,202 @@
+"""Lessons, decisions and milestones of a vault as memories: what is new, edited, moved or gone. Pure comparison."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from difflib import SequenceMatcher
+from typing import Final
+
+from openbrain import limits
+from openbrain.ids import joined_hash
+from openbrain.memory import Memory, MemoryType
+from openbrain.ports.vault_memories import VaultMemory
+from openbrain.times import from_datetime
+from openbrain.vault.arcs import Arc
+from openbrain.vault.markers import without_markers
+from openbrain.vault.redaction import redacted
+from openbrain.vault.values import Marker, Problem
+
+TYPES: Final[Mapping[str, MemoryType]] = {
+    "lesson": MemoryType.PATTERN,
+    "decision": MemoryType.DECISION,
+    "milestone": MemoryType.OBSERVATION,
+}
+SOURCE: Final = "vault:"
+"""Begins the source of a memory that the tick has made of a marker; the arc follows."""
+_ALIKE: Final = 0.5
+_COMPARED: Final = 2_000
+_NAMES = tuple(f'"{name}"' for name in TYPES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marked:
+    """A marker that is to be a memory."""
+
+    arc: str
+    type: str
+    """Of the marker."""
+    content: str
+    project: str
+    occurred_at: int
+    """Microseconds."""
+    given_id: str
+    """The marker's own `id`, '' for none: with one it stays the same however it is edited."""
+
+    @property
+    def content_hash(self) -> str:
+        """Of what it says."""
+        return joined_hash(self.type, self.content)
+
+    @property
+    def source(self) -> str:
+        """Of its memory."""
+        return f"{SOURCE}{self.arc}"[: limits.SOURCE_CHARS]
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """All markers of a vault, and of which arcs nothing may be missed."""
+
+    marked: tuple[Marked, ...]
+    unsure: frozenset[str]
+    """Arcs with problems, and files that could not be read: what is not seen there may be there."""
+    problems: tuple[Problem, ...]
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The markers of today against the rows of the last time."""
+
+    moved: list[tuple[VaultMemory, Marked]] = field(default_factory=list)
+    """Said the same in another arc before: merged, renamed."""
+    new: list[Marked] = field(default_factory=list)
+    gone: list[VaultMemory] = field(default_factory=list)
+
+
+def digest(pages: Iterable[Arc], problems: Iterable[Problem]) -> str:
+    """Changes with whatever `marked` reads of them."""
+    total = hashlib.sha256()
+    for arc in sorted(pages, key=lambda each: each.path):
+        if not arc.merged and (arc.problem_count or any(name in arc.detail for name in _NAMES)):
+            total.update(f"{arc.path}\0{arc.project}\0{arc.created_us}\0{arc.detail}\0".encode())
+    for problem in sorted(problems, key=lambda each: (each.path, each.line)):
+        total.update(f"{problem.path}\0".encode())
+    return total.hexdigest()
+
+
+def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
+    """What the pages say. Nothing of one that was merged into another: its marks went along."""
+    found: dict[tuple[str, str], Marked] = {}
+    told: list[Problem] = []
+    unsure = {name for problem in problems for name in _names(problem.path)}
+    for arc in pages:
+        if arc.problem_count:
+            unsure.update((_key(arc), *_names(arc.path)))
+        if arc.merged or not any(name in arc.detail for name in _NAMES):
+            continue
+        for marker in arc.markers:
+            content = redacted(without_markers(marker.content)).strip() if marker.type in TYPES else ""
+            if not content or not marker.block:
+                continue
+            if len(content) > limits.CONTENT_CHARS:
+                reason = f"@{marker.type}: a memory holds at most {limits.CONTENT_CHARS} characters"
+                told.append(Problem(arc.path, marker.line_start, reason))
+                continue
+            made = _made(arc, marker, content)
+            found.setdefault((made.arc, made.content_hash), made)
+    return Pages(tuple(found.values()), frozenset(unsure), tuple(told))
+
+
+def _made(arc: Arc, marker: Marker, content: str) -> Marked:
+    return Marked(
+        arc=_key(arc),
+        type=marker.type,
+        content=content,
+        project=(marker.attrs.get("project") or arc.project)[: limits.PROJECT_CHARS],
+        occurred_at=_day(marker.attrs.get("date", "")) or arc.created_us,
+        given_id=marker.attrs.get("id", ""),
+    )
+
+
+def _key(arc: Arc) -> str:
+    return _short(arc.id if arc.ranked else arc.path)
+
+
+def _names(path: str) -> tuple[str, str]:
+    stem = path.rpartition("/")[2].removesuffix(".md")
+    return _short(path), _short(stem)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 255 else f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def _day(said: str) -> int | None:
+    try:
+        at = datetime.fromisoformat(said)
+        return from_datetime(at if at.tzinfo else at.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
+        return None
+
+
+def compared(pages: Pages, rows: Iterable[VaultMemory]) -> Comparison:
+    """By arc and content; what an unsure arc lacks is not gone."""
+    here = {(each.arc, each.content_hash): each for each in pages.marked}
+    left = [row for row in rows if here.pop((row.arc, row.content_hash), None) is None]
+    by_content: dict[str, list[VaultMemory]] = {}
+    for row in left:
+        by_content.setdefault(row.content_hash, []).append(row)
+    result = Comparison()
+    for each in here.values():
+        before = by_content.get(each.content_hash)
+        if before:
+            result.moved.append((before.pop(), each))
+        else:
+            result.new.append(each)
+    taken = {(row.arc, row.marker) for row, _ in result.moved}
+    result.gone = [row for row in left if (row.arc, row.marker) not in taken and row.arc not in pages.unsure]
+    return result
+
+
+def edits(found: Comparison, memories: Mapping[str, Memory]) -> list[tuple[VaultMemory, Marked]]:
+    """Pairs of what is gone and what is new in the same arc that are one marker, edited: of the same id, or of one type
+    and much alike. `memories` are those of the rows that are gone; a pair is taken out of both lists."""
+    pairs: list[tuple[VaultMemory, Marked]] = []
+    by_arc: dict[str, list[VaultMemory]] = {}
+    for row in found.gone:
+        by_arc.setdefault(row.arc, []).append(row)
+    for each in list(found.new):
+        rows = by_arc.get(each.arc, [])
+        same = next((row for row in rows if each.given_id and row.marker == _marker(each)), None)
+        same = same or _likest(each, rows, memories)
+        if same is not None:
+            rows.remove(same)
+            found.gone.remove(same)
+            found.new.remove(each)
+            pairs.append((same, each))
+    return pairs
+
+
+def _likest(each: Marked, rows: Sequence[VaultMemory], memories: Mapping[str, Memory]) -> VaultMemory | None:
+    best, likest = _ALIKE, None
+    for row in rows:
+        memory = memories.get(row.memory_id)
+        if memory is None or memory.metadata.get("marker") != each.type:
+            continue
+        matcher = SequenceMatcher(None, memory.content[:_COMPARED], each.content[:_COMPARED], autojunk=False)
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and (alike := matcher.ratio()) > best:
+            best, likest = alike, row
+    return likest
+
+
+def row_of(each: Marked, memory_id: str, taken: Collection[tuple[str, str]]) -> VaultMemory:
+    """The row of a marker that is new in its arc; `taken` are the keys of rows that stand."""
+    marker = _marker(each)
+    while (each.arc, marker) in taken:
+        marker = joined_hash(marker, "again")
+    return VaultMemory(arc=each.arc, marker=marker, memory_id=memory_id, content_hash=each.content_hash)
+
+
+def _marker(each: Marked) -> str:
+    return joined_hash("id", each.type, each.given_id) if each.given_id else each.content_hash
