@@ -16,6 +16,7 @@ ROOMS = {
     "embedder": "openbrain_embedder.app:app",
     "indexer-text": "openbrain_indexer.app:text",
     "indexer-vector": "openbrain_indexer.app:vector",
+    "amygdala": "openbrain_amygdala.app:app",
     "housekeeper": "openbrain_housekeeper.app:app",
     "api": "openbrain_api.app:app",
 }

@@ -23,6 +23,7 @@ from openbrain.ports.generations import Generation
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
 from openbrain.wiring import EMBEDDED
+from openbrain_amygdala import app as amygdala
 from openbrain_api import app as api
 from openbrain_cli.first_keys import WORKSPACE, ensure_workspace, first_key
 from openbrain_cli.rebuilding import rebuild_foreign
@@ -76,6 +77,8 @@ async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | 
         await _first_keys(parts, folder.path)
         rooms: tuple[Startable, ...] = (
             housekeeper.housekeeper(parts, lambda ids: _project_text(parts, ids)),
+            amygdala.room(parts),
+            amygdala.duties(parts),
             ingest.room(parts),
             indexer.text_room(parts),
             embedder.room(parts),

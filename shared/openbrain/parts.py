@@ -20,6 +20,7 @@ from openbrain.ports.rates import Rates
 from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
+from openbrain.ports.webhooks import Poster
 from openbrain.pressure import Pressure
 from openbrain.settings import Settings
 from openbrain.streams.runtime import consumer_name
@@ -84,6 +85,10 @@ class Parts:
     @cached_property
     def streams(self) -> StreamAdmin:
         return wiring.stream_admin(self.settings)
+
+    @cached_property
+    def poster(self) -> Poster:
+        return wiring.poster(self.settings, self.clock)
 
     @cached_property
     def hearing(self) -> Hearing:
@@ -167,6 +172,7 @@ class Parts:
                 "rates",
                 "streams",
                 "hearing",
+                "poster",
                 "pressure",
             ):
                 part = self.__dict__.pop(name, None)

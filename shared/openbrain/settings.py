@@ -15,6 +15,7 @@ from openbrain.memory import HALF_LIFE_DAYS, MemoryType
 from openbrain.setting_groups import Group, Seconds
 from openbrain.signal_settings import Signals
 from openbrain.tick_settings import Tick
+from openbrain.webhook_settings import Webhooks
 
 G = TypeVar("G", bound=Group)
 
@@ -133,6 +134,7 @@ class Housekeeping(Group):
     )
     lease_s: Seconds = Field(5, description="A dead leader is replaced after this long.")
     expiry_every_s: Seconds = Field(1, description="How often due memories are ended.")
+    mend_every_s: Seconds = Field(1, description="How often broadcast streams are looked at for what the server lost.")
     trim_every_s: Seconds = Field(60, description="How often streams are trimmed.")
     purge_every_s: Seconds = Field(600, description="How often idempotency keys past their time are removed.")
     reconcile_every_s: Seconds = Field(
@@ -207,6 +209,7 @@ class Settings(BaseSettings):
     housekeeping: Housekeeping = Housekeeping()
     tick: Tick = Tick()
     signals: Signals = Signals()
+    webhooks: Webhooks = Webhooks()
     vaults: Vaults = Vaults()
     server: Server = Server()
     logs: Logs = Logs()

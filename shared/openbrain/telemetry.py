@@ -40,6 +40,24 @@ STREAM_ENTRIES = Counter(
     ("stream", "group", "outcome"),
     registry=REGISTRY,
 )
+SIGNALS_RAISED = Counter(
+    "openbrain_signals_raised",
+    "Raises by severity and by what became of them: created, merged, grouped, duplicate, expired, refused.",
+    ("severity", "status"),
+    registry=REGISTRY,
+)
+SIGNALS_MOVED = Counter(
+    "openbrain_signals_moved",
+    "Signals and halts that time moved: escalated, lowered, resolved, expired, tombstoned, halts_expired.",
+    ("step",),
+    registry=REGISTRY,
+)
+WEBHOOK_POSTS = Counter(
+    "openbrain_webhook_posts",
+    "Posts to webhooks by what became of them: delivered, failed (an attempt), dead.",
+    ("outcome",),
+    registry=REGISTRY,
+)
 STREAM_HANDLER_SECONDS = Histogram(
     "openbrain_stream_handler_seconds",
     "How long the handler took for a batch.",

@@ -12,6 +12,7 @@ from openbrain.ports.rates import Rates
 from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
+from openbrain.ports.webhooks import Poster
 from openbrain.pressure import Pressure
 from openbrain.settings import Settings
 
@@ -188,3 +189,10 @@ def wake(settings: Settings, *, in_process: bool) -> Wake:
     from openbrain.streams.wake import RedisWake
 
     return RedisWake(settings.streams)
+
+
+def poster(settings: Settings, clock: Clock) -> Poster:
+    """What posts to webhooks."""
+    from openbrain.adapters.webhook_poster import HttpPoster
+
+    return HttpPoster(settings.webhooks, clock)

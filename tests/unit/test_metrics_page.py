@@ -27,4 +27,6 @@ def test_labels_are_names_that_no_caller_chooses() -> None:
     metrics = [each for each in vars(telemetry).values() if isinstance(each, MetricWrapperBase)]
     labels = {label for each in metrics for label in each._labelnames}
 
-    assert labels == {"stream", "group", "outcome", "method", "route", "status", "index", "fault"}
+    assert labels == {
+        *("stream", "group", "outcome", "method", "route", "status", "index", "fault", "severity", "step")
+    }

@@ -27,6 +27,7 @@ from openbrain.streams.publisher import Publisher
 from openbrain.streams.redelivery import Redelivery
 from openbrain.streams.runtime import consumer_name
 from openbrain.streams.trim import remake
+from openbrain_housekeeper.broadcasting import Broadcasting
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting
 from openbrain_housekeeper.handlers import expire, purge, relay
@@ -52,6 +53,14 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
     publisher = Publisher(streams, client)
     redelivery = Redelivery(client, streams)
     keeping = StreamKeeping(client, streams)
+    broadcasting = Broadcasting(parts.truth, client, publisher, streams)
+
+    async def relay_next() -> int:
+        async with broadcasting.lock:
+            done = await relay(parts.truth, publisher, settings.relay_batch, broadcasting.settle)
+            if done >= settings.relay_batch:
+                await broadcasting.ahead()
+        return done
 
     async def relay_more(done: int) -> None:
         # A full batch says that there is more.
@@ -62,7 +71,7 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
         outside = await parts.truth.outside_groups()
         await remake(client, streams, outside)
         await redelivery.tidy()
-        return await keeping.round(outside)
+        return await keeping.round(outside) + await broadcasting.trim(await parts.truth.time())
 
     async def expire_due() -> int:
         ended = await expire(parts.truth, ROUND)
@@ -109,7 +118,8 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
         "housekeeper",
         parts.truth,
         [
-            Duty("relay", lambda: relay(parts.truth, publisher, settings.relay_batch), relay_more),
+            Duty("relay", relay_next, relay_more),
+            Duty("broadcasts", broadcasting.mend, _every(settings.mend_every_s), settings.mend_every_s),
             Duty(
                 "expire",
                 when_room(expire_due, parts.pressure),

@@ -33,36 +33,53 @@ class Broadcasting:
         self.lock = asyncio.Lock()
         self._lacking: Mapping[str, int] = {}
         """Where the streams ended that did not hold all, when they were looked at last."""
+        self._told_again: dict[str, int] = {}
+        """Up to which number what waited was told again under others; without it it would be once more, no worse."""
 
-    async def is_published(self, entry: OutboxEntry) -> bool:
-        """Whether a broadcast that its stream has passed is on it, or was. Where the stream knows a later time than the
-        truth, which was put back, what waits is numbered anew."""
+    async def settle(self, entry: OutboxEntry) -> None:
+        """See to a broadcast that its stream has passed. Mostly it was published before. Where the stream knows a later
+        time than the truth, which was put back, what waits is told again under numbers above the stream's."""
         workspace, number = broadcasting.workspace_of(entry.stream), broadcasting.number_of(entry.body)
         stream = self._settings.prefix + entry.stream
         held = await broadcasting.held(self._client, stream, number)
-        if held == entry.body:
-            return True
+        if held == entry.body or number <= self._told_again.get(workspace, 0):
+            return
         (reached,) = await broadcasting.tops(self._client, [stream])
-        if held is None and await self._truth.last_seq(workspace) >= reached:
-            return True
-        last = await self._truth.renumber(workspace, number, reached)
-        _log.warning("broadcasts.numbered_anew", stream=stream, above=reached, last=last)
-        return False
+        last = await self._truth.last_seq(workspace)
+        if held is None and last >= reached:
+            return
+        await self._truth.renumber(workspace, number, reached)
+        self._told_again[workspace] = last
+        _log.warning("broadcasts.numbered_anew", stream=stream, above=reached, first=number, last=last)
+
+    async def ahead(self) -> int:
+        """Publish what lacks on the streams, whatever waits before it in the outbox: an alarm waits for no backlog."""
+        done = 0
+        async for page in self._pages():
+            for workspace, top in await self._short(page):
+                done += await self._fill(workspace, top)
+        return done
 
     async def mend(self) -> int:
-        """Publish again what the server lost at the end of its streams: what is lacking now and was in the last round,
-        for the newest may be on its way. How many that was."""
+        """Publish again what the server lost at the end of its streams: what lacks now and did in the last round, for
+        the newest may be on its way. How many that was."""
         done, lacking = 0, {}
         async for page in self._pages():
             async with self.lock:
-                reached = await broadcasting.tops(self._client, [self._stream(workspace) for workspace, _ in page])
-                for (workspace, seq), top in zip(page, reached, strict=True):
-                    if top < seq and self._lacking.get(workspace) == top:
-                        done += await self._fill(workspace, top)
-                    elif top < seq:
+                for workspace, top in await self._short(page):
+                    if self._lacking.get(workspace) == top:
+                        count = await self._fill(workspace, top)
+                        _log.warning("broadcasts.published_again", stream=self._stream(workspace), count=count)
+                        done += count
+                    else:
                         lacking[workspace] = top
         self._lacking = lacking
         return done
+
+    async def _short(self, page: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+        """The workspaces whose streams do not hold all, with what they reach."""
+        reached = await broadcasting.tops(self._client, [self._stream(workspace) for workspace, _ in page])
+        return [(workspace, top) for (workspace, seq), top in zip(page, reached, strict=True) if top < seq]
 
     async def _fill(self, workspace: str, after: int) -> int:
         done = 0
@@ -73,8 +90,6 @@ class Broadcasting:
             if refused is not None:
                 raise TryLater(f"the stream server refused a broadcast ({type(refused).__name__}): it is sent later")
             done, after = done + len(rows), rows[-1].seq
-        if done:
-            _log.warning("broadcasts.published_again", stream=self._stream(workspace), count=done)
         return done
 
     async def trim(self, now: int) -> int:
@@ -82,8 +97,10 @@ class Broadcasting:
         removed = 0
         oldest = now - round(self._settings.retention_s * MICROSECONDS)
         async for page in self._pages():
-            for workspace, _ in page:
-                before = await self._truth.broadcast_floor(workspace, oldest) + 1
+            for workspace, seq in page:
+                floor = await self._truth.broadcast_floor(workspace, oldest)
+                kept = await self._truth.broadcasts_after(workspace, floor, 1)
+                before = kept[0].seq if kept else seq + 1
                 removed += await broadcasting.trim(self._client, self._stream(workspace), before)
         return removed
 

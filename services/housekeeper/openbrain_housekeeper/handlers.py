@@ -1,10 +1,11 @@
 """The housekeeper's duties as plain functions: each does one round and says how much it did."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from openbrain.errors import TryLater
-from openbrain.ports.keeping import Outbox, Upkeep
+from openbrain.ports.broadcasts import Passed
+from openbrain.ports.keeping import Outbox, OutboxEntry, Upkeep
 from openbrain.ports.operations import Operations
 from openbrain.ports.recalls import Recalls
 
@@ -16,11 +17,15 @@ class Publisher(Protocol):
         """(stream without prefix, body) in order; a result for each."""
 
 
-async def relay(outbox: Outbox, publisher: Publisher, limit: int) -> int:
+Settle = Callable[[OutboxEntry], Awaitable[None]]
+
+
+async def relay(outbox: Outbox, publisher: Publisher, limit: int, settle: Settle) -> int:
     """Publish the oldest events of the outbox and delete those that were taken.
 
     A crash in between publishes some of them twice; every reader takes that. From the first one refused on, the
-    rest waits, so that the order of one memory's events is kept. Returns how many were published.
+    rest waits, so that the order of one memory's events is kept. `settle`: sees to a broadcast that its stream has
+    passed. Returns how many left the outbox.
     """
     entries = await outbox.take(limit)
     if not entries:
@@ -28,8 +33,11 @@ async def relay(outbox: Outbox, publisher: Publisher, limit: int) -> int:
     results = await publisher.publish([(entry.stream, entry.body) for entry in entries])
     done: list[int] = []
     refused: Exception | None = None
-    for entry, refused in zip(entries, results, strict=True):
-        if refused is not None:
+    for entry, result in zip(entries, results, strict=True):
+        if isinstance(result, Passed):
+            await settle(entry)
+        elif result is not None:
+            refused = result
             break
         done.append(entry.id)
     if done:

@@ -17,7 +17,7 @@ class Webhook:
     secret: str = field(repr=False)
     """What bodies are signed with; never shown again."""
     min_severity: Severity = Severity.WARNING
-    """The weakest that is posted, by the severity that a broadcast counts as now."""
+    """The weakest that is posted, by the strongest that the signal was raised with: who heard it burn hears its end."""
     orgs: tuple[str, ...] | None = None
     """Of the key that made it; None for all."""
     without_org: bool = True
@@ -83,6 +83,9 @@ class Webhooks(Protocol):
 
     async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
         """Everything up to `seq` is delivered, or is none of its business. A cursor only rises."""
+
+    async def webhook_passed(self, webhook_id: str, seq: int) -> None:
+        """What is between its cursor and `seq`, and `seq` itself, is none of its business."""
 
     async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
         """So many attempts failed for the broadcast behind the cursor."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from openbrain.errors import Invalid
 from openbrain.streams.group import states
-from openbrain.streams.table import BROADCAST, SIGNAL_RAISED, STREAMS, SUBMITTED, replays
+from openbrain.streams.table import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STREAMS, SUBMITTED, replays
 from openbrain.streams.table import dead_letters as dead
 
 WAKE = "openbrain.wake"
@@ -108,13 +108,14 @@ def _api(prefix: str) -> User:
     counts = f"+evalsha +eval +hmget +hset +pexpire +time ~{prefix}{RATES}*"
     looks = "+xrange +xrevrange +evalsha +eval +xgroup|create +xgroup|destroy"
     watched = f"{_WATCHES} {looks} {_keys([f'{prefix}{spec.name}*' for spec in STREAMS])}"
+    hears = f"+xread %R~{prefix}{BROADCAST.name}.*"
     own = "+publish +subscribe +unsubscribe +info +time"
-    about = "wakes rooms, counts requests, looks at streams, makes groups of outside readers"
-    return User("api", _rules(prefix, own, counts, watched), about)
+    about = "wakes rooms, counts requests, looks at streams, makes groups of outside readers, hears broadcasts"
+    return User("api", _rules(prefix, own, counts, watched, hears), about)
 
 
 def _producer(prefix: str) -> User:
-    streams = [f"{prefix}{spec.name}" for spec in (SUBMITTED, SIGNAL_RAISED)]
+    streams = [f"{prefix}{spec.name}" for spec in (SUBMITTED, SIGNAL_RAISED, SIGNAL_ACKNOWLEDGED)]
     return User("producer", _appends(streams), "appends for any workspace, which it is trusted to name")
 
 
@@ -127,8 +128,9 @@ def _of_workspaces(prefix: str, workspaces: Sequence[str]) -> Iterator[User]:
 
 def _subscriber(prefix: str, workspace: str) -> User:
     read = f"+xread +xrange +xrevrange +xlen +xinfo|stream %R~{prefix}{BROADCAST.name}.{workspace}"
-    about = f"reads the broadcast of the workspace {workspace}, at its own pace"
-    return User(f"subscriber-{workspace}", _bare(f"({read})"), about)
+    says = f"+xadd ~{prefix}{SIGNAL_ACKNOWLEDGED.name}.{workspace}"
+    about = f"reads the broadcast of the workspace {workspace}, at its own pace, and acknowledges"
+    return User(f"subscriber-{workspace}", _bare(f"({read}) ({says})"), about)
 
 
 def _appends(streams: Sequence[str]) -> str:

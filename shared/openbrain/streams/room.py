@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from faststream.asgi import AsgiFastStream
@@ -25,6 +25,14 @@ from openbrain.streams.subscription import Subscription
 Resources = Callable[[], AbstractAsyncContextManager[Any]]
 Check = Callable[[], Awaitable[object]]
 _log = structlog.get_logger(__name__)
+
+
+class Companion(health.Watched, Protocol):
+    """What runs beside a room in its process."""
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
 
 
 class Room:
@@ -72,8 +80,9 @@ class Room:
         self._session = Session(self.group, self.subscriptions, self.settings, self._lock, limit_s, paused)
         return self._session
 
-    def app(self, logging: Logs | None = None) -> AsgiFastStream:
-        """The application for `faststream run`: reads, and serves /live, /ready, /metrics, /docs and /docs.json."""
+    def app(self, logging: Logs | None = None, beside: Sequence[Companion] = ()) -> AsgiFastStream:
+        """The application for `faststream run`: reads, and serves /live, /ready, /metrics, /docs and /docs.json. What
+        stands `beside` runs as long as the room's resources are open."""
 
         connect(self.settings)  # connects to nothing; refuses a URL that can't work before anything is served
 
@@ -81,7 +90,10 @@ class Room:
         async def lifespan() -> AsyncIterator[None]:
             if logging is not None:
                 logs.configure(logging)
-            async with self._opened():
+            async with self._opened(), AsyncExitStack() as stack:
+                for each in beside:
+                    stack.push_async_callback(each.stop)
+                    await each.start()
                 with long_running():
                     yield
 
@@ -89,7 +101,7 @@ class Room:
             self.broker,
             logger=None,
             lifespan=lifespan,
-            asgi_routes=health.routes([self]),
+            asgi_routes=health.routes([self, *beside]),
             specification=AsyncAPI(title=self.title, version=__version__),
             asyncapi_path="/docs",
         )

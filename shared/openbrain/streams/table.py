@@ -105,8 +105,9 @@ SIGNAL_ACKNOWLEDGED = StreamSpec(
     data=events.SignalAcknowledged,
     published_by="agents without HTTP",
     groups=("amygdala",),
+    per_workspace=True,
     from_outside=True,
-    about="A signal was seen or resolved.",
+    about="A signal was seen or resolved, a halt obeyed; or an agent says that it listens.",
 )
 BROADCAST = StreamSpec(
     name="amygdala.broadcast",

@@ -99,6 +99,10 @@ class SqlWebhooks:
         done = {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0, "delivered_at": at, "error": ""}
         await self._advance(webhook_id, seq, done)
 
+    async def webhook_passed(self, webhook_id: str, seq: int) -> None:
+        """As in the port."""
+        await self._advance(webhook_id, seq, {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0})
+
     async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
         """As in the port."""
         failed = {"attempts": attempts, "next_attempt_at": next_attempt_at, "error": error[:1000]}

@@ -1,0 +1,101 @@
+"""amygdala as a process: `faststream run openbrain_amygdala.app:app`, or a room of `openbrain up`."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from openbrain import settings as all_settings
+from openbrain.events import SignalAcknowledged, SignalRaised
+from openbrain.leading import Duty, Leader
+from openbrain.memory import DAY, MICROSECONDS
+from openbrain.parts import Parts
+from openbrain.rooms import room_of
+from openbrain.streams.delivery import Delivery
+from openbrain.streams.room import Room
+from openbrain.streams.subscription import Subscription
+from openbrain.streams.table import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
+from openbrain_amygdala.handlers.hearing import hear_all
+from openbrain_amygdala.handlers.posting import Posting
+from openbrain_amygdala.handlers.raising import raise_all
+from openbrain_amygdala.handlers.sweeping import Kept, purge, sweep
+
+ROUND = 500
+"""Rows that one round of purging takes, of each kind."""
+PURGE_EVERY_S = 600.0
+POST_EVERY_S = 0.25
+
+
+def room(parts: Parts) -> Room:
+    """Raises and acknowledgements, from the shared streams and from those of each bound workspace. No backlog holds
+    them up: an alarm is taken while writes of memories are refused."""
+
+    async def raised(batch: Sequence[Delivery[SignalRaised]]) -> list[Exception | None]:
+        results = await raise_all(batch, truth=parts.truth, now=parts.clock.now())
+        await parts.wake.notify()
+        return results
+
+    async def heard(batch: Sequence[Delivery[SignalAcknowledged]]) -> list[Exception | None]:
+        results = await hear_all(batch, truth=parts.truth, now=parts.clock.now())
+        await parts.wake.notify()
+        return results
+
+    workspaces = (None, *parts.settings.streams.bound_workspaces)
+    raises = [Subscription(spec=SIGNAL_RAISED, handler=raised, workspace=each) for each in workspaces]
+    # A fleet that acknowledges holds up no alarm.
+    acks = [Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=heard, workspace=each, apart=True) for each in workspaces]
+    return room_of(parts, "amygdala", [*raises, *acks], checks={"truth": parts.truth.check})
+
+
+def duties(parts: Parts) -> Leader:
+    """What time does to signals, and what is posted to webhooks: by one replica."""
+    signals, webhooks = parts.settings.signals, parts.settings.webhooks
+    kept = Kept(
+        broadcasts=round(parts.settings.streams.retention_s * MICROSECONDS),
+        signals=signals.retention_days * DAY,
+        subscribers=signals.subscriber_days * DAY,
+        dead_letters=webhooks.dead_days * DAY,
+    )
+
+    async def swept() -> int:
+        moved = await sweep(parts.truth, signals.sweep_batch)
+        if moved:
+            await parts.wake.notify()
+        return moved
+
+    found = [
+        Duty("sweep", swept, _pause(signals.sweep_every_s, signals.sweep_batch), signals.sweep_every_s),
+        Duty("purge", lambda: purge(parts.truth, ROUND, kept), _pause(PURGE_EVERY_S, ROUND), PURGE_EVERY_S),
+    ]
+    if webhooks.enabled:
+        posting = Posting(parts.truth, parts.poster, webhooks.backoff_s)
+
+        async def posted() -> int:
+            due = await parts.truth.due_webhooks(await parts.truth.time(), webhooks.at_once)
+            return sum(await asyncio.gather(*(posting(each) for each in due)))
+
+        found.append(Duty("webhooks", posted, _pause(POST_EVERY_S, 1), POST_EVERY_S))
+    return Leader(
+        "amygdala-duties",
+        parts.truth,
+        found,
+        lease_s=parts.settings.housekeeping.lease_s,
+        checks={"truth": parts.truth.check},
+        close=_nothing,
+    )
+
+
+def _pause(seconds: float, full: int) -> Callable[[int], Awaitable[object]]:
+    """At once after a full round, else after the pause."""
+    return lambda done: asyncio.sleep(0 if done >= full else seconds)
+
+
+async def _nothing() -> None:
+    """The parts are closed by the room."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(name)
+    loaded = all_settings.load()
+    parts = Parts(loaded)
+    return room(parts).app(loaded.logs, beside=[duties(parts)])

@@ -1,0 +1,99 @@
+"""What agents without HTTP say of signals: seen, stopped, over, listening."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Protocol
+
+from openbrain.errors import Conflict, Invalid, OpenBrainError
+from openbrain.events import CloudEvent, SignalAcknowledged
+from openbrain.ports.signals import Halts, SignalChange, Signals, Subscribers
+from openbrain.signals import Step, Subscriber
+from openbrain.visibility import Viewer
+from openbrain_amygdala.handlers.raising import happened
+
+VIA = "redis"
+
+
+class Heard(Protocol):
+    """An entry with what an agent says and, where its stream is bound to one, the workspace."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def event(self) -> CloudEvent[SignalAcknowledged]: ...
+
+    @property
+    def workspace(self) -> str | None: ...
+
+
+class Truth(Signals, Halts, Subscribers, Protocol):
+    """Where it is noted."""
+
+
+async def hear_all(heard: Sequence[Heard], *, truth: Truth, now: int) -> list[Exception | None]:
+    """Note what a batch says. A result for each: None, or why it was refused for good. `now`: microseconds.
+
+    Halts are acknowledged together, for a whole fleet does it at once.
+    """
+    results: list[Exception | None] = [None] * len(heard)
+    stopped: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for place, each in enumerate(heard):
+        data = each.event.data
+        if data.action == "ack" and data.halt_id:
+            stopped[_workspace(each), data.halt_id].append(place)
+        elif data.action != "seen":
+            results[place] = await _change(each, truth)
+    for (workspace, halt_id), places in stopped.items():
+        agents = [heard[place].event.data.agent_id for place in places]
+        refused = await _stop(workspace, halt_id, agents, truth)
+        for place in places:
+            results[place] = refused
+    await truth.seen([_listener(each, now) for each, result in zip(heard, results, strict=True) if result is None])
+    return results
+
+
+async def _change(heard: Heard, truth: Signals) -> Exception | None:
+    data, workspace = heard.event.data, _workspace(heard)
+    if not data.signal_id and not data.seq:
+        return Invalid("data.signal_id", "name the signal, or the seq of what was heard")
+    change = SignalChange(
+        workspace_id=workspace,
+        step=Step.RESOLVED if data.action == "resolve" else Step.ACKNOWLEDGED,
+        viewer=Viewer(workspace_id=workspace, agent_id=data.agent_id),
+        actor=data.agent_id,
+        signal_id=data.signal_id or "",
+        seq=data.seq,
+    )
+    try:
+        await truth.change_signal(change)
+    except Conflict:
+        return None  # it has ended: whoever says so late has nothing more to do
+    except OpenBrainError as error:
+        return error
+    return None
+
+
+async def _stop(workspace: str, halt_id: str, agents: Sequence[str], truth: Halts) -> Exception | None:
+    try:
+        await truth.ack_halt(Viewer(workspace_id=workspace, agent_id=agents[0]), halt_id, agents)
+    except OpenBrainError as error:
+        return error
+    return None
+
+
+def _listener(heard: Heard, now: int) -> Subscriber:
+    data = heard.event.data
+    return Subscriber(
+        workspace_id=_workspace(heard),
+        agent_id=data.agent_id,
+        cursor=data.seq or 0,
+        via=VIA,
+        org=data.org or "",
+        project=data.project or "",
+        seen_at=happened(heard.id, now),
+    )
+
+
+def _workspace(heard: Heard) -> str:
+    return heard.workspace or heard.event.data.workspace_id

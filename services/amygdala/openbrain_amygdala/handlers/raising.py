@@ -1,0 +1,65 @@
+"""Turn raised events into signals, each once, however often it comes."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from openbrain import telemetry
+from openbrain.errors import OpenBrainError
+from openbrain.events import CloudEvent, SignalRaised
+from openbrain.ids import joined_hash
+from openbrain.ports.signals import RaiseOutcome, Signals
+from openbrain.signal_rules import checked
+from openbrain.signals import Raise
+
+
+class Raised(Protocol):
+    """An entry with a raise and, where its stream is bound to one, the workspace."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def event(self) -> CloudEvent[SignalRaised]: ...
+
+    @property
+    def workspace(self) -> str | None: ...
+
+
+async def raise_all(raised: Sequence[Raised], *, truth: Signals, now: int) -> list[Exception | None]:
+    """Raise a batch in one transaction. A result for each: None, or why it was refused for good. `now`: microseconds."""
+    results: list[Exception | None] = []
+    raises: list[Raise] = []
+    for each in raised:
+        try:
+            raises.append(_raise(each, now))
+        except OpenBrainError as error:
+            results.append(error)
+        else:
+            results.append(None)
+    outcomes = iter(await told(raises, truth=truth))
+    return [next(outcomes).error if result is None else result for result in results]
+
+
+async def told(raises: Sequence[Raise], *, truth: Signals) -> Sequence[RaiseOutcome]:
+    """Raise and count them."""
+    outcomes = await truth.raise_signals(raises) if raises else ()
+    for given, outcome in zip(raises, outcomes, strict=True):
+        telemetry.SIGNALS_RAISED.labels(given.severity.value, outcome.status.value).inc()
+    return outcomes
+
+
+def happened(entry_id: str, now: int) -> int:
+    """When an entry was added, microseconds, by the stream server's clock where that is not ahead of ours."""
+    return min(now, int(entry_id.partition("-")[0]) * 1000)
+
+
+def _raise(raised: Raised, now: int) -> Raise:
+    event = raised.event
+    return checked(
+        event.data,
+        actor=event.source,
+        at=happened(raised.id, now),
+        key=joined_hash("event", event.source, event.id),
+        workspace_id=raised.workspace or "",
+        traceparent=event.traceparent,
+    )

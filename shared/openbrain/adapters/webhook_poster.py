@@ -1,0 +1,100 @@
+"""`ports.webhooks.Poster` over HTTP, to addresses that were looked at.
+
+A name is resolved here, once, and every address that it has is checked; then that address is connected to and no name
+is resolved again, so that a name that changes between the check and the call leads nowhere else. TLS still proves the
+name. Redirects and proxies are not followed.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from urllib.parse import SplitResult
+
+import httpx
+
+from openbrain.errors import NeverRetry, TryLater
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.webhooks import Webhook
+from openbrain.webhook_rules import checked_url, is_public, named, signature
+from openbrain.webhook_settings import Webhooks
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+"""(host, port) -> its IP addresses; `OSError` where it has none."""
+_PORTS = {"https": 443, "http": 80}
+
+
+async def system_resolve(host: str, port: int) -> Sequence[str]:
+    """As the host does it."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+class HttpPoster:
+    """Connects when it first posts."""
+
+    def __init__(self, settings: Webhooks, clock: Clock, resolve: Resolve = system_resolve) -> None:
+        self._settings, self._clock, self._resolve = settings, clock, resolve
+        self._client: httpx.AsyncClient | None = None
+
+    async def post(self, webhook: Webhook, seq: int, body: bytes) -> None:
+        """As in the port."""
+        parts = checked_url(webhook.url, self._settings.hosts, self._settings.private_hosts)
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                address = await self._address(parts)
+                status = await self._send(self._request(webhook, seq, body, parts, address))
+        except TimeoutError:
+            raise TryLater(f"the webhook did not answer within {self._settings.timeout_s:g} s") from None
+        except httpx.HTTPError as error:
+            raise TryLater(f"the webhook could not be reached ({type(error).__name__})") from None
+        if not 200 <= status < 300:
+            raise TryLater(f"the webhook answered {status}")
+
+    async def close(self) -> None:
+        """Close its connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _address(self, parts: SplitResult) -> str:
+        """The first of its addresses, where all of them may be connected to."""
+        host = parts.hostname or ""
+        try:
+            addresses = await self._resolve(host, parts.port or _PORTS[parts.scheme])
+        except OSError:
+            addresses = ()
+        if not addresses:
+            raise TryLater("the webhook's host has no address now")
+        if not named(host, self._settings.private_hosts) and not all(is_public(each) for each in addresses):
+            raise NeverRetry(
+                "the webhook's host has a private address: an operator may allow it (OPENBRAIN_WEBHOOKS__PRIVATE_HOSTS)"
+            )
+        return addresses[0]
+
+    def _request(self, webhook: Webhook, seq: int, body: bytes, parts: SplitResult, address: str) -> httpx.Request:
+        message, seconds = f"{webhook.id}-{seq}", self._clock.now() // MICROSECONDS
+        headers = {
+            "Host": parts.netloc,
+            "Content-Type": "application/cloudevents+json",
+            "User-Agent": "openbrain",
+            "webhook-id": message,
+            "webhook-timestamp": str(seconds),
+            "webhook-signature": signature(webhook.secret, message, seconds, body),
+        }
+        url = httpx.URL(
+            scheme=parts.scheme,
+            host=address,
+            port=parts.port,
+            raw_path=(parts.path or "/").encode() + (b"?" + parts.query.encode() if parts.query else b""),
+        )
+        return httpx.Request("POST", url, headers=headers, content=body, extensions={"sni_hostname": parts.hostname})
+
+    async def _send(self, request: httpx.Request) -> int:
+        """The status; what else is answered is not read."""
+        if self._client is None:
+            # No connection is kept: one to an address of before would pass the check by.
+            limits = httpx.Limits(max_keepalive_connections=0)
+            self._client = httpx.AsyncClient(trust_env=False, follow_redirects=False, limits=limits)
+        response = await self._client.send(request, stream=True)
+        await response.aclose()
+        return response.status_code

@@ -1,0 +1,24 @@
+"""Settings of webhooks."""
+
+from pydantic import Field
+
+from openbrain.setting_groups import Group, Seconds
+
+
+class Webhooks(Group):
+    """Webhooks of signals: posts to addresses outside."""
+
+    enabled: bool = Field(False, description="Whether webhooks can be made and are posted to.")
+    hosts: tuple[str, ...] = Field(
+        (), description="Hosts that may be posted to; `.example.org` allows every host below it. None: no host."
+    )
+    private_hosts: tuple[str, ...] = Field(
+        (), description="Of `hosts`, those that may have private addresses, and may be spoken to without TLS."
+    )
+    most: int = Field(20, ge=1, le=1000, description="Webhooks of a workspace.")
+    timeout_s: Seconds = Field(5, description="Of one post.")
+    backoff_s: tuple[Seconds, ...] = Field(
+        (10, 60, 300, 3600), description="Waits before the attempts after a failed one; then it is a dead letter."
+    )
+    at_once: int = Field(16, ge=1, le=256, description="Webhooks that are posted to at the same time.")
+    dead_days: int = Field(30, ge=1, description="How long dead letters of webhooks stay.")
