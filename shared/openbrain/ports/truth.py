@@ -25,6 +25,7 @@ from openbrain.ports.signals import Halts, Signals, Subscribers
 from openbrain.ports.ticks import Ticks
 from openbrain.ports.transfer import Transfer
 from openbrain.ports.vault_memories import VaultMemories
+from openbrain.ports.vault_writes import VaultWrites
 from openbrain.ports.webhooks import Webhooks
 from openbrain.visibility import Condition, Viewer
 
@@ -265,6 +266,7 @@ class Truth(
     Subscribers,
     Webhooks,
     VaultMemories,
+    VaultWrites,
     Protocol,
 ):
     """Everything at once, for wiring; a function asks for the small port that it needs."""

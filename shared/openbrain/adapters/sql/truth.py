@@ -31,6 +31,7 @@ from openbrain.adapters.sql.ticks import SqlTicks
 from openbrain.adapters.sql.transferring import SqlTransfer
 from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.vault_memories import SqlVaultMemories
+from openbrain.adapters.sql.vault_writes import SqlVaultWrites
 from openbrain.adapters.sql.vectors import SqlVectors
 from openbrain.adapters.sql.webhooks import SqlWebhooks
 from openbrain.adapters.sql.writing import SqlWriting
@@ -73,6 +74,7 @@ class SqlTruth(
     SqlSubscribers,
     SqlWebhooks,
     SqlVaultMemories,
+    SqlVaultWrites,
     SqlTicks,
 ):
     """`ports.truth.Truth`: the ports together, because they need the same database and clock and nothing of each

@@ -1,6 +1,6 @@
-"""Tables of the vault's side: ticks, and which memory a marker of an arc became. As in `tables`."""
+"""Tables of the vault's side: ticks, which memory a marker of an arc became, and what clients wrote. As in `tables`."""
 
-from sqlalchemy import BigInteger, Column, Index, Table, text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Table, text
 
 from openbrain.adapters.sql.column_types import ascii_name, empty, long_text, name
 from openbrain.adapters.sql.metadata import metadata
@@ -41,4 +41,18 @@ vault_memories = Table(
     Column("updated_at", BigInteger, nullable=False),
 )
 
-TABLES = (ticks, vault_memories)
+vault_writes = Table(
+    "vault_writes",
+    metadata,
+    Column("workspace_id", name(64), primary_key=True),
+    Column("key_hash", ascii_name(64), primary_key=True),
+    Column("content_hash", ascii_name(64), nullable=False),
+    Column("path", name(1024), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    # Whether the file is known to be written.
+    Column("done", Boolean, nullable=False),
+    Index("ix_vault_writes_workspace_id_expires_at", "workspace_id", "expires_at"),
+)
+
+TABLES = (ticks, vault_memories, vault_writes)

@@ -20,7 +20,7 @@ down_revision = "0004"
 
 _TABLES = (
     *("signals", "signal_keys", "signal_history", "signal_acks", "halts", "halt_acks", "subscribers", "broadcasts"),
-    *("webhooks", "webhook_dead_letters", "ticks", "vault_memories"),
+    *("webhooks", "webhook_dead_letters", "ticks", "vault_memories", "vault_writes"),
 )
 
 
@@ -231,3 +231,14 @@ def _vault() -> None:
         time("updated_at"),
     )
     op.create_index("ix_vault_memories_memory_id", "vault_memories", ["memory_id"])
+    op.create_table(
+        "vault_writes",
+        sa.Column("workspace_id", name(64), primary_key=True),
+        sa.Column("key_hash", ascii_name(64), primary_key=True),
+        given("content_hash", ascii_name(64)),
+        given("path", name(1024)),
+        time("at"),
+        time("expires_at"),
+        sa.Column("done", sa.Boolean, nullable=False),
+    )
+    op.create_index("ix_vault_writes_workspace_id_expires_at", "vault_writes", ["workspace_id", "expires_at"])
