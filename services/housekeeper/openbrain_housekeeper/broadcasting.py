@@ -68,8 +68,8 @@ class Broadcasting:
             async with self.lock:
                 for workspace, top in await self._short(page):
                     if self._lacking.get(workspace) == top:
-                        count = await self._fill(workspace, top)
-                        _log.warning("broadcasts.published_again", stream=self._stream(workspace), count=count)
+                        if count := await self._fill(workspace, top):
+                            _log.warning("broadcasts.published_again", stream=self._stream(workspace), count=count)
                         done += count
                     else:
                         lacking[workspace] = top

@@ -26,7 +26,7 @@ class Raised(Protocol):
 
 
 async def raise_all(raised: Sequence[Raised], *, truth: Signals, now: int) -> list[Exception | None]:
-    """Raise a batch in one transaction. A result for each: None, or why it was refused for good. `now`: microseconds."""
+    """Raise a batch in one transaction, at `now` (microseconds). A result for each: None, or why it was refused."""
     results: list[Exception | None] = []
     raises: list[Raise] = []
     for each in raised:
