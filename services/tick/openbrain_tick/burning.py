@@ -1,0 +1,30 @@
+"""What the incidents of a vault need of the truth."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from openbrain.ports.signals import Signals
+from openbrain.signals import Signal
+from openbrain.vault.arcs import Arc
+from openbrain.visibility import Viewer
+from openbrain_tick.phases.incidents import unclosed
+
+MOST = 1000
+"""Signals that are looked at; `Present` begins with the strongest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Burning:
+    """As `phases.incidents.incidents` takes it."""
+
+    open_signals: Sequence[Signal]
+    ended: Mapping[str, Signal | None]
+
+
+async def burning(workspace_id: str, pages: Iterable[Arc], truth: Signals) -> Burning:
+    """The signals that burn, and what became of those whose incidents are not closed."""
+    viewer = Viewer(workspace_id=workspace_id, agent_id="")
+    present = await truth.present(viewer, MOST)
+    burn = {signal.id for signal in present.signals}
+    rows = {each: await truth.signal(viewer, each) for each in sorted(unclosed(pages) - burn)}
+    return Burning(present.signals, {each: row for each, row in rows.items() if row is None or not row.state.open})
