@@ -10,6 +10,7 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.ending import TIME
 from openbrain.adapters.sql.erasing import blank, locked
 from openbrain.adapters.sql.purging import drop_unused
+from openbrain.adapters.sql.signals_telling import stream_of
 from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.tables import (
     OTHERS,
@@ -141,13 +142,13 @@ def _drop_workspace(connection: Connection, workspace_id: str, keep: str) -> dic
 
 
 def _unsay(connection: Connection, workspace_id: str) -> int:
-    """Events about it that nobody has published yet: they name it only in their bytes."""
+    """Events about it that nobody has published yet: they name it in their bytes alone, or in their stream's name."""
     named = f'"workspace_id":"{workspace_id}"'.encode()
-    oldest = select(outbox.c.id, outbox.c.body).order_by(outbox.c.id).limit(_PAGE)
+    oldest = select(outbox.c.id, outbox.c.stream, outbox.c.body).order_by(outbox.c.id).limit(_PAGE)
     gone, last = 0, 0
     while page := connection.execute(oldest.where(outbox.c.id > last)).all():
         last = page[-1].id
-        ids = [row.id for row in page if named in bytes(row.body)]
+        ids = [row.id for row in page if row.stream == stream_of(workspace_id) or named in bytes(row.body)]
         for some in chunks(ids):
             connection.execute(delete(outbox).where(outbox.c.id.in_(some)))
         gone += len(ids)

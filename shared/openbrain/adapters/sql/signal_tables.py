@@ -64,7 +64,7 @@ signal_history = Table(
     "signal_history",
     metadata,
     Column("id", serial(), primary_key=True, autoincrement=True),
-    Column("workspace_id", name(64), nullable=False, index=True),
+    Column("workspace_id", name(64), nullable=False),
     Column("signal_id", ascii_name(36), nullable=False, index=True),
     empty("halt_id", ascii_name(36)),
     Column("seq", BigInteger, nullable=False),
@@ -83,7 +83,7 @@ signal_acks = Table(
     metadata,
     Column("signal_id", ascii_name(36), primary_key=True),
     Column("agent_id", name(100), primary_key=True),
-    Column("workspace_id", name(64), nullable=False, index=True),
+    Column("workspace_id", name(64), nullable=False),
     Column("at", BigInteger, nullable=False),
 )
 
@@ -115,7 +115,7 @@ halt_acks = Table(
     metadata,
     Column("halt_id", ascii_name(36), primary_key=True),
     Column("agent_id", name(100), primary_key=True),
-    Column("workspace_id", name(64), nullable=False, index=True),
+    Column("workspace_id", name(64), nullable=False),
     Column("at", BigInteger, nullable=False),
 )
 
@@ -176,7 +176,7 @@ webhook_dead_letters = Table(
     metadata,
     Column("webhook_id", ascii_name(36), primary_key=True),
     Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("workspace_id", name(64), nullable=False, index=True),
+    Column("workspace_id", name(64), nullable=False),
     Column("body", long_bytes(), nullable=False),
     Column("attempts", Integer, nullable=False),
     empty("error", name(1000)),

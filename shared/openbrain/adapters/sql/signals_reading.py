@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, and_, or_, select
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.signal_tables import broadcasts, halt_acks, halts, signal_acks, signal_history, signals
@@ -98,9 +98,7 @@ class SqlSignalReading:
 
     async def broadcast_floor(self, workspace_id: str, before: int) -> int:
         """As in the port."""
-        this = broadcasts.c.workspace_id == workspace_id, broadcasts.c.at < before
-        query = select(func.max(broadcasts.c.seq)).where(*this)
-        return await self._database.read(lambda connection: int(connection.scalar(query) or 0))
+        return await self._database.read(lambda connection: _floor(connection, workspace_id, before))
 
     async def halt(self, viewer: Viewer, halt_id: str) -> Halt | None:
         """As in the port."""
@@ -168,6 +166,13 @@ def _halts(connection: Connection, viewer: Viewer, query: Select[tuple[object, .
 
 def _last_seq(connection: Connection, workspace_id: str) -> int:
     return connection.scalar(select(workspaces.c.signal_seq).where(workspaces.c.id == workspace_id)) or 0
+
+
+def _floor(connection: Connection, workspace_id: str, before: int) -> int:
+    # By the oldest that stays, for what came before it may have been removed.
+    later = broadcasts.c.workspace_id == workspace_id, broadcasts.c.at >= before
+    first = connection.scalar(select(broadcasts.c.seq).where(*later).order_by(broadcasts.c.seq).limit(1))
+    return _last_seq(connection, workspace_id) if first is None else first - 1
 
 
 def _present(connection: Connection, viewer: Viewer, limit: int) -> Present:

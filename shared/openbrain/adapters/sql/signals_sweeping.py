@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, select, tuple_, update
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.signal_tables import (
@@ -19,6 +19,7 @@ from openbrain.adapters.sql.signal_tables import (
 from openbrain.adapters.sql.signals_rows import halt_of, one_halt, one_signal, save_halt
 from openbrain.adapters.sql.signals_telling import Telling
 from openbrain.adapters.sql.statements import chunks
+from openbrain.adapters.sql.tables import workspaces
 from openbrain.errors import NotFound
 from openbrain.ports.clock import Clock
 from openbrain.ports.signals import Swept
@@ -68,8 +69,12 @@ Ids = Sequence[tuple[str, str]]
 
 
 def _due(connection: Connection, limit: int, now: int) -> tuple[Ids, Ids]:
-    burning = select(signals.c.workspace_id, signals.c.id).where(signals.c.due_at <= now).order_by(signals.c.due_at)
-    halted = select(halts.c.workspace_id, halts.c.id).where(_OPEN_HALT, halts.c.expires_at <= now)
+    # Those of a workspace that is being deleted go with it, and must not stand before the others.
+    live = exists().where(workspaces.c.id == signals.c.workspace_id, workspaces.c.deleted_at.is_(None))
+    burning = select(signals.c.workspace_id, signals.c.id).where(signals.c.due_at <= now, live)
+    burning = burning.order_by(signals.c.due_at)
+    live = exists().where(workspaces.c.id == halts.c.workspace_id, workspaces.c.deleted_at.is_(None))
+    halted = select(halts.c.workspace_id, halts.c.id).where(_OPEN_HALT, halts.c.expires_at <= now, live)
     return _ids(connection.execute(burning.limit(limit))), _ids(connection.execute(halted.limit(limit)))
 
 
@@ -82,8 +87,7 @@ def _sweep(connection: Connection, due: Ids, ended: Ids, now: int, times: Signal
     for workspace_id in sorted({workspace for workspace, _ in (*due, *ended)}):
         try:
             telling = Telling(connection, workspace_id, now, times)
-        except NotFound:
-            # It is being deleted; its rows go with it.
+        except NotFound:  # it was deleted meanwhile
             continue
         for halt_id in sorted(halt_id for workspace, halt_id in ended if workspace == workspace_id):
             done[Step.HALT_EXPIRED] += _end_halt(connection, telling, halt_id)

@@ -104,7 +104,6 @@ def _signals() -> None:
         sa.Column("count", sa.BigInteger, nullable=False),
         empty("note", name(500)),
     )
-    op.create_index("ix_signal_history_workspace_id", "signal_history", ["workspace_id"])
     op.create_index("ix_signal_history_signal_id", "signal_history", ["signal_id"])
     _acks("signal_acks", "signal_id")
 
@@ -117,7 +116,6 @@ def _acks(table: str, of: str) -> None:
         given("workspace_id", name(64)),
         time("at"),
     )
-    op.create_index(f"ix_{table}_workspace_id", table, ["workspace_id"])
 
 
 def _halts() -> None:
@@ -198,7 +196,6 @@ def _telling() -> None:
         empty("error", name(1000)),
         time("at"),
     )
-    op.create_index("ix_webhook_dead_letters_workspace_id", "webhook_dead_letters", ["workspace_id"])
     op.create_index("ix_webhook_dead_letters_at", "webhook_dead_letters", ["at"])
 
 
