@@ -1,11 +1,14 @@
 """Settings of the vault's keeping: a preset by name, and each threshold by itself."""
 
 from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from cronsim import CronSim, CronSimError
+from pydantic import Field, field_validator, model_validator
 
-from openbrain.setting_groups import Group
+from openbrain.setting_groups import Group, Seconds
 from openbrain.vault.thresholds import PRESETS, SPEC, Thresholds
 
 
@@ -47,6 +50,31 @@ class Tick(Group):
     forget_share: float = Field(
         0.5, gt=0, le=1, description="Of the memories made of markers, how many a tick forgets when those are gone."
     )
+
+    schedule: str = Field("7 */2 * * *", description="When ticks run, as cron says it, in UTC; '' for never.")
+    extract_at: str = Field(
+        "04:07",
+        pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        description="The first tick at or after this minute of a day, in UTC, makes arcs of new transcripts.",
+    )
+    projects_dir: Path | None = Field(
+        None, description="Folder of transcripts, as ~/.claude/projects; without one nothing is extracted."
+    )
+    extract_since_h: float = Field(26, gt=0, le=720, description="Hours that an extraction looks back, at least.")
+    extract_min_turns: int = Field(5, ge=0, description="Sessions with fewer turns of the user are left out.")
+
+    @field_validator("schedule")
+    @classmethod
+    def _cron(cls, given: str) -> str:
+        try:
+            if given:
+                CronSim(given, datetime.now(UTC))
+        except CronSimError:
+            raise ValueError("must be five fields as cron takes them, as in `7 */2 * * *`") from None
+        return given
+
+    late_s: Seconds = Field(5 * 3600, description="Without a tick, or a good one, for longer a warning is raised.")
+    unheard_s: Seconds = Field(1800, description="The same of a grave signal that nobody acknowledges for longer.")
 
     @model_validator(mode="before")
     @classmethod

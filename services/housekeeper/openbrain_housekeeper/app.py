@@ -14,7 +14,7 @@ from openbrain import settings as all_settings
 from openbrain.collecting import long_running
 from openbrain.events import CloudEvent
 from openbrain.leading import Duty, Leader
-from openbrain.memory import DAY
+from openbrain.memory import DAY, MICROSECONDS
 from openbrain.parts import Parts
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
 from openbrain.ports.generations import MODEL_CHANGE, IndexKind
@@ -27,6 +27,7 @@ from openbrain.streams.publisher import Publisher
 from openbrain.streams.redelivery import Redelivery
 from openbrain.streams.runtime import consumer_name
 from openbrain.streams.trim import remake
+from openbrain.vault.pipeline import Patience
 from openbrain_housekeeper.broadcasting import Broadcasting
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting
@@ -36,11 +37,13 @@ from openbrain_housekeeper.purging import Indexes, Project, Purging
 from openbrain_housekeeper.redelivering import steps
 from openbrain_housekeeper.stream_keeping import StreamKeeping, held_back, when_room
 from openbrain_housekeeper.targets import reindexing
+from openbrain_housekeeper.vault_checking import VaultCheck
 from openbrain_housekeeper.verifying import Verifying
 from openbrain_housekeeper.watching import duties, verifier
 
 ROUND = 500
 """Rows that one round of expiry or purging takes."""
+VAULTS_EVERY_S = 60.0
 OPERATIONS_POLL_S = 0.25
 """Between two looks for an operation to work on."""
 
@@ -108,6 +111,17 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
         kept = parts.settings.recall.kept_days
         return await purge(parts.truth, ROUND, now - settings.operation_days * DAY, now - kept * DAY)
 
+    vaults = VaultCheck(
+        parts.truth,
+        parts.clock,
+        tuple(parts.settings.vaults.folders),
+        Patience(
+            late=round(parts.settings.tick.late_s * MICROSECONDS),
+            unheard=round(parts.settings.tick.unheard_s * MICROSECONDS),
+        ),
+        parts.clock.now(),
+    )
+
     async def operate() -> int:
         worked = await worker.round()
         if worked:
@@ -130,6 +144,7 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
             Duty("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
             Duty("trim", trim_streams, _every(settings.trim_every_s), settings.trim_every_s),
             *duties(parts, compared),
+            Duty("vaults", vaults.round, lambda _: asyncio.sleep(VAULTS_EVERY_S), VAULTS_EVERY_S),
         ],
         lease_s=settings.lease_s,
         checks={"redis": ask_redis, "truth": parts.truth.check},

@@ -13,13 +13,12 @@ from openbrain.times import to_iso
 from openbrain.vault.arc_reading import parse_arc
 from openbrain.vault.arcs import Arc, identity
 from openbrain.vault.front_writing import Value, spelt
+from openbrain.vault.pipeline import SELF
 from openbrain.vault.redaction import quotable, quotable_line
 from openbrain_tick.phases.plan import Plan
 
 FOLDER: Final = "amygdala"
 PENDING: Final = "(pending)"
-SELF: Final = "openbrain."
-"""Begins the source of what this system says of itself: no incident is made of it."""
 _SLUG_CHARS = 40
 _ID = re.compile(r"^amygdala-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
 

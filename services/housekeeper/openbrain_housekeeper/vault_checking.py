@@ -1,0 +1,114 @@
+"""The pipeline check of workspaces that have a vault: each finding is a signal, raised once and resolved when over."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from openbrain.errors import Conflict, NotFound
+from openbrain.ports.access import Access
+from openbrain.ports.clock import Clock
+from openbrain.ports.signals import RaiseStatus, SignalChange, SignalFilter, Signals
+from openbrain.ports.ticks import Ticks, TickState
+from openbrain.signals import OPEN_STATES, Raise, Severity, Signal, SignalState, Step
+from openbrain.vault.pipeline import SOURCE, Finding, Patience, Run, Unheard, findings
+from openbrain.visibility import Viewer
+
+ACTOR: Final = "housekeeper"
+TICKS: Final = 50
+MOST: Final = 1000
+_UNHEARD = frozenset({SignalState.ACTIVE, SignalState.ESCALATED})
+
+
+class Store(Access, Signals, Ticks, Protocol):
+    """What of the truth is needed."""
+
+
+@dataclass(slots=True)
+class VaultCheck:
+    """One check of all of them. `since`: when this process began, microseconds."""
+
+    truth: Store
+    clock: Clock
+    workspaces: Collection[str]
+    patience: Patience
+    since: int
+
+    async def round(self) -> int:
+        """How many signals were raised or resolved."""
+        if not self.workspaces:
+            return 0
+        created = {each.id: each.created_at for each in await self.truth.workspaces()}
+        return sum([await self._check(each, created[each]) for each in self.workspaces if each in created])
+
+    async def found(self, workspace_id: str, created_at: int) -> list[Finding]:
+        """What is wrong in one."""
+        ticks = await self.truth.ticks(workspace_id, TICKS)
+        runs = [
+            Run(
+                requested_at=tick.requested_at,
+                completed_at=tick.finished_at if tick.state is TickState.COMPLETED else None,
+            )
+            for tick in ticks
+            if not tick.job.dry_run
+        ]
+        asked = SignalFilter(states=_UNHEARD, min_severity=Severity.CRITICAL)
+        grave = await self.truth.signals(_viewer(workspace_id), asked, MOST)
+        # Of one without a tick nobody knows since when it has a vault.
+        since = max(created_at, self.since)
+        return findings(self.clock.now(), since, runs, [_unheard(each) for each in grave], self.patience)
+
+    async def _check(self, workspace_id: str, created_at: int) -> int:
+        found = await self.found(workspace_id, created_at)
+        outcomes = await self.truth.raise_signals([self._raise(workspace_id, each) for each in found])
+        told = sum(outcome.status is not RaiseStatus.DUPLICATE for outcome in outcomes)
+        return told + await self._resolve(workspace_id, {each.key for each in found})
+
+    async def _resolve(self, workspace_id: str, standing: Collection[str]) -> int:
+        asked = SignalFilter(states=OPEN_STATES, source=SOURCE)
+        over = [
+            each
+            for each in await self.truth.signals(_viewer(workspace_id), asked, MOST)
+            if each.dedup_key not in standing
+        ]
+        return sum([await self._end(each) for each in over])
+
+    async def _end(self, signal: Signal) -> int:
+        change = SignalChange(
+            workspace_id=signal.workspace_id,
+            step=Step.RESOLVED,
+            viewer=_viewer(signal.workspace_id),
+            actor=ACTOR,
+            signal_id=signal.id,
+            note="it runs again",
+        )
+        try:
+            await self.truth.change_signal(change)
+        except (NotFound, Conflict):
+            return 0
+        return 1
+
+    def _raise(self, workspace_id: str, finding: Finding) -> Raise:
+        return Raise(
+            workspace_id=workspace_id,
+            source=SOURCE,
+            severity=Severity.WARNING,
+            title=finding.title,
+            content=f"{finding.title}. `openbrain doctor` and GET /health/pipeline say more.",
+            actor=ACTOR,
+            at=self.clock.now(),
+            dedup_key=finding.key,
+            key=f"{SOURCE}:{finding.key}",
+        )
+
+
+def _viewer(workspace_id: str) -> Viewer:
+    return Viewer(workspace_id=workspace_id, agent_id="")
+
+
+def _unheard(signal: Signal) -> Unheard:
+    return Unheard(
+        signal_id=signal.id,
+        source=signal.source,
+        severity=str(signal.severity),
+        first_raised_at=signal.first_raised_at,
+    )
