@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import threading
 from pathlib import Path
 from typing import Protocol
 
@@ -37,13 +38,14 @@ class FileCursor:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._writing = threading.Lock()
 
     async def load(self) -> int | None:
         """What a crash of the machine left unreadable counts as nothing kept: the present state is heard instead."""
         return await asyncio.to_thread(self._load)
 
     async def save(self, seq: int) -> None:
-        await asyncio.to_thread(self._save, seq)
+        await asyncio.to_thread(self._saved, seq)
 
     def _load(self) -> int | None:
         try:
@@ -55,6 +57,11 @@ class FileCursor:
         except OSError as error:
             raise SetupError(f"the cursor {self.path} can't be read ({error.strerror}): look at its owner") from None
         return int(text) if text.isdecimal() else None
+
+    def _saved(self, seq: int) -> None:
+        # A save that was given up still runs in its thread.
+        with self._writing:
+            self._save(seq)
 
     def _save(self, seq: int) -> None:
         beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")

@@ -6,6 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from openbrain import logs
+from openbrain.settings import Logs
 from tests.faults.fleet import Zygote
 from tests.faults.signals.halting import halting
 from tests.faults.signals.plan import plan
@@ -16,6 +18,7 @@ from tests.servers.catalogue import server
 def main() -> int:
     """0 where nothing was found."""
     options = _parser().parse_args()
+    logs.configure(Logs(level="ERROR"))
     bad = 0
     zygote = Zygote()
     try:

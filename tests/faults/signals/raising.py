@@ -35,7 +35,7 @@ class Raising:
             batch = raises[start : start + BATCH]
             await self.append([*(each for each in batch if not each.by_http), *late])
             await asyncio.gather(*(self._post(each) for each in batch if each.by_http))
-            late = [each for each in batch for _ in range(each.copies)]
+            late = [each for each in batch if not each.by_http for _ in range(each.copies)]
             self._chance.shuffle(late)
             self.sent += len(batch)
             await asyncio.sleep(pause_s)
