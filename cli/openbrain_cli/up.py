@@ -77,6 +77,7 @@ async def _http(app: Starlette, listener: socket.socket) -> AsyncIterator[None]:
     from openbrain_cli.serving import http_server
 
     server = http_server(app, hears_signals=False)
+    listener.listen()  # who comes before the server has begun waits a moment
     task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
     try:
         yield
