@@ -23,6 +23,7 @@ MODULES = (
     "reconcile",
     "reindex",
     "retrieval",
+    "tick",
 )
 
 

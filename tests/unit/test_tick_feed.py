@@ -119,7 +119,7 @@ def test_what_a_file_says_is_renewed_with_its_day(vault: Vault) -> None:
 WORDS = st.text(st.sampled_from("ab |[]`—\U0001f525<>!-@\t"), max_size=400)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(WORDS, st.sampled_from(["nuclear", "warning"]), st.integers(0, 60)), max_size=25),
     st.sampled_from([SPEC, HEAD]),

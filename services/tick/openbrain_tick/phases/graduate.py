@@ -31,9 +31,9 @@ def warm(plan: Plan) -> None:
     for arc in arcs:
         replayed = warmed[arc.id] if warmed else 0
         heat = heat_of(arc, replayed, now_us, thresholds)
-        if heat <= thresholds.graduate_heat and _is_old(plan, arc):
-            _graduate(plan, arc, heat, replayed)
-        elif heat != arc.heat:
+        if heat <= thresholds.graduate_heat and _is_old(plan, arc) and _graduate(plan, arc, heat, replayed):
+            continue
+        if heat != arc.heat:
             plan.pages[arc.path] = _heated(plan, arc, heat)
 
 
@@ -53,7 +53,12 @@ def _heated(plan: Plan, arc: Arc, heat: int) -> Arc:
     return edited if edited.heat == heat else edited._replace(heat=heat)
 
 
-def _graduate(plan: Plan, arc: Arc, heat: int, replayed: int) -> None:
+def _graduate(plan: Plan, arc: Arc, heat: int, replayed: int) -> bool:
+    """Not where another page has its place: under another name it would be another arc."""
+    to = f"{FOLDERS.get(arc.region, 'left')}/{arc.path.rsplit('/', 1)[1]}"
+    if plan.free(to) != to:
+        plan.problem(arc.path, f"can't graduate to {to}, which is another page: rename one of the two")
+        return False
     values: dict[str, str | int] = {}
     if plan.thresholds.graduate_status:
         values["status"] = GRADUATED
@@ -61,10 +66,10 @@ def _graduate(plan: Plan, arc: Arc, heat: int, replayed: int) -> None:
     if heat != arc.heat:
         values["heat"] = heat
         plan.counts["heat_changes"] += 1
-    to = plan.free(f"{FOLDERS.get(arc.region, 'left')}/{arc.path.rsplit('/', 1)[1]}")
     moved = plan.edit(arc, values, to=to)
     if not moved.ranked:
         # Outside of clusters/ its name alone no longer makes it an arc.
         moved = plan.edit(moved, {"cluster_id": arc.id})
     plan.counts["graduations"] += moved.path == to
     plan.pages[moved.path] = moved if moved.heat == heat else moved._replace(heat=heat)
+    return True

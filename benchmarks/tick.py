@@ -1,0 +1,83 @@
+"""The vault's keeping: a tick over a vault that it has never seen, over one that did not change, over 20 changed arcs.
+
+CPU time of the process. What is not ours to save is a scandir and a stat of every file, done beside it.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from tempfile import TemporaryDirectory
+
+from benchmarks.report import Report, Row
+from benchmarks.tick_worker import CHANGED
+
+NAME = "tick"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tick-arcs", type=int, nargs="+", default=[2_000, 20_000], help="sizes of the vaults")
+    parser.add_argument("--tick-repeats", type=int, default=5, help="of every figure but the first tick's")
+
+
+def run(options: argparse.Namespace) -> Report:
+    """Per size: first tick, unchanged (a process that goes on, and one that starts), 20 changed, memory."""
+    rows = [row for arcs in options.tick_arcs for row in _rows(arcs, options.tick_repeats)]
+    notes = (
+        "`a process that goes on` keeps its index in memory, as the tick room does",
+        "`one that starts` reads it from its file, as the command line does",
+    )
+    return Report(NAME, tuple(rows), notes)
+
+
+def _rows(arcs: int, repeats: int) -> list[Row]:
+    with TemporaryDirectory() as folder:
+        told = subprocess.run(
+            [sys.executable, "-m", "benchmarks.tick_worker", folder, str(arcs), str(repeats)],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    figures = {name: tuple(values) for name, values in json.loads(told.stdout).items()}
+    first, bare, unchanged = figures["first"][0], figures["bare"], figures["unchanged"]
+    allowed = [1.5 * each + CHANGED * first / arcs for each in unchanged]
+    size = f"{arcs:,} arcs"
+    return [
+        Row(f"{size}: first tick", "ms an arc", (1000 * first / arcs,)),
+        Row(f"{size}: scandir and stat", "ms", _ms(bare)),
+        Row(
+            f"{size}: unchanged, a process that goes on",
+            "ms",
+            _ms(unchanged),
+            against="scandir and stat",
+            ratios=_ratios(unchanged, bare),
+            goal=6,
+            at_most=True,
+        ),
+        Row(
+            f"{size}: unchanged, one that starts",
+            "ms",
+            _ms(figures["started"]),
+            against="scandir and stat",
+            ratios=_ratios(figures["started"], bare),
+        ),
+        Row(
+            f"{size}: {CHANGED} changed",
+            "ms",
+            _ms(figures["changed"]),
+            against=f"1.5 x unchanged + {CHANGED} x an arc's share of the first",
+            ratios=_ratios(figures["changed"], allowed),
+            goal=1,
+            at_most=True,
+        ),
+        Row(f"{size}: memory at most", "MB", figures["peak_mb"]),
+        Row(f"{size}: of it before the first tick", "MB", figures["plain_mb"]),
+    ]
+
+
+def _ms(seconds: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(1000 * each for each in seconds)
+
+
+def _ratios(ours: tuple[float, ...], others: tuple[float, ...] | list[float]) -> tuple[float, ...]:
+    return tuple(one / other for one, other in zip(ours, others, strict=True))
