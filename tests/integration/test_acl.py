@@ -10,11 +10,12 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
+from openbrain.events import FIELD, SignalRaised, encode
 from openbrain.ports.streams import DeadFilter
 from openbrain.settings import Streams
 from openbrain.streams import acl
 from openbrain.streams.administration import RedisStreams
-from openbrain.streams.table import BROADCAST, SIGNAL_RAISED, STORED, SUBMITTED
+from openbrain.streams.table import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STORED, SUBMITTED
 from openbrain_cli.run import ROOMS
 from tests.cli_support import PROGRAM
 from tests.integration.conftest import Servers, environment, prepared
@@ -115,6 +116,9 @@ async def test_a_subscriber_reads_its_own_broadcast_and_that_is_all(guarded: Gua
     async with guarded.client("subscriber-team-a") as subscriber:
         assert len(await subscriber.xread({own: "0"})) == 1
         assert await subscriber.xlen(own) == 1
+        assert await subscriber.xadd(f"{PREFIX}{SIGNAL_ACKNOWLEDGED.name}.team-a", {"a": "b"})
+        assert await refused(subscriber.xadd(f"{PREFIX}{SIGNAL_ACKNOWLEDGED.name}.team-b", {"a": "b"}))
+        assert await refused(subscriber.xadd(f"{PREFIX}{SIGNAL_RAISED.name}.team-a", {"a": "b"}))
         assert await refused(subscriber.xread({other: "0"}))
         assert await refused(subscriber.xread({own: "0", other: "0"}))
         assert await refused(subscriber.xadd(own, {"seq": "2"}))
@@ -123,7 +127,7 @@ async def test_a_subscriber_reads_its_own_broadcast_and_that_is_all(guarded: Gua
 
 
 async def test_a_room_can_not_forge_what_others_publish(guarded: Guarded) -> None:
-    for room in ("ingest", "embedder", "indexer-text", "indexer-vector"):
+    for room in ("ingest", "embedder", "indexer-text", "indexer-vector", "amygdala"):
         async with guarded.client(room) as client:
             assert await refused(client.xadd(f"{PREFIX}memory.stored", {"a": "b"})), room
             assert await refused(client.xread({f"{PREFIX}{BROADCAST.name}.team-a": "0"})), room
@@ -147,7 +151,10 @@ async def test_the_api_looks_at_streams_and_makes_groups_and_forges_nothing(guar
         assert len(await streams.look()) > 10
     finally:
         await streams.close()
+    await observer.xadd(f"{PREFIX}{BROADCAST.name}.team-a", {"seq": "1"})
     async with guarded.client("api") as api:
+        assert await api.xread({f"{PREFIX}{BROADCAST.name}.team-a": "0"}), "it hears for who has no Redis"
+        assert await refused(api.xadd(f"{PREFIX}{BROADCAST.name}.team-a", {"a": "b"}))
         for name in (stream, f"{stream}.embedder.dead", f"{stream}.embedder.replay"):
             assert await refused(api.xadd(name, {"a": "b"})), name
             assert await refused(api.delete(name)), name
@@ -187,6 +194,9 @@ async def test_every_room_does_its_work_as_its_own_user(
         async with guarded.client("producer") as producer:
             await servers.submit(1, "Ship 1 carries tea.")
             assert await producer.xadd(PREFIX + SUBMITTED.name, {"__data__": "not json"})
+            alarm = SignalRaised(workspace_id="default", source="disk", severity="nuclear", title="fire")
+            event = encode(SIGNAL_RAISED.name, alarm, event_id="e-1", at=0)
+            assert await producer.xadd(PREFIX + SIGNAL_RAISED.name, {FIELD: event})
         async with servers.http(api.url) as http:
             stored = (
                 await http.post("/v1/brain/remember", json={"content": "Ship 2 carries salt.", "type": "fact"})
@@ -198,6 +208,7 @@ async def test_every_room_does_its_work_as_its_own_user(
 
             await until(found, pause=0.1)
             await until(lambda: _dead(observer), pause=0.1)
+            await until(lambda: _heard(observer), pause=0.1)
             (await http.delete(f"/v1/brain/memories/{stored['id']}", params={"erase": "1"})).raise_for_status()
 
             async def purged() -> bool:
@@ -211,6 +222,10 @@ async def test_every_room_does_its_work_as_its_own_user(
 
 async def _dead(observer: Redis) -> bool:
     return bool(await observer.xlen(f"{PREFIX}{SUBMITTED.name}.ingest.dead"))
+
+
+async def _heard(observer: Redis) -> bool:
+    return bool(await observer.xlen(f"{PREFIX}{BROADCAST.name}.default"))
 
 
 async def test_a_workspace_added_later_changes_no_password(tmp_path: Path) -> None:

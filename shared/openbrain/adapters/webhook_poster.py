@@ -7,6 +7,7 @@ name. Redirects and proxies are not followed.
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import SplitResult
 
@@ -33,8 +34,15 @@ async def system_resolve(host: str, port: int) -> Sequence[str]:
 class HttpPoster:
     """Connects when it first posts."""
 
-    def __init__(self, settings: Webhooks, clock: Clock, resolve: Resolve = system_resolve) -> None:
-        self._settings, self._clock, self._resolve = settings, clock, resolve
+    def __init__(
+        self,
+        settings: Webhooks,
+        clock: Clock,
+        resolve: Resolve = system_resolve,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
+        """`trust`: whose certificates are believed; None for those of the system."""
+        self._settings, self._clock, self._resolve, self._trust = settings, clock, resolve, trust
         self._client: httpx.AsyncClient | None = None
 
     async def post(self, webhook: Webhook, seq: int, body: bytes) -> None:
@@ -94,7 +102,8 @@ class HttpPoster:
         if self._client is None:
             # No connection is kept: one to an address of before would pass the check by.
             limits = httpx.Limits(max_keepalive_connections=0)
-            self._client = httpx.AsyncClient(trust_env=False, follow_redirects=False, limits=limits)
+            trust = self._trust or True
+            self._client = httpx.AsyncClient(verify=trust, trust_env=False, follow_redirects=False, limits=limits)
         response = await self._client.send(request, stream=True)
         await response.aclose()
         return response.status_code
