@@ -16,7 +16,9 @@ from openbrain.ports.gate import WriteGate
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.hearing import Hearing
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.probes import Prober
 from openbrain.ports.rates import Rates
+from openbrain.ports.reasoner import Reasoner
 from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
@@ -89,6 +91,14 @@ class Parts:
     @cached_property
     def poster(self) -> Poster:
         return wiring.poster(self.settings, self.clock)
+
+    @cached_property
+    def reasoner(self) -> Reasoner:
+        return wiring.reasoner(self.settings)
+
+    @cached_property
+    def prober(self) -> Prober:
+        return wiring.prober(self.settings)
 
     @cached_property
     def hearing(self) -> Hearing:
@@ -173,6 +183,8 @@ class Parts:
                 "streams",
                 "hearing",
                 "poster",
+                "reasoner",
+                "prober",
                 "pressure",
             ):
                 part = self.__dict__.pop(name, None)

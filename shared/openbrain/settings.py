@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from openbrain.limits import WAIT_SECONDS
 from openbrain.memory import HALF_LIFE_DAYS, MemoryType
+from openbrain.reasoner_settings import Reasoner
 from openbrain.setting_groups import Group, Seconds
 from openbrain.signal_settings import Signals
 from openbrain.tick_settings import Tick
@@ -155,6 +156,10 @@ class Vaults(Group):
     )
     file_kb: int = Field(4096, ge=1, le=65_536, description="Larger files are reported and left alone.")
     wait_s: Seconds = Field(5, description="How long a write waits for the one writer before it answers 503.")
+    probes: dict[str, str] = Field(
+        default_factory=dict,
+        description="What a signal's `verify` may name: a name to http(s)://…, tcp://host:port or file:///path.",
+    )
 
 
 class Server(Group):
@@ -211,6 +216,7 @@ class Settings(BaseSettings):
     signals: Signals = Signals()
     webhooks: Webhooks = Webhooks()
     vaults: Vaults = Vaults()
+    reasoner: Reasoner = Reasoner()
     server: Server = Server()
     logs: Logs = Logs()
 

@@ -58,6 +58,18 @@ WEBHOOK_POSTS = Counter(
     ("outcome",),
     registry=REGISTRY,
 )
+TICKS = Counter(
+    "openbrain_ticks",
+    "Ticks of vaults by what became of them: completed, dry_run, failed.",
+    ("outcome",),
+    registry=REGISTRY,
+)
+TICK_SECONDS = Histogram(
+    "openbrain_tick_seconds",
+    "How long a tick took, its model included.",
+    buckets=(0.1, 0.5, 1, 5, 15, 30, 60, 120, 300),
+    registry=REGISTRY,
+)
 STREAM_HANDLER_SECONDS = Histogram(
     "openbrain_stream_handler_seconds",
     "How long the handler took for a batch.",

@@ -8,7 +8,9 @@ from openbrain.ports.embedder import Embedder
 from openbrain.ports.gate import WriteGate
 from openbrain.ports.hearing import Hearing
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.probes import Prober
 from openbrain.ports.rates import Rates
+from openbrain.ports.reasoner import Reasoner
 from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
@@ -196,3 +198,36 @@ def poster(settings: Settings, clock: Clock) -> Poster:
     from openbrain.adapters.webhook_poster import HttpPoster
 
     return HttpPoster(settings.webhooks, clock)
+
+
+def reasoner(settings: Settings) -> Reasoner:
+    """The model that ticks ask."""
+    from openbrain.reasoner_settings import NONE
+
+    chosen = settings.reasoner
+    if chosen.url == NONE:
+        from openbrain.adapters.no_reasoner import NoReasoner
+
+        return NoReasoner()
+    if not chosen.url.startswith(("http://", "https://")):
+        raise SetupError("OPENBRAIN_REASONER__URL must be http(s)://… of a chat-completions server, or `none`")
+    from openbrain.adapters.chat_reasoner import ChatReasoner
+
+    return ChatReasoner(
+        chosen.url,
+        chosen.model,
+        api_key=chosen.api_key,
+        timeout_s=chosen.timeout_s,
+        answer_tokens=chosen.answer_tokens,
+        form=chosen.answer,
+        verify_tls=chosen.verify_tls,
+    )
+
+
+def prober(settings: Settings) -> Prober:
+    """What asks the declared probes."""
+    from openbrain.adapters.probes import Probes, checked_address
+
+    for address in settings.vaults.probes.values():
+        checked_address(address)
+    return Probes()

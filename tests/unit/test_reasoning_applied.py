@@ -1,102 +1,21 @@
 """Accepted items as changes of pages: whole or not at all, each once, and read back as meant."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbrain.errors import Invalid, NotFound
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.arcs import Arc, identity
+from openbrain.errors import Invalid
+from openbrain.vault.arcs import identity
 from openbrain.vault.fences import Lines, Quoted
 from openbrain.vault.front_matter import read
-from openbrain.vault.index import Scan
 from openbrain.vault.markers import parse
-from openbrain.vault.thresholds import SPEC
-from openbrain_tick.phases.plan import begin
-from openbrain_tick.phases.reasoning.answer import Answer, from_items
-from openbrain_tick.phases.reasoning.applying import Outcome, apply
+from openbrain_tick.phases.reasoning.answer import from_items
 from openbrain_tick.phases.reasoning.judging import judge
 from openbrain_tick.phases.reasoning.known import known_of
 from openbrain_tick.phases.reasoning.sections import add
-
-NOW = 1_777_000_000_000_000
-DAY = "clusters/2026-04-24"
-
-
-def page(name: str, *, front: str = "", body: str = "", sessions: str = "[s-{}]") -> str:
-    return f"""---
-cluster_id: {name}
-title: The {name} story  # as told
-status: active
-created: 2026-04-24
-source_sessions: {sessions.format(name)}
-signals: {{errors: 1, joy: 2, tools: 30}}
-{front}---
-
-# The {name} story
-
-## Timeline
-
-<!-- synthesized: false -->
-
-### Completed
-
-### Errors / learning
-
-### Resolution
-
-## Lessons to reproduce
-
-## Edges
-
-{body}
-## Source sessions
-
-- home-bridge://sessions/s-{name}
-"""
-
-
-ALARM = "<!-- @signal severity=warning source={} verify=ping -->\n{}\n<!-- @/signal -->\n"
-
-
-def vault(**pages: str) -> dict[str, str]:
-    return {f"{DAY}/{name}.md": text for name, text in pages.items()}
-
-
-def arcs_of(texts: Mapping[str, str]) -> dict[str, Arc]:
-    arcs = [parse_arc(path, text, 0) for path, text in texts.items()]
-    return {arc.id: arc for arc in arcs if not arc.merged}
-
-
-def applied(texts: dict[str, str], **items: Any) -> tuple[dict[str, str], Outcome]:
-    """The vault after the answer, and what became of its items."""
-    return written(judge(from_items(items), known_of(arcs_of(texts).values())), texts)
-
-
-def written(accepted: Answer, texts: dict[str, str]) -> tuple[dict[str, str], Outcome]:
-    def read_text(path: str) -> str:
-        if path not in texts:
-            raise NotFound(path)
-        return texts[path]
-
-    pages = {path: parse_arc(path, text, 0) for path, text in texts.items()}
-    plan = begin(Scan(pages), read_text, NOW, SPEC)
-    outcome = apply(accepted, plan)
-    after = dict(texts)
-    for change in plan.changes():
-        if change.after is None:
-            del after[change.path]
-        else:
-            after[change.path] = change.after.decode()
-    assert plan.pages == {path: arc._replace(path=path) for path, arc in pages_of(after).items()}
-    return after, outcome
-
-
-def pages_of(texts: Mapping[str, str]) -> dict[str, Arc]:
-    return {path: parse_arc(path, text, 0) for path, text in texts.items()}
+from tests.reasoning_support import ALARM, DAY, applied, arcs_of, page, vault, written
 
 
 def edge(source: str, target: str) -> dict[str, str]:
@@ -159,61 +78,6 @@ def test_an_escalated_signal_keeps_its_words() -> None:
     )
 
     assert after[f"{DAY}/a.md"] == texts[f"{DAY}/a.md"].replace("severity=warning", "severity=critical")
-
-
-LESSON = "<!-- @lesson -->\nAsk first.\n<!-- @/lesson -->\n"
-
-
-def test_defect_05_a_merged_arc_gives_away_sessions_edges_and_story_and_ranks_no_more() -> None:
-    texts = vault(
-        a=page("a", body=LESSON),
-        b=page("b", front="heat: 9\n", body=LESSON + "<!-- @edge type=child target=c -->\n" + ALARM.format("x", "y")),
-        c=page("c"),
-    )
-
-    after, made = applied(texts, merges=[{"keep": "a", "absorb": "b", "title": "Both: at once"}])
-
-    assert made.done == ("merges[0]",)
-    arcs = arcs_of(after)
-    assert set(arcs) == {"a", "c"}
-    kept = arcs["a"]
-    assert (kept.title, kept.sessions, kept.tools, kept.joy) == ("Both: at once", ("s-a", "s-b"), 60, 4)
-    assert kept.links == ("c",)
-    assert [each.content for each in kept.markers if each.type == "lesson"] == ["Ask first."]
-    assert [each.source for each in kept.signals] == ["x"]
-    assert after[f"{DAY}/a.md"].count("## Merged from b") == 1
-    gone = parse_arc(f"{DAY}/b.merged.md", after[f"{DAY}/b.merged.md"], 0)
-    assert gone.merged
-    assert read(after[f"{DAY}/b.merged.md"], "").front.text("merged_into") == "a"
-
-
-def test_sessions_that_both_have_are_counted_once() -> None:
-    texts = vault(a=page("a", sessions="[one, two]"), b=page("b", sessions="[two]"))
-
-    after, _ = applied(texts, merges=[{"keep": "a", "absorb": "b", "title": "t"}])
-
-    assert arcs_of(after)["a"].sessions == ("one", "two")
-    assert arcs_of(after)["a"].tools == 30
-
-
-def test_defect_05_a_split_is_made() -> None:
-    texts = vault(a=page("a", sessions="[one, two, three]"))
-
-    after, made = applied(
-        texts,
-        splits=[{"arc": "a", "into": [{"title": "First part", "sessions": ["one"]}, {"title": "Second part"}]}],
-    )
-
-    assert made.done == ("splits[0]",)
-    arcs = arcs_of(after)
-    assert len(arcs) == 3
-    assert arcs["a"].sessions == ("two", "three")
-    parts = [arcs[each] for each in arcs["a"].links]
-    assert [(part.title, part.sessions, part.links) for part in parts] == [
-        ("First part", ("one",), ("a",)),
-        ("Second part", (), ("a",)),
-    ]
-    assert all(part.ranked and part.created_us == arcs["a"].created_us and not part.problems for part in parts)
 
 
 def test_a_synthesis_fills_the_sections_of_its_arc() -> None:

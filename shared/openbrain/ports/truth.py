@@ -266,6 +266,7 @@ class Truth(
     Subscribers,
     Webhooks,
     VaultMemories,
+    Ticks,
     VaultWrites,
     Protocol,
 ):

@@ -1,0 +1,85 @@
+"""tick as a process: `faststream run openbrain_tick.app:app`, or a room of `openbrain up`."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from openbrain.errors import NotFound
+from openbrain.events import TickRequested
+from openbrain.parts import Parts
+from openbrain.ports.ticks import TickJob
+from openbrain.rooms import lazy_app, room_of
+from openbrain.streams.delivery import Delivery
+from openbrain.streams.room import Room
+from openbrain.streams.runtime import consumer_name
+from openbrain.streams.subscription import Subscription
+from openbrain.streams.table import TICK_REQUESTED
+from openbrain.vault.folder import Folder
+from openbrain.vault.index import Index
+from openbrain_tick.handling import HOLD_S, handle_all
+from openbrain_tick.ticking import Ports, tick
+from openbrain_tick.writing import Vault
+
+
+class Vaults:
+    """The vaults of the settings, opened when first asked for and known from then on."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._settings = parts.settings
+        self._open: dict[str, Vault] = {}
+
+    def of(self, workspace_id: str) -> Vault:
+        """`NotFound` where the workspace has none."""
+        if workspace_id not in self._open:
+            self._open[workspace_id] = self._opened(workspace_id)
+        return self._open[workspace_id]
+
+    def _opened(self, workspace_id: str) -> Vault:
+        settings = self._settings.vaults
+        root = settings.folders.get(workspace_id)
+        if root is None:
+            raise NotFound("this workspace has no vault: OPENBRAIN_VAULTS__FOLDERS gives it one")
+        name = hashlib.sha256(f"{workspace_id}\0{root}".encode()).hexdigest()[:16]
+        return Vault(
+            workspace_id=workspace_id,
+            folder=Folder(root, max_bytes=settings.file_kb * 1024),
+            index=Index(self._settings.data_dir / "vaults" / f"{name}.index"),
+            thresholds=self._settings.tick.thresholds(),
+            wait_s=30,
+        )
+
+
+def room(parts: Parts) -> Room:
+    """Requests for ticks, from the schedule, the API and producers."""
+    vaults, settings = Vaults(parts), parts.settings
+    hold_s = min(HOLD_S, settings.streams.lease_s * 0.75)
+
+    def ports() -> Ports:
+        return Ports(
+            truth=parts.truth,
+            clock=parts.clock,
+            gate=parts.gate,
+            reasoner=parts.reasoner,
+            prober=parts.prober,
+            probes=settings.vaults.probes,
+            prompt_chars=settings.reasoner.prompt_chars,
+            transcripts=settings.tick.projects_dir,
+            since_h=settings.tick.extract_since_h,
+            min_turns=settings.tick.extract_min_turns,
+            forget_share=settings.tick.forget_share,
+        )
+
+    async def work(job: TickJob) -> dict[str, Any]:
+        return await tick(job, vaults.of(job.workspace_id), ports())
+
+    async def handle(batch: Sequence[Delivery[TickRequested]]) -> list[Exception | None]:
+        results = await handle_all(batch, truth=parts.truth, work=work, holder=consumer_name(), hold_s=hold_s)
+        await parts.wake.notify()
+        return results
+
+    subscriptions = [Subscription(spec=TICK_REQUESTED, handler=handle)]
+    return room_of(parts, "tick", subscriptions, checks={"truth": parts.truth.check})
+
+
+def __getattr__(name: str) -> Any:
+    return lazy_app(name, {"app": room})

@@ -1,0 +1,105 @@
+"""A request for a tick, once: its row says who works on it and what came of it."""
+
+import asyncio
+import contextlib
+import traceback
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+from openbrain.errors import OpenBrainError, TryLater
+from openbrain.events import CloudEvent, TickRequested
+from openbrain.ports.ticks import TickJob, Ticks
+from openbrain.streams.delivery import Delivery
+from openbrain.telemetry import TICK_SECONDS, TICKS
+
+HOLD_S = 45.0
+"""Shorter than the lease of a stream's entry, so that whoever is given the entry of a dead process finds no hold."""
+_NAMES = uuid.UUID("6f70656e-6272-6169-6e2e-7469636b0000")
+_log = structlog.get_logger(__name__)
+
+Work = Callable[[TickJob], Awaitable[dict[str, Any]]]
+"""Runs one tick and gives its report."""
+
+
+async def handle_all(
+    batch: Sequence[Delivery[TickRequested]], *, truth: Ticks, work: Work, holder: str, hold_s: float = HOLD_S
+) -> list[Exception | None]:
+    """Those of different workspaces side by side, of one workspace one after the other."""
+    locks: dict[str, asyncio.Lock] = {}
+
+    async def one(delivery: Delivery[TickRequested]) -> Exception | None:
+        async with locks.setdefault(delivery.event.data.workspace_id, asyncio.Lock()):
+            try:
+                await handle(delivery.event, truth=truth, work=work, holder=holder, hold_s=hold_s)
+            except OpenBrainError as error:
+                return error
+            return None
+
+    return list(await asyncio.gather(*(one(delivery) for delivery in batch)))
+
+
+async def handle(
+    event: CloudEvent[TickRequested], *, truth: Ticks, work: Work, holder: str, hold_s: float = HOLD_S
+) -> None:
+    """Nothing where it has ended, or another works on it. What fails is written down: only a truth that is away sends
+    the entry back."""
+    job = (await truth.request_tick(job_of(event), announce=False)).job
+    held = await truth.hold_tick(job.id, holder, hold_s)
+    if held is None:
+        return
+    with TICK_SECONDS.time():
+        async with _kept(truth, job.id, holder, hold_s):
+            report, error = await _worked(work, job)
+    TICKS.labels(outcome="failed" if error else "dry_run" if job.dry_run else "completed").inc()
+    if not await truth.finish_tick(job.id, holder, report, error):
+        _log.warning("tick.lost", workspace=job.workspace_id, tick=job.id)
+
+
+def job_of(event: CloudEvent[TickRequested]) -> TickJob:
+    """Of an event that names no job the event's own id makes one, the same each time it is read."""
+    data = event.data
+    return TickJob(
+        id=data.job_id or str(uuid.uuid5(_NAMES, f"{event.source} {event.id}")),
+        workspace_id=data.workspace_id,
+        slot=None if data.dry_run else data.slot,
+        actor="stream",
+        extract=data.extract,
+        ai=data.ai and data.reason,
+        dry_run=data.dry_run,
+    )
+
+
+async def _worked(work: Work, job: TickJob) -> tuple[dict[str, Any], str]:
+    """The report, and what went wrong: contents stand in neither."""
+    try:
+        return await work(job), ""
+    except OpenBrainError as error:
+        _log.warning("tick.failed", workspace=job.workspace_id, tick=job.id, message=str(error))
+        return {}, str(error) or type(error).__name__
+    except Exception as error:  # noqa: BLE001 - else the entry would come again and again
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}:{last.lineno}"
+        _log.error("tick.broke", workspace=job.workspace_id, tick=job.id, error=type(error).__name__, place=place)
+        return {}, f"internal error ({type(error).__name__} at {place}): tell those who maintain OpenBrain"
+
+
+@contextlib.asynccontextmanager
+async def _kept(truth: Ticks, tick_id: str, holder: str, hold_s: float) -> AsyncIterator[None]:
+    """The hold is prolonged meanwhile. Where it is lost the work goes on: what it writes is held against hashes."""
+
+    async def keep() -> None:
+        while True:
+            await asyncio.sleep(hold_s / 3)
+            with contextlib.suppress(TryLater):
+                await truth.keep_tick(tick_id, holder, hold_s)
+
+    keeping = asyncio.create_task(keep())
+    try:
+        yield
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)

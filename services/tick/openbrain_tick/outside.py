@@ -1,0 +1,105 @@
+"""What a vault's pages need of the world around them: signals of the truth, and probes that the settings declare."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from openbrain.errors import Conflict, Invalid, NotFound
+from openbrain.events import SignalRaised
+from openbrain.ports.probes import Prober
+from openbrain.ports.signals import RaiseStatus, SignalChange, Signals
+from openbrain.signal_rules import checked
+from openbrain.signals import Raise, Severity, Step
+from openbrain.vault.alarm import Alarm, alarm
+from openbrain.vault.redaction import redacted
+from openbrain.visibility import Viewer
+from openbrain_tick.burning import Burning
+from openbrain_tick.phases.signals import Standing
+
+RAISES = 500
+"""Of one tick, the gravest first."""
+ACTOR = "tick"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """`ended`: identity of a mark -> why its signal is over; `rows`: identity -> id of its signal in the truth;
+    `alarm` and `burns`: what stands there; `probes`: by name."""
+
+    ended: Mapping[str, str]
+    rows: Mapping[str, str]
+    alarm: Alarm | None
+    burns: Burning
+    probes: Mapping[str, bool]
+
+
+async def told(
+    shown: Sequence[Standing], workspace_id: str, truth: Signals, now_us: int
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Raise the signals that stand in pages; a mark is one raise, however many ticks see it.
+
+    Returns `ended` and `rows` of `Around`: marks of what has ended in the truth are to be resolved.
+    """
+    marks = [each for each in shown[:RAISES] if each.mark.severity in set(Severity)]
+    raises = [(each, made) for each in marks if (made := _raise(each, workspace_id, now_us)) is not None]
+    outcomes = await truth.raise_signals([made for _, made in raises])
+    ended: dict[str, str] = {}
+    rows: dict[str, str] = {}
+    for (each, _), outcome in zip(raises, outcomes, strict=True):
+        signal = outcome.signal
+        if signal is not None and signal.state.open:
+            rows[each.mark.identity] = signal.id
+        elif signal is not None and outcome.status is RaiseStatus.DUPLICATE:
+            ended[each.mark.identity] = signal.note or f"{signal.state} by {signal.ended_by or ACTOR}"
+    return ended, rows
+
+
+async def resolved(notes: Mapping[str, str], workspace_id: str, truth: Signals) -> int:
+    """End signals of the truth, by id, each with why; how many those were. One that ended meanwhile is none."""
+    count = 0
+    viewer = Viewer(workspace_id=workspace_id, agent_id="")
+    for signal_id, note in notes.items():
+        with suppress(NotFound, Conflict):
+            await truth.change_signal(
+                SignalChange(
+                    workspace_id=workspace_id,
+                    step=Step.RESOLVED,
+                    viewer=viewer,
+                    actor=ACTOR,
+                    signal_id=signal_id,
+                    note=note,
+                )
+            )
+            count += 1
+    return count
+
+
+def _raise(shown: Standing, workspace_id: str, now_us: int) -> Raise | None:
+    mark = shown.mark
+    content = redacted(mark.content.strip())
+    title = content.partition("\n")[0].strip()[:255] or mark.source[:255]
+    try:
+        data = SignalRaised(
+            workspace_id=workspace_id,
+            source=mark.source[:255],
+            severity=Severity(mark.severity),
+            title=title,
+            content=content,
+            project=shown.arc.project[:255] or None,
+        )
+        key = f"vault:{shown.arc.id}:{mark.identity}:{mark.severity}"
+        return checked(data, actor=ACTOR, at=now_us, key=key)
+    except (Invalid, ValueError):
+        return None
+
+
+async def standing_alarm(workspace_id: str, truth: Signals) -> Alarm | None:
+    """What everyone of the workspace should see first."""
+    present = await truth.present(Viewer(workspace_id=workspace_id, agent_id=""), 100)
+    return alarm(present.signals, present.halts)
+
+
+async def probed(prober: Prober, declared: Mapping[str, str], shown: Sequence[Standing]) -> dict[str, bool]:
+    """Results of the declared probes that a mark names, and of no other."""
+    wanted = {each.mark.verify for each in shown if each.mark.verify in declared}
+    return {name: await prober.holds(declared[name]) for name in sorted(wanted)}

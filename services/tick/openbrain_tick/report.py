@@ -1,0 +1,121 @@
+"""What a tick tells of itself. Members and phases are named as the original's; `diff` is a dry run's alone."""
+
+import difflib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from openbrain.errors import OpenBrainError
+from openbrain.ports.ticks import TickJob
+from openbrain.times import to_iso
+from openbrain.vault.changes import Change
+from openbrain.vault.values import Problem
+from openbrain_tick.phases.plan import Plan
+from openbrain_tick.phases.reasoning.answer import Refused
+
+PROBLEMS, PATHS = 100, 200
+DIFF_CHARS = 200_000
+FILE_CHARS = 200_000
+"""A longer file is told in the diff, and not shown."""
+
+
+@dataclass(slots=True)
+class Report:
+    """Filled while the tick goes on."""
+
+    job: TickJob
+    now_us: int
+    phases: dict[str, dict[str, Any]] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
+    began: float = field(default_factory=time.perf_counter)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[dict[str, Any]]:
+        """The phase's members; its duration is added."""
+        told: dict[str, Any] = {}
+        self.phases[name] = told
+        began = time.perf_counter()
+        try:
+            yield told
+        finally:
+            told["duration_ms"] = _ms(began)
+
+    def changed(self, changes: Sequence[Change]) -> None:
+        """Files of one writing; a tick may write twice."""
+        before = self.more.get("changes", {"written": 0, "removed": 0, "paths": []})
+        paths = [*dict.fromkeys((*before["paths"], *(each.path for each in changes)))]
+        removed = sum(1 for each in changes if each.after is None)
+        self.more["changes"] = {
+            "written": before["written"] + len(changes) - removed,
+            "removed": before["removed"] + removed,
+            "paths": paths[:PATHS],
+        }
+
+    def problems(self, found: Sequence[Problem]) -> None:
+        """What could not be taken: file, line, reason."""
+        once = list(dict.fromkeys(found))
+        self.more["problem_count"] = len(once)
+        self.more["problems"] = [
+            {"path": each.path, "line": each.line, "reason": each.reason} for each in once[:PROBLEMS]
+        ]
+
+    def whole(self) -> dict[str, Any]:
+        """As it is kept and published."""
+        return {
+            "timestamp": to_iso(self.now_us),
+            "workspace_id": self.job.workspace_id,
+            "slot": self.job.slot,
+            "dry_run": self.job.dry_run,
+            "extract": self.job.extract,
+            "phases": self.phases,
+            **self.more,
+            "total_ms": _ms(self.began),
+        }
+
+
+def stats(plan: Plan) -> dict[str, int]:
+    """Counts of the phases, by name."""
+    return {name: count for name, count in sorted(plan.counts.items()) if count}
+
+
+def refusals(refused: Sequence[Refused]) -> list[dict[str, str]]:
+    """Items that were not taken, each with its reason."""
+    return [{"item": each.item, "reason": each.reason} for each in refused[:PROBLEMS]]
+
+
+def diff(changes: Sequence[Change], read: Callable[[str], str]) -> str:
+    """What would be written, as a unified diff of up to DIFF_CHARS; what does not fit is counted."""
+    parts: list[str] = []
+    used = 0
+    for number, change in enumerate(changes):
+        text = _diff(change, read)
+        if used + len(text) > DIFF_CHARS:
+            parts.append(f"# {len(changes) - number} more files would change\n")
+            break
+        parts.append(text)
+        used += len(text)
+    return "".join(parts)
+
+
+def _diff(change: Change, read: Callable[[str], str]) -> str:
+    try:
+        before = "" if change.before is None else read(change.path)
+    except OpenBrainError:
+        before = ""
+    after = "" if change.after is None else change.after.decode()
+    if len(before) + len(after) > FILE_CHARS:
+        return f"# {change.path} would change\n"
+    names: Mapping[bool, str] = {True: "/dev/null", False: change.path}
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True),
+        after.splitlines(keepends=True),
+        names[change.before is None],
+        names[change.after is None],
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def _ms(began: float) -> float:
+    return round((time.perf_counter() - began) * 1000, 1)

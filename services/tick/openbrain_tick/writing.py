@@ -1,0 +1,104 @@
+"""A plan thought out, and written by the vault's one writer. The lease is held for the writing alone."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import structlog
+
+from openbrain.errors import Conflict, TryLater
+from openbrain.ports.keeping import Leases
+from openbrain.vault.changes import Change
+from openbrain.vault.folder import Folder
+from openbrain.vault.index import Index
+from openbrain.vault.journal import JOURNAL, apply, recover
+from openbrain.vault.thresholds import Thresholds
+from openbrain.vault_writing import vault_writer
+from openbrain_tick.phases.plan import Plan, begin
+
+TRIES = 5
+_log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vault:
+    """A workspace's folder, and what is known of its pages."""
+
+    workspace_id: str
+    folder: Folder
+    index: Index
+    thresholds: Thresholds
+    wait_s: float
+    """How long a tick waits to be the one writer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(Generic[T]):
+    """The plan, what making it gave, and what it changes."""
+
+    plan: Plan
+    made: T
+    changes: tuple[Change, ...]
+
+
+async def settle(vault: Vault, leases: Leases, now_us: int, make: Callable[[Plan], T]) -> Settled[T]:
+    """Plan by `make`, which is called in a thread, and write. Planned anew where a page was changed meanwhile, or an
+    earlier writer was killed; `TryLater` where that goes on, `VaultBusy` where another writes for too long."""
+    for _ in range(TRIES):
+        settled = await thought_out(vault, now_us, make)
+        if not settled.changes and not await _is_torn(vault):
+            return settled
+        try:
+            if await _written(vault, leases, settled):
+                return settled
+        except Conflict:
+            _log.info("tick.planned_anew", workspace=vault.workspace_id)
+    raise TryLater("pages of the vault change faster than they can be written: try again later")
+
+
+async def thought_out(vault: Vault, now_us: int, make: Callable[[Plan], T]) -> Settled[T]:
+    """Planned, and nothing written."""
+
+    def planned() -> Settled[T]:
+        plan = begin(vault.index.scan(vault.folder), vault.folder.read, now_us, vault.thresholds)
+        made = make(plan)
+        return Settled(plan, made, plan.changes())
+
+    return await whole(planned)
+
+
+async def _is_torn(vault: Vault) -> bool:
+    """Whether a killed writer left its journal."""
+    return await asyncio.to_thread(vault.folder.digest, JOURNAL) is not None
+
+
+async def _written(vault: Vault, leases: Leases, settled: Settled[T]) -> bool:
+    async with vault_writer(leases, vault.workspace_id, wait_s=vault.wait_s):
+        return await whole(lambda: _write(vault, settled))
+
+
+def _write(vault: Vault, settled: Settled[T]) -> bool:
+    """False where something had to be recovered first: the plan was made of a torn vault."""
+    left = recover(vault.folder)
+    if left.written or left.removed or left.edited:
+        _log.warning("tick.recovered", workspace=vault.workspace_id, written=left.written, edited=len(left.edited))
+        return False
+    apply(vault.folder, settled.changes)
+    pages, data = settled.plan.pages, {each.path: each.after for each in settled.changes}
+    vault.index.written(
+        vault.folder,
+        [(arc, after) for path, arc in pages.items() if (after := data.get(path)) is not None],
+    )
+    return True
+
+
+async def whole(work: Callable[[], T]) -> T:
+    """In a thread, and to its end also where this task is cancelled: nobody else must write meanwhile."""
+    task = asyncio.create_task(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise

@@ -1,0 +1,64 @@
+"""The older form of an answer, in sections of Markdown."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openbrain_tick.phases.reasoning.markdown import from_markdown
+
+MARKDOWN = """Thoughts first.
+
+### 1. Edges
+- `a` --parent--> `c` — the same story
+c --unblocks--> d
+d --related-->b - with a plain dash
+this is a line that says nothing
+### 2. Merges
+* MERGE: a + b -> Both of them
+SPLIT: c → One + Two
+### 3. Signals
+- ESCALATE: `auth` -> critical (it grows (fast))
+- CLEAR: disk#44 (swept)
+None.
+### 4. Intent
+The operator ships
+the release.
+### 5. Health
+6/10 — edges are sparse
+### 6. Summaries
+SUMMARY: a | First: it worked
+SUMMARY a first
+"""
+
+
+def test_the_older_form_is_understood_and_each_bad_line_told() -> None:
+    answer = from_markdown(MARKDOWN)
+
+    assert answer is not None
+    assert [(e.source, e.type, e.target, e.reason) for e in answer.edges.values()] == [
+        ("a", "parent", "c", "the same story"),
+        ("c", "unblocks", "d", ""),
+        ("d", "related", "b", "with a plain dash"),
+    ]
+    assert [(m.keep, m.absorb, m.title) for m in answer.merges.values()] == [("a", "b", "Both of them")]
+    assert [[part.title for part in split.into] for split in answer.splits.values()] == [["One", "Two"]]
+    assert [(s.op, s.source, s.signal, s.severity, s.reason) for s in answer.signals.values()] == [
+        ("escalate", "auth", None, "critical", "it grows (fast)"),
+        ("clear", "disk", "disk:44", None, "swept"),
+    ]
+    assert answer.intent is not None
+    assert answer.intent.text == "The operator ships the release."
+    assert answer.health is not None
+    assert (answer.health.score, answer.health.reason) == (6, "edges are sparse")
+    assert [(s.arc, s.text) for s in answer.summaries.values()] == [("a", "First: it worked")]
+    assert [each.item for each in answer.refused] == ["line 7", "line 22"]
+
+
+def test_prose_is_no_answer() -> None:
+    assert from_markdown("I would rather not.\n# 7. heading") is None
+
+
+@given(st.text(alphabet="abc#123456. -→>+|/:()`\nMERGESPLITCLASUY", max_size=200))
+def test_no_text_breaks_the_reading_of_the_older_form(text: str) -> None:
+    answer = from_markdown("### 1. Edges\n" + text)
+
+    assert answer is not None
