@@ -135,6 +135,16 @@ def _counts(path: str) -> Probe:
     return probe
 
 
+def _brief(memory: Memory, session: str) -> Sequence[Ask]:
+    filters: list[dict[str, Any]] = [
+        {"limit": 100},
+        {"org": memory.org} if memory.org else {},
+        {"project": memory.project, "workspace_id": memory.workspace_id},
+    ]
+    ask = {"since": "2000-01-01T00:00:00Z", **_session(session)}
+    return [Ask(method="GET", path="/v1/brain/brief", params={**ask, **each}) for each in filters]
+
+
 def _export(memory: Memory, session: str) -> Sequence[Ask]:
     filters: list[dict[str, Any]] = [
         {},
@@ -216,6 +226,7 @@ PROBES: Mapping[Route, Probe] = {
     ("GET", "/v1/brain/search"): _search,
     ("GET", "/v1/brain/tags"): _counts("/v1/brain/tags"),
     ("GET", "/v1/brain/scopes"): _counts("/v1/brain/scopes"),
+    ("GET", "/v1/brain/brief"): _brief,
     ("GET", "/v1/brain/export"): _export,
     ("GET", "/v1/brain/memories/{id}"): _memory,
     ("PATCH", "/v1/brain/memories/{id}"): _update,

@@ -23,6 +23,7 @@ COMMANDS = {
     "show": ("openbrain_cli.finding:show", "Show one memory whole, dead or alive."),
     "tags": ("openbrain_cli.discovering:tags", "Count the tags in use."),
     "scopes": ("openbrain_cli.discovering:scopes", "Count memories by org and project."),
+    "brief": ("openbrain_cli.briefing:brief", "Tell what was decided, what is stuck, what changed."),
     "update": ("openbrain_cli.changing:update", "Change one memory."),
     "history": ("openbrain_cli.changing:history", "Tell what happened to one memory."),
     "forget": ("openbrain_cli.forgetting:forget", "End one memory, or all that match; their history stays."),

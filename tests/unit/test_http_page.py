@@ -16,6 +16,7 @@ NAMES = {
     "/v1/brain/remember:batch": "`remember:batch`",
     "/v1/brain/recall:batch": "`recall:batch`",
     "/v1/brain/forget": "bulk forget",
+    "/v1/brain/brief": "brief",
     "/v1/brain/export": "export",
     "/v1/brain/import": "import",
 }

@@ -11,6 +11,7 @@ from openbrain.answers.access import (
     WorkspaceList,
 )
 from openbrain.answers.base import Answer, Problem
+from openbrain.answers.brief import Brief, BriefItem
 from openbrain.answers.discovery import Highlight, ScopeCount, ScopeCounts, Searched, SearchHit, TagCounts, ValueCount
 from openbrain.answers.indexes import GenerationAnswer, GenerationDropped, GenerationList, Reindexed
 from openbrain.answers.memories import (
@@ -71,6 +72,8 @@ __all__ = [
     "AmygdalaState",
     "Answer",
     "BatchItem",
+    "Brief",
+    "BriefItem",
     "BroadcastAnswer",
     "BroadcastList",
     "BulkEnded",

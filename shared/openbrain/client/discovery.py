@@ -1,6 +1,7 @@
 """The methods that search by words and tell what there is."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Unpack
 
 from openbrain import answers
@@ -52,6 +53,18 @@ class Discovery:
         """Count memories by org, and within each by project; `limit` of the orgs, and of the projects of each."""
         query = {**_narrowed(filters, self.org), "limit": limit}
         return await self._wire.ask(answers.ScopeCounts, "GET", "/v1/brain/scopes", query=query)
+
+    async def brief(
+        self,
+        *,
+        since: datetime | None = None,
+        org: str | None = None,
+        project: str | None = None,
+        limit: int | None = None,
+    ) -> answers.Brief:
+        """What was decided, what is stuck and what changed since then, or in the last 7 days; `limit` of each."""
+        query = {"since": since, "org": org or self.org or None, "project": project, "limit": limit}
+        return await self._wire.ask(answers.Brief, "GET", "/v1/brain/brief", query=query)
 
 
 def _narrowed(filters: Filters, org: str) -> dict[str, object]:

@@ -3,8 +3,10 @@
 from openbrain import answers
 from openbrain.auth import Permission
 from openbrain_api.handlers import discovery
+from openbrain_api.handlers.brief import brief
 from openbrain_api.http.route import Route
 from openbrain_api.requests import discovery as discovery_requests
+from openbrain_api.requests.brief import BriefQuery
 
 ROUTES: tuple[Route, ...] = (
     Route(
@@ -36,5 +38,15 @@ ROUTES: tuple[Route, ...] = (
         permission=Permission.BRAIN_READ,
         query=discovery_requests.ScopesQuery,
         response=answers.ScopeCounts,
+    ),
+    Route(
+        method="GET",
+        path="/v1/brain/brief",
+        cost=10,
+        handler=brief,
+        summary="What was decided, what is stuck and what changed since a day",
+        permission=Permission.BRAIN_READ,
+        query=BriefQuery,
+        response=answers.Brief,
     ),
 )

@@ -1,0 +1,1 @@
+"""A brief: what was decided, what is stuck, what changed."""

@@ -1,0 +1,69 @@
+"""Arcs of a vault for a brief: those whose page changed, and those that stand still. Only these are read. Blocking."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import Final
+
+from openbrain.errors import NeverRetry
+from openbrain.vault.arc_reading import parse_arc
+from openbrain.vault.arcs import Arc
+from openbrain.vault.folder import Entry, Folder
+from openbrain.vault.index import REGIONS
+
+FOLDERS: Final = (*REGIONS, "clusters")
+IN_MIND: Final = ("frontal-lobe/conscious", "frontal-lobe/unconscious")
+MOST: Final = 500
+"""Pages read of each sort."""
+_STILL: Final = frozenset({"stalled", "abandoned"})
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An arc, and when its page changed last (microseconds)."""
+
+    arc: Arc
+    at: int
+
+    @property
+    def stuck(self) -> bool:
+        """It stands still, or is an incident that is not over."""
+        incident = self.arc.path.startswith("amygdala/") and self.arc.status == "active"
+        return incident or self.arc.status in _STILL
+
+
+def seen(folder: Folder, since: int, project: str) -> list[Seen]:
+    """Arcs whose page changed since then, the newest first, then others that are or were in mind."""
+    entries = (entry for name in FOLDERS for entry in folder.walk(name) if _is_page(entry))
+    newest = nlargest(
+        MOST, (each for each in entries if each.mtime_ns // 1000 >= since), key=lambda each: each.mtime_ns
+    )
+    found: dict[str, Seen] = {}
+    for entry in (*newest, *_in_mind(folder)):
+        if entry.path not in found and (arc := _read(folder, entry)) is not None:
+            found[entry.path] = Seen(arc, entry.mtime_ns // 1000)
+    return [
+        each for each in found.values() if each.arc.ranked and not each.arc.merged and project in {"", each.arc.project}
+    ]
+
+
+def _in_mind(folder: Folder) -> Iterator[Entry]:
+    for name in IN_MIND:
+        for entry, _ in zip(folder.walk(name), range(MOST), strict=False):
+            reference = _read(folder, entry)
+            if reference is not None and reference.reference:
+                try:
+                    yield folder.stat(reference.reference)
+                except NeverRetry:
+                    continue
+
+
+def _is_page(entry: Entry) -> bool:
+    return entry.path.endswith(".md") and not entry.path.rsplit("/", 1)[1].startswith("_")
+
+
+def _read(folder: Folder, entry: Entry) -> Arc | None:
+    try:
+        return parse_arc(entry.path, folder.read(entry.path), entry.mtime_ns)
+    except NeverRetry:
+        return None
