@@ -35,6 +35,7 @@ from openbrain_housekeeper.handlers import expire, purge, relay
 from openbrain_housekeeper.operating import Step, Worker
 from openbrain_housekeeper.purging import Indexes, Project, Purging
 from openbrain_housekeeper.redelivering import steps
+from openbrain_housekeeper.scheduling import TickSchedule
 from openbrain_housekeeper.stream_keeping import StreamKeeping, held_back, when_room
 from openbrain_housekeeper.targets import reindexing
 from openbrain_housekeeper.vault_checking import VaultCheck
@@ -44,6 +45,7 @@ from openbrain_housekeeper.watching import duties, verifier
 ROUND = 500
 """Rows that one round of expiry or purging takes."""
 VAULTS_EVERY_S = 60.0
+TICKS_EVERY_S = 5.0
 OPERATIONS_POLL_S = 0.25
 """Between two looks for an operation to work on."""
 
@@ -109,7 +111,9 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
     async def purge_past() -> int:
         now = parts.clock.now()
         kept = parts.settings.recall.kept_days
-        return await purge(parts.truth, ROUND, now - settings.operation_days * DAY, now - kept * DAY)
+        ended = now - settings.operation_days * DAY
+        ticks = await parts.truth.purge_ticks(ended, ROUND)
+        return max(ticks, await purge(parts.truth, ROUND, ended, now - kept * DAY))
 
     vaults = VaultCheck(
         parts.truth,
@@ -121,6 +125,20 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
         ),
         parts.clock.now(),
     )
+
+    schedule = TickSchedule(
+        parts.truth,
+        parts.clock,
+        tuple(parts.settings.vaults.folders),
+        parts.settings.tick.schedule,
+        parts.settings.tick.extract_at,
+    )
+
+    async def ask_for_ticks() -> int:
+        asked = await schedule.round()
+        if asked:
+            await parts.wake.notify()
+        return asked
 
     async def operate() -> int:
         worked = await worker.round()
@@ -144,6 +162,7 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
             Duty("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
             Duty("trim", trim_streams, _every(settings.trim_every_s), settings.trim_every_s),
             *duties(parts, compared),
+            Duty("ticks", ask_for_ticks, lambda _: asyncio.sleep(TICKS_EVERY_S), TICKS_EVERY_S),
             Duty("vaults", vaults.round, lambda _: asyncio.sleep(VAULTS_EVERY_S), VAULTS_EVERY_S),
         ],
         lease_s=settings.lease_s,

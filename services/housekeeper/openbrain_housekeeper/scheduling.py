@@ -1,0 +1,73 @@
+"""When ticks are due: the slots of a schedule, each asked for once, the last one also where it was missed."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import structlog
+from cronsim import CronSim
+
+from openbrain.errors import NotFound
+from openbrain.ids import uuid7
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.ticks import Tick, TickJob, Ticks, TickState
+
+LOOK_BACK = 100
+IDLE_S = 60
+"""So long nobody has begun a tick that was asked for, or gone on with it: then it is said again."""
+ROUND = 100
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_log = structlog.get_logger(__name__)
+
+
+def last_slot(schedule: str, now_us: int) -> datetime | None:
+    """The last minute of the schedule that has come; None where none ever did."""
+    behind = (_EPOCH + timedelta(microseconds=now_us)).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    return next(CronSim(schedule, behind, reverse=True), None)
+
+
+def extraction_is_due(ticks: Iterable[Tick], slot: datetime, extract_at: str) -> bool:
+    """Whether nothing was extracted since the last `extract_at` (HH:MM) before the slot. What waits or runs counts."""
+    hour, minute = map(int, extract_at.split(":"))
+    since = slot.replace(hour=hour, minute=minute)
+    since -= timedelta(days=since > slot)
+    begins = round((since - _EPOCH).total_seconds()) * MICROSECONDS
+    return not any(
+        each.job.extract and not each.job.dry_run and each.state is not TickState.FAILED and each.requested_at >= begins
+        for each in ticks
+    )
+
+
+class TickSchedule:
+    """Asks for the ticks of the workspaces that have a vault."""
+
+    def __init__(self, truth: Ticks, clock: Clock, workspaces: Sequence[str], schedule: str, extract_at: str) -> None:
+        self._truth, self._clock = truth, clock
+        self._workspaces, self._schedule, self._extract_at = workspaces, schedule, extract_at
+        self._asked: dict[str, datetime] = {}
+
+    async def round(self) -> int:
+        """Ask for what is due, and again for what was lost on the way; how many those were."""
+        now = self._clock.now()
+        slot = last_slot(self._schedule, now) if self._schedule else None
+        count = 0
+        for workspace in self._workspaces if slot else ():
+            if slot is not None and self._asked.get(workspace) != slot:
+                count += await self._ask(workspace, slot, now)
+                self._asked[workspace] = slot
+        return count + await self._truth.announce_ticks(now - IDLE_S * MICROSECONDS, ROUND)
+
+    async def _ask(self, workspace: str, slot: datetime, now: int) -> bool:
+        try:
+            known = await self._truth.ticks(workspace, LOOK_BACK)
+            job = TickJob(
+                id=uuid7(now),
+                workspace_id=workspace,
+                slot=f"cron:{slot:%Y-%m-%dT%H:%MZ}",
+                actor="schedule",
+                extract=extraction_is_due(known, slot, self._extract_at),
+            )
+            return (await self._truth.request_tick(job)).job.id == job.id
+        except NotFound:
+            _log.warning("schedule.no_workspace", workspace=workspace)
+            return False
