@@ -36,8 +36,10 @@ def acl(write: Write = None, workspace: For = None, reference: Reference = False
     if reference:
         print(rules.page(), end="")
         return
-    streams = settings_in_use().streams
-    users = rules.users(streams.prefix, sorted({*streams.bound_workspaces, *(workspace or ())}))
+    settings = settings_in_use()
+    streams = settings.streams
+    workspaces = sorted({*streams.bound_workspaces, *(workspace or ())})
+    users = rules.users(streams.prefix, workspaces, sorted(settings.events.streams))
     if write is None:
         if json:
             as_json([{"user": user.name, "rules": user.rules, "about": user.about} for user in users])

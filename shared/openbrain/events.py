@@ -128,6 +128,12 @@ class SignalRaised(EventData):
     project: Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS)] | None = None
 
 
+class ForeignEvent(EventData):
+    """An entry of another system's stream: its fields as text."""
+
+    fields: dict[str, str]
+
+
 class SignalAcknowledged(EventData):
     """An agent without HTTP saw a signal or stopped for a halt, resolved a signal, or says that it listens."""
 

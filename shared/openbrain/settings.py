@@ -10,6 +10,7 @@ from typing import TypeVar
 from pydantic import AliasChoices, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from openbrain.event_settings import Events
 from openbrain.limits import WAIT_SECONDS
 from openbrain.memory import HALF_LIFE_DAYS, MemoryType
 from openbrain.reasoner_settings import Reasoner
@@ -215,6 +216,7 @@ class Settings(BaseSettings):
     tick: Tick = Tick()
     signals: Signals = Signals()
     webhooks: Webhooks = Webhooks()
+    events: Events = Events()
     vaults: Vaults = Vaults()
     reasoner: Reasoner = Reasoner()
     server: Server = Server()

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
+from openbrain.event_settings import Events
 from openbrain.events import FIELD, encode
 from openbrain.parts import Parts
 from openbrain.settings import Settings, Streams
@@ -112,7 +113,9 @@ async def started(settings: Settings, make_parts: Callable[[Settings], Parts] | 
 async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
     """Started as `openbrain up` starts it, on a folder of its own."""
     settings = Settings(
-        data_dir=tmp_path / "data", streams=Streams(poll_s=0.5, reap_s=0.2, bound_workspaces=("bound",))
+        data_dir=tmp_path / "data",
+        streams=Streams(poll_s=0.5, reap_s=0.2, bound_workspaces=("bound",)),
+        events=Events(streams={"events:health": "default"}),
     )
     async with started(settings) as begun:
         yield begun

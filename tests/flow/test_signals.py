@@ -53,16 +53,23 @@ async def test_what_is_raised_is_heard_once_in_order_and_where_it_belongs(brain:
     await brain.redis.xadd(SIGNAL_RAISED.name, {FIELD: "not json"})
     await raised(brain.redis, 21)
     await raised(brain.redis, 22, stream=f"{SIGNAL_RAISED.name}.bound")
-    entries = await heard(brain, 21)
+    await brain.redis.xadd(
+        "events:health", {"event": "disk.full", "source": "nas", "priority": "high", "title": "full"}
+    )
+    await brain.redis.xadd("events:health", {"event": "rebuild.done", "source": "nas", "priority": "default"})
+    entries = await heard(brain, 22)
     ((entry, data),) = await heard(brain, 1, stream_of("bound"))
     await brain.settled()
 
-    assert [entry for entry, _ in entries] == [f"{seq}-0" for seq in range(1, 22)]
-    assert [data["seq"] for _, data in entries] == list(range(1, 22))
-    assert {data["title"] for _, data in entries} == {f"disk {number} is full" for number in (*range(20), 21)}
+    assert [entry for entry, _ in entries] == [f"{seq}-0" for seq in range(1, 23)]
+    assert [data["seq"] for _, data in entries] == list(range(1, 23))
+    assert {data["title"] for _, data in entries} == {
+        *(f"disk {number} is full" for number in (*range(20), 21)),
+        "full",
+    }
     assert (entry, data["title"]) == ("1-0", "disk 22 is full"), "the stream says whose it is, not the event"
     assert await brain.redis.xlen(f"{SIGNAL_RAISED.name}.amygdala.dead") == 2, "a bad one harms no other"
-    assert await brain.redis.xlen(STREAM) == 21, "the same event again is the same signal"
+    assert await brain.redis.xlen(STREAM) == 22, "the same event again is the same signal"
 
 
 async def test_a_nuclear_signal_halts_until_it_is_resumed(brain: Brain) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from openbrain import settings as all_settings
-from openbrain.events import SignalAcknowledged, SignalRaised
+from openbrain.events import ForeignEvent, SignalAcknowledged, SignalRaised
 from openbrain.leading import Duty, Leader
 from openbrain.memory import DAY, MICROSECONDS
 from openbrain.parts import Parts
@@ -13,7 +13,8 @@ from openbrain.rooms import room_of
 from openbrain.streams.delivery import Delivery
 from openbrain.streams.room import Room
 from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
+from openbrain.streams.table import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, StreamSpec
+from openbrain_amygdala.handlers.foreign import raise_foreign
 from openbrain_amygdala.handlers.hearing import hear_all
 from openbrain_amygdala.handlers.posting import Posting
 from openbrain_amygdala.handlers.raising import raise_all
@@ -39,11 +40,29 @@ def room(parts: Parts) -> Room:
         await parts.wake.notify()
         return results
 
+    async def came(batch: Sequence[Delivery[ForeignEvent]]) -> None:
+        await raise_foreign(batch, truth=parts.truth, rules=events, now=parts.clock.now())
+        await parts.wake.notify()
+
+    events = parts.settings.events
     workspaces = (None, *parts.settings.streams.bound_workspaces)
     raises = [Subscription(spec=SIGNAL_RAISED, handler=raised, workspace=each) for each in workspaces]
     # A fleet that acknowledges holds up no alarm.
     acks = [Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=heard, workspace=each, apart=True) for each in workspaces]
-    return room_of(parts, "amygdala", [*raises, *acks], checks={"truth": parts.truth.check})
+    others = [Subscription(spec=_foreign(name), handler=came, apart=True) for name in events.streams]
+    return room_of(parts, "amygdala", [*raises, *acks, *others], checks={"truth": parts.truth.check})
+
+
+def _foreign(name: str) -> StreamSpec:
+    return StreamSpec(
+        name=name,
+        data=ForeignEvent,
+        published_by="another system",
+        groups=("amygdala",),
+        from_outside=True,
+        foreign=True,
+        about="Events of another system, some of which are signals.",
+    )
 
 
 def duties(parts: Parts) -> Leader:

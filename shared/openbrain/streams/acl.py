@@ -27,6 +27,7 @@ _GREETING = (
 _WATCHES = "+info +time +exists +xlen +xinfo +xpending"
 _READS = f"{_WATCHES} +xrange +xreadgroup +xack +xclaim +xgroup +hget +hset +hdel +evalsha +eval"
 _WORKSPACE = re.compile(r"[A-Za-z0-9_-]+")
+_FOREIGN = re.compile(r"[A-Za-z0-9_.:/-]+")
 _GROUPS = {group: [spec for spec in STREAMS if group in spec.groups] for spec in STREAMS for group in spec.groups}
 
 
@@ -39,12 +40,18 @@ class User:
     about: str
 
 
-def users(prefix: str = "", workspaces: Sequence[str] = ()) -> list[User]:
-    """Every user of a system. `Invalid` for a workspace whose name is no part of a stream's name."""
+def users(prefix: str = "", workspaces: Sequence[str] = (), foreign: Sequence[str] = ()) -> list[User]:
+    """Every user of a system. `foreign`: streams of another system that the amygdala reads. `Invalid` for a workspace
+    whose name is no part of a stream's name, and for a stream whose name would say something else in a rule."""
+    for name in foreign:
+        if not _FOREIGN.fullmatch(name):
+            raise Invalid("events.streams", f"{name!r} can't stand in a rule: letters, digits and -_.:/ can")
     for workspace in workspaces:
         if not _WORKSPACE.fullmatch(workspace):
             raise Invalid("workspace", f"{workspace!r} can't be part of a stream's name: letters, digits, - and _ can")
-    rooms = [_consumer(group, prefix, workspaces) for group in _GROUPS]
+    rooms = [
+        _consumer(group, prefix, workspaces, foreign if group in SIGNAL_RAISED.groups else ()) for group in _GROUPS
+    ]
     return [*rooms, _housekeeper(prefix), _api(prefix), _producer(prefix), *_of_workspaces(prefix, workspaces)]
 
 
@@ -82,11 +89,12 @@ def _rules(prefix: str, own: str, *selectors: str) -> str:
     return " ".join(" ".join(part.split()) for part in parts)
 
 
-def _consumer(group: str, prefix: str, workspaces: Sequence[str]) -> User:
+def _consumer(group: str, prefix: str, workspaces: Sequence[str], foreign: Sequence[str]) -> User:
     streams = [prefix + spec.name for spec in _GROUPS[group]]
     for spec in _GROUPS[group]:
         if spec.per_workspace:
             streams += [f"{prefix}{spec.name}.{workspace}" for workspace in workspaces]
+    streams += foreign
     read = [name for stream in streams for name in (stream, replays(stream, group))]
     graves = [dead(stream, group) for stream in streams]
     touched = [*read, *(states(name, group) for name in read), *graves]

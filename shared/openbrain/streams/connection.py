@@ -1,5 +1,6 @@
 """Connections to Redis or Valkey: by URL, every wait bounded, nothing retried behind our back."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
@@ -103,4 +104,11 @@ def is_gone(error: Exception) -> bool:
 
 async def ask(client: Redis, *command: str | bytes | float) -> Any:
     """Send a command as it is. Raises what redis-py raises."""
-    return await client.execute_command(*command)  # type: ignore[no-untyped-call]
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    try:
+        return await client.execute_command(*command)  # type: ignore[no-untyped-call]
+    finally:
+        # redis-py now and then takes a cancellation for the end of a wait of its own: the task would go on for ever.
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError

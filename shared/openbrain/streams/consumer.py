@@ -108,7 +108,7 @@ class Consumer:
         for number, entry in enumerate(entries, 1):
             if number % _AT_A_STRETCH == 0:
                 await asyncio.sleep(0)
-            raw = entry.raw
+            raw = self.subscription.raw(entry)
             try:
                 if raw is None:
                     raise Invalid("__data__", "the entry has no such field")  # noqa: TRY301 - told like the others

@@ -58,7 +58,7 @@ class Room:
         handler_limit_s: float = 600,
         paused: Paused | None = None,
     ) -> None:
-        names = [settings.prefix + subscription.name for subscription in subscriptions]
+        names = [subscription.full_name(settings.prefix) for subscription in subscriptions]
         if not names or len(set(names)) < len(names):
             raise SetupError(f"the room {group} must read at least one stream, and each once: {names}")
         self.group, self.subscriptions, self.settings = group, tuple(subscriptions), settings

@@ -54,7 +54,7 @@ class Session:
         self._reaping: list[asyncio.Task[Any]] = []
 
     def _add(self, subscription: Subscription) -> None:
-        stream = self.settings.prefix + subscription.name
+        stream = subscription.full_name(self.settings.prefix)
         yields = self._live_streams_busy if subscription.low_priority else _never
         runtime = Apart(self.runtime) if subscription.apart else self.runtime
         reader = self._reader(runtime, subscription, stream, yields)

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from openbrain.streams.delivery import Handler, OnDead
+import orjson
+
+from openbrain.streams.delivery import Entry, Handler, OnDead
 from openbrain.streams.table import StreamSpec
 
 
@@ -25,7 +27,23 @@ class Subscription:
     apart: bool = False
     """Has its turns and its breaker to itself: it may be slow, and what it needs be away, without the room's others."""
 
+    def full_name(self, prefix: str) -> str:
+        """The stream's name on the server."""
+        return self.spec.name if self.spec.foreign else prefix + self.name
+
+    def raw(self, entry: Entry) -> bytes | None:
+        """The event in an entry; None where there is none."""
+        return as_event(self.spec, entry) if self.spec.foreign else entry.raw
+
     @property
     def name(self) -> str:
         """The stream's name without the settings' prefix."""
         return f"{self.spec.name}.{self.workspace}" if self.workspace else self.spec.name
+
+
+def as_event(spec: StreamSpec, entry: Entry) -> bytes:
+    """An entry of another system's stream as an event of its type."""
+    texts = [each.decode(errors="replace") for each in entry.fields]
+    fields = dict(zip(texts[::2], texts[1::2], strict=True))
+    event = {"id": entry.id, "source": spec.name, "type": spec.type, "data": {"fields": fields}}
+    return orjson.dumps(event)

@@ -21,6 +21,8 @@ class StreamSpec:
     from_outside: bool = False
     """Whether others than our rooms append to it: what can't be taken from them is refused, one by one, and says
     nothing of the reader."""
+    foreign: bool = False
+    """Whether it is another system's: its name stands as it is, and its entries are their fields."""
     about: str = ""
     version: int = 1
     """Of `data`, the newest that readers know."""

@@ -1,0 +1,83 @@
+"""Events of another system as signals: which fields say what is data, and what says nothing is no signal."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import structlog
+
+from openbrain import limits
+from openbrain.errors import Invalid, OpenBrainError
+from openbrain.event_settings import Events
+from openbrain.events import CloudEvent, ForeignEvent, SignalRaised
+from openbrain.ids import joined_hash
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.signals import Signals
+from openbrain.signal_rules import checked
+from openbrain.signals import Raise, Severity
+from openbrain_amygdala.handlers.raising import happened, told
+
+_log = structlog.get_logger(__name__)
+_WORD = re.compile(r"\w+")
+_TITLE = 255
+
+
+class Foreign(Protocol):
+    """An entry of another system's stream, which is its event's source."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def event(self) -> CloudEvent[ForeignEvent]: ...
+
+
+async def raise_foreign(found: Sequence[Foreign], *, truth: Signals, rules: Events, now: int) -> None:
+    """Raise those of a batch that are signals. `now`: microseconds.
+
+    None is a dead letter: their stream is not ours, and keeps them as it likes.
+    """
+    raises: list[Raise] = []
+    for each in found:
+        try:
+            given = as_raise(each, rules, now)
+        except OpenBrainError as error:
+            _log.warning("events.refused", stream=each.event.source, entry=each.id, message=str(error))
+        else:
+            raises += [given] if given else []
+    for outcome in await told(raises, truth=truth):
+        if outcome.error is not None:
+            _log.warning("events.not_raised", error=type(outcome.error).__name__, message=str(outcome.error))
+
+
+def as_raise(foreign: Foreign, rules: Events, now: int) -> Raise | None:
+    """None for what is no signal. `Invalid` for one that can't be told."""
+    at, fields, stream = happened(foreign.id, now), foreign.event.data.fields, foreign.event.source
+    severity = severity_of(fields, rules)
+    if severity is None or now - at > rules.max_age_s * MICROSECONDS:
+        return None
+    title = _first(fields, rules.title)[:_TITLE].strip()
+    if not title:
+        raise Invalid("title", f"none of the fields {', '.join(rules.title)} says anything")
+    data = SignalRaised(
+        workspace_id=rules.streams[stream],
+        source=_first(fields, rules.source)[: limits.SOURCE_CHARS].strip() or stream,
+        severity=severity,
+        title=title,
+        content=_first(fields, rules.content)[: limits.CONTENT_CHARS],
+        dedup_key=joined_hash(*(fields.get(name, "") for name in rules.dedup)) if rules.dedup else None,
+    )
+    return checked(data, actor=stream, at=at, key=joined_hash("event", stream, foreign.id))
+
+
+def severity_of(fields: Mapping[str, str], rules: Events) -> Severity | None:
+    """The strongest that its fields, or its words where there are any, stand for."""
+    meant = [values.get(fields.get(name, "").strip().lower()) for name, values in rules.severities.items()]
+    if rules.words:
+        said = " ".join(fields.get(name, "") for name in ("event", *rules.title, *rules.content))
+        meant += [rules.words.get(word) for word in _WORD.findall(said.lower())]
+    return max((each for each in meant if each is not None), key=lambda each: each.rank, default=None)
+
+
+def _first(fields: Mapping[str, str], names: Sequence[str]) -> str:
+    return next((fields[name] for name in names if fields.get(name, "").strip()), "")
