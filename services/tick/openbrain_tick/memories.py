@@ -15,14 +15,14 @@ from openbrain.ports.vault_memories import VaultMemories, VaultMemory
 from openbrain.remembering import Offer, remember
 from openbrain.submission import Submission
 from openbrain.vault.arcs import Arc
+from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
 from openbrain.vault.values import Problem
-from openbrain_tick.phases.memories import SOURCE, TYPES, Marked, compared, digest, edits, marked, row_of
+from openbrain_tick.phases.memories import SOURCE, Marked, compared, digest, edits, marked, row_of
 
 BATCH: Final = 200
 FEW: Final = 20
 """So many may always be forgotten at once."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CONFIDENCE = 0.8
 
 
 class Store(Writing, Reading, VaultMemories, Protocol):
@@ -179,13 +179,13 @@ class _Run:
 def _offer(each: Marked, actor: Actor, supersedes: str | None) -> Offer:
     submission = Submission(
         content=each.content,
-        type=TYPES[each.type],
+        type=MEMORY_TYPES[each.type],
         project=each.project or None,
         memory_scope=Scope.PROJECT if each.project else Scope.SHARED,
         tags=("vault", each.type),
         metadata={"arc": each.arc, "marker": each.type},
         source=each.source,
-        confidence=_CONFIDENCE,
+        confidence=CONFIDENCE,
         supersedes=supersedes,
         occurred_at=_EPOCH + timedelta(microseconds=each.occurred_at),
     )

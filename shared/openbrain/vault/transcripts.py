@@ -105,6 +105,11 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def project_of(cwd: str) -> str:
+    """The last part of a folder's path; unknown where there is none."""
+    return re.split(r"[/\\]", cwd.rstrip("/\\"))[-1] or "unknown"
+
+
 def moment(value: object) -> datetime | None:
     """An ISO time in UTC; without a zone it is taken as UTC. None for anything else."""
     if not isinstance(value, str):

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializ
 
 from openbrain.errors import Invalid
 from openbrain.events import first_problem
-from openbrain.vault.transcripts import Record, moment
+from openbrain.vault.transcripts import Record, moment, project_of
 
 PROMPT_CHARS: Final = 300
 TOP_TOOLS: Final = 10
@@ -156,7 +156,7 @@ class _Counting:
         start, end = self.times
         return Session(
             session_id=session_id,
-            project=re.split(r"[/\\]", self.cwd.rstrip("/\\"))[-1] or "unknown",
+            project=project_of(self.cwd),
             cwd=self.cwd,
             git_branch=self.branch,
             start=start,

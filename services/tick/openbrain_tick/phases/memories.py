@@ -9,24 +9,20 @@ from typing import Final
 
 from openbrain import limits
 from openbrain.ids import joined_hash
-from openbrain.memory import Memory, MemoryType
+from openbrain.memory import Memory
 from openbrain.ports.vault_memories import VaultMemory
 from openbrain.times import from_datetime
 from openbrain.vault.arcs import Arc
+from openbrain.vault.kinds import MEMORY_TYPES
 from openbrain.vault.markers import without_markers
 from openbrain.vault.redaction import redacted
 from openbrain.vault.values import Marker, Problem
 
-TYPES: Final[Mapping[str, MemoryType]] = {
-    "lesson": MemoryType.PATTERN,
-    "decision": MemoryType.DECISION,
-    "milestone": MemoryType.OBSERVATION,
-}
 SOURCE: Final = "vault:"
 """Begins the source of a memory that the tick has made of a marker; the arc follows."""
 _ALIKE: Final = 0.5
 _COMPARED: Final = 2_000
-_NAMES = tuple(f'"{name}"' for name in TYPES)
+_NAMES = tuple(f'"{name}"' for name in MEMORY_TYPES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +92,7 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
         if arc.merged or not any(name in arc.detail for name in _NAMES):
             continue
         for marker in arc.markers:
-            content = redacted(without_markers(marker.content)).strip() if marker.type in TYPES else ""
+            content = redacted(without_markers(marker.content)).strip() if marker.type in MEMORY_TYPES else ""
             if not content or not marker.block:
                 continue
             if len(content) > limits.CONTENT_CHARS:

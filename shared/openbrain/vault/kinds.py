@@ -1,0 +1,14 @@
+"""Which marks of a vault or a session are memories, and of which type. Signals are not: they burn, and they end."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from openbrain.memory import MemoryType
+
+MEMORY_TYPES: Final[Mapping[str, MemoryType]] = {
+    "lesson": MemoryType.PATTERN,
+    "decision": MemoryType.DECISION,
+    "milestone": MemoryType.OBSERVATION,
+}
+CONFIDENCE: Final = 0.8
+"""Of what an agent marked."""
