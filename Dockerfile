@@ -23,8 +23,9 @@ RUN /opt/build/bin/python -m hatchling build -t wheel -d /wheel \
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="OpenBrain" org.opencontainers.image.licenses="Apache-2.0"
-# /data is only used by `openbrain up`, which keeps everything embedded there. The base's own pip has no use here.
-RUN install -d -o 10001 -g 10001 /data \
+# /data is only used by `openbrain up`, which keeps everything embedded there; /vault is where a vault is mounted.
+# The base's own pip has no use here.
+RUN install -d -o 10001 -g 10001 /data /vault \
  && rm -rf /usr/local/bin/pip* /usr/local/lib/python3*/site-packages/pip* \
       /usr/local/lib/python3*/ensurepip /usr/lib/python3*/ensurepip
 # What a release rarely changes, then its own few megabytes.

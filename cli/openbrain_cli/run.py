@@ -17,6 +17,7 @@ ROOMS = {
     "indexer-text": "openbrain_indexer.app:text",
     "indexer-vector": "openbrain_indexer.app:vector",
     "amygdala": "openbrain_amygdala.app:app",
+    "tick": "openbrain_tick.app:app",
     "housekeeper": "openbrain_housekeeper.app:app",
     "api": "openbrain_api.app:app",
 }

@@ -33,6 +33,7 @@ from openbrain_indexer import app as indexer
 from openbrain_indexer.handlers import project_text
 from openbrain_ingest import app as ingest
 from openbrain_mcp.http import with_mcp
+from openbrain_tick import app as tick
 
 KEY_FILE = "key"
 ADMIN_KEY_FILE = "admin-key"
@@ -83,6 +84,7 @@ async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | 
             indexer.text_room(parts),
             embedder.room(parts),
             indexer.vector_room(parts),
+            tick.room(parts),
         )
         for room in rooms:
             stack.push_async_callback(room.stop)
