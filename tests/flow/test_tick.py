@@ -1,0 +1,54 @@
+"""A tick in the whole pipeline: asked for by the schedule, over HTTP and by a producer; what it says and leaves."""
+
+from pathlib import Path
+
+from openbrain.events import FIELD, CloudEvent, TickCompleted, TickRequested, decode, encode, event_type
+from openbrain.settings import Settings, Streams, Vaults
+from openbrain.streams.table import TICK_COMPLETED, TICK_REQUESTED
+from tests.flow.conftest import started
+from tests.vault_pages import Vault as Pages
+from tests.vault_pages import page, signal
+from tests.waiting import until
+
+NEW = "2026-11-22T07:00:00+00:00"
+
+
+async def test_a_vault_keeps_itself(tmp_path: Path) -> None:
+    pages = Pages(tmp_path / "vault")
+    body = "<!-- @lesson -->\nAsk first.\n<!-- @/lesson -->\n" + signal("bans rise")
+    pages.write("clusters/2026-11-22/a.md", page("a", body, created=NEW))
+    settings = Settings(
+        data_dir=tmp_path / "data",
+        streams=Streams(poll_s=0.5, reap_s=0.2),
+        vaults=Vaults(folders={"default": pages.root}),
+    )
+    async with started(settings) as brain:
+
+        async def told() -> list[TickCompleted]:
+            raw = [fields[FIELD.encode()] for fields in await brain.entries(TICK_COMPLETED.name)]
+            model = CloudEvent[TickCompleted]
+            return [decode(model, each, event_type(TICK_COMPLETED.name)).data for each in raw]
+
+        async def by_schedule() -> bool:
+            return len(await told()) == 1
+
+        await until(by_schedule)
+        (first,) = await told()
+        assert first.slot.startswith("cron:")
+        assert "bans rise" in pages.body("signals.md")
+        assert await brain.listed() != []
+
+        event = TickRequested(workspace_id="default", slot="mine")
+        for number in range(3):
+            raw = encode(TICK_REQUESTED.name, event, event_id=f"e{number}", at=1)
+            await brain.redis.xadd(TICK_REQUESTED.name, {FIELD: raw})
+        before = pages.tree()
+
+        async def by_event() -> bool:
+            return len(await told()) > 1
+
+        await until(by_event)
+        await brain.settled()
+        assert [each.slot for each in (await told())[1:]] == ["mine"]
+        feed = {path for path, data in pages.tree().items() if before.get(path) != data}
+        assert feed <= {"brain-feed/health.jsonl"}
