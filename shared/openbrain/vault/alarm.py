@@ -6,7 +6,7 @@ from typing import Final
 
 from openbrain.signals import Halt, Severity, Signal
 from openbrain.times import to_iso
-from openbrain.vault.bodies import clipped, first_line, fitted
+from openbrain.vault.bodies import PARTS, clipped, first_line, fitted
 
 TITLE: Final = "AMYGDALA ALERT"
 PRIORITY: Final = 100
@@ -35,9 +35,9 @@ def alarm(signals: Sequence[Signal], halts: Sequence[Halt]) -> Alarm | None:
     severity = max((each.broadcast_severity for each in loud), key=lambda each: each.rank, default=Severity.WARNING)
     if halts:
         severity = Severity.NUCLEAR
-    parts = [*_first(loud[0] if loud else None, halts, severity), *map(_also, loud[1:])]
+    parts = [*_first(loud[0] if loud else None, halts, severity), *map(_also, loud[1 : PARTS + 1])]
     raised = (*(each.last_raised_at for each in loud), *(each.raised_at for each in halts))
-    return Alarm(severity, fitted(parts, "\n", "alarms"), max(raised))
+    return Alarm(severity, fitted(parts, "\n", "alarms", more=len(loud[PARTS + 1 :])), max(raised))
 
 
 def _first(worst: Signal | None, halts: Sequence[Halt], severity: Severity) -> list[str]:

@@ -1,10 +1,12 @@
 """Texts for the agents' client: bounded, and cut where it hurts least."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 BODY_CHARS: Final = 1536
 """The client cuts longer bodies."""
+PARTS: Final = 200
+"""More lines than a body has room for."""
 
 
 def clipped(text: str, most: int) -> str:
@@ -22,17 +24,18 @@ def first_line(text: str, most: int) -> str:
     return clipped(" ".join(lines[0].split()), most) if lines else ""
 
 
-def fitted(parts: Iterable[str], between: str, what: str, head: str = "") -> str:
-    """The first parts, as many as fit; the last line says how many do not. '' where there is nothing to say."""
-    parts = list(parts)
+def fitted(parts: Sequence[str], between: str, what: str, head: str = "", *, more: int = 0) -> str:
+    """The first parts, as many as fit; the last line says how many do not, with the `more` that were not given.
+
+    '' where there is nothing to say.
+    """
     if not parts:
         return ""
-    whole = head + between.join(parts)
-    if len(whole) <= BODY_CHARS:
-        return whole
-    for count in range(min(len(parts) - 1, BODY_CHARS), 0, -1):
-        text = f"{head}{between.join(parts[:count])}{between}… and {len(parts) - count} more {what}"
+    for count in range(min(len(parts), BODY_CHARS), 0, -1):
+        rest = len(parts) - count + more
+        text = head + between.join(parts[:count]) + (f"{between}… and {rest} more {what}" if rest else "")
         if len(text) <= BODY_CHARS:
             return text
-    rest = f"{between}… and {len(parts) - 1} more {what}" if len(parts) > 1 else ""
-    return head + clipped(parts[0], BODY_CHARS - len(head) - len(rest)) + rest
+    rest = len(parts) - 1 + more
+    told = f"{between}… and {rest} more {what}" if rest else ""
+    return head + clipped(parts[0], BODY_CHARS - len(head) - len(told)) + told

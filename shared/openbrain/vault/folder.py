@@ -10,8 +10,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from openbrain.errors import Invalid, NotFound, TryLater
 from openbrain.vault import limits
@@ -22,8 +23,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A regular file: what `stat` knows of it without reading."""
 
     path: str
@@ -81,13 +81,21 @@ class Folder:
         except NotFound:
             return None
 
+    def is_folder(self, relative: str) -> bool:
+        """Whether there is a folder of this name, reached without links."""
+        with suppress(NotFound, Invalid), self.parent(f"{relative}/_"):
+            return True
+        return False
+
     def walk(self, relative: str = "", problems: list[Problem] | None = None) -> Iterator[Entry]:
         """Regular files below a folder, sorted by name; nothing where there is no folder.
 
         Names that begin with a dot are no part of a vault. Links, pipes and names that are not text are left out, and
-        told in `problems` where a list is given.
+        told in `problems` where a list is given. TryLater where the vault's own folder is not there.
         """
         told: list[Problem] = [] if problems is None else problems
+        # Without this a vault that is not mounted would look like one whose pages were all removed.
+        os.close(self._open_root())
         if relative:
             base = self.root / checked(relative)
             if Path(os.path.realpath(base)) != base:
@@ -189,23 +197,26 @@ def _walk(root: str, below: str, problems: list[Problem], depth: int) -> Iterato
         problems.append(Problem(below, 0, f"folders deeper than {limits.FOLDER_DEPTH}: not read"))
         return
     try:
-        found = sorted(os.scandir(f"{root}/{below}"), key=lambda entry: entry.name)
+        found = sorted(os.scandir(f"{root}/{below}"), key=attrgetter("name"))
     except FileNotFoundError:
         return
     except OSError as error:
         problems.append(Problem(below, 0, f"can't be listed: {error.strerror}"))
         return
     for entry in found:
-        if entry.name.startswith("."):
+        name = entry.name
+        path = below + name
+        if name[0] == ".":
             continue
-        path = below + entry.name
         if not path.isprintable():
             problems.append(Problem(below, 0, "a name that holds control characters or is not UTF-8: not read"))
+        elif entry.is_file(follow_symlinks=False):
+            try:
+                known = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:  # removed meanwhile
+                continue
+            yield Entry(path, known.st_mtime_ns, known.st_size)
         elif entry.is_dir(follow_symlinks=False):
             yield from _walk(root, path + "/", problems, depth + 1)
-        elif entry.is_file(follow_symlinks=False):
-            with suppress(FileNotFoundError):  # removed meanwhile
-                known = entry.stat(follow_symlinks=False)
-                yield Entry(path, known.st_mtime_ns, known.st_size)
         else:
             problems.append(Problem(path, 0, "a link, or no regular file: not read"))

@@ -10,9 +10,9 @@ from openbrain.times import to_iso
 from openbrain.vault import front_matter, markers
 from openbrain.vault.alarm import PRIORITY, TITLE, TTL_S, Alarm
 from openbrain.vault.arcs import Arc, InjectMark
-from openbrain.vault.bodies import BODY_CHARS, clipped, first_line, fitted
+from openbrain.vault.bodies import BODY_CHARS, PARTS, clipped, first_line, fitted
 from openbrain_tick.phases.plan import Plan
-from openbrain_tick.phases.references import hotter
+from openbrain_tick.phases.references import hottest
 from openbrain_tick.phases.signals import Standing
 
 FOLDER: Final = "brain-feed"
@@ -57,7 +57,7 @@ def put(plan: Plan, file: FeedFile) -> None:
 def hot_arcs(plan: Plan) -> FeedFile:
     """The hottest arcs as a table."""
     thresholds = plan.thresholds
-    hot = sorted(plan.arcs(), key=hotter)[: thresholds.hot_arcs]
+    hot = hottest(plan.arcs(), thresholds.hot_arcs)
     plan.counts["hot_arcs_written"] = len(hot)
     heading = "| Arc | Heat | Region | Status | Title |"
     if thresholds.hot_arc_summaries:
@@ -84,7 +84,7 @@ def hot_arcs(plan: Plan) -> FeedFile:
 
 def injected(marks: Sequence[InjectMark]) -> FeedFile:
     """Inject blocks, as many as there is room for."""
-    blocks = [f"**[{first_line(mark.target, 60) or 'all'}]** {_text(mark.content)}" for mark in marks]
+    blocks = [f"**[{first_line(mark.target, 60) or 'all'}]** {_text(mark.content)}" for mark in marks[:PARTS]]
     return FeedFile(
         name="inject.md",
         id="inject",
@@ -92,7 +92,7 @@ def injected(marks: Sequence[InjectMark]) -> FeedFile:
         priority=9,
         ttl=3600,
         severity="info",
-        body=fitted(blocks, "\n\n", "inject blocks") or NO_INJECTS,
+        body=fitted(blocks, "\n\n", "inject blocks", more=len(marks[PARTS:])) or NO_INJECTS,
     )
 
 
@@ -100,9 +100,9 @@ def signalled(shown: Sequence[Standing]) -> FeedFile:
     """Signals that stand, as many as there is room for, the gravest first."""
     bullets = [
         f"- **[{each.mark.severity}]** ({first_line(each.mark.source, 60)}) {first_line(_text(each.mark.content), 300)}"
-        for each in shown
+        for each in shown[:PARTS]
     ]
-    body = fitted(bullets, "\n", "signals", head="## Signals\n\n")
+    body = fitted(bullets, "\n", "signals", head="## Signals\n\n", more=len(shown[PARTS:]))
     return FeedFile(
         name="signals.md",
         id="signals",

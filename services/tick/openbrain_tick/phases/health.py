@@ -7,6 +7,7 @@ from typing import Final
 import orjson
 
 from openbrain.times import to_iso
+from openbrain.vault.arc_reading import DAY_US
 from openbrain_tick.phases.feed import FOLDER
 from openbrain_tick.phases.heat import older
 from openbrain_tick.phases.plan import Plan
@@ -53,7 +54,8 @@ def health(plan: Plan, shown: Sequence[Standing]) -> Health:
     ids = {arc.id for arc in arcs}
     told = sum(1 for arc in arcs if arc.synthesized or arc.summary or arc.lessons)
     joined = sum(1 for arc in arcs if arc.links and not ids.isdisjoint(arc.links))
-    fresh = sum(1 for arc in arcs if not older(arc, plan.now_us, _FRESH_DAYS))
+    week = plan.now_us - _FRESH_DAYS * DAY_US
+    fresh = sum(1 for arc in arcs if arc.created_us >= week)
     good = sum(1 for each in shown if each.mark.source != "unknown" and not _is_left(plan, each))
     return Health(
         arcs=len(arcs),

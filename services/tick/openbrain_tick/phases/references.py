@@ -20,13 +20,15 @@ def promote(plan: Plan) -> None:
     thresholds = plan.thresholds
     arcs = {arc.id: arc for arc in plan.arcs()}
     were, cooled = _members(plan)
-    hot = _hottest(
+    warm = (
         arc
         for arc in arcs.values()
         if (arc.heat or 0) >= thresholds.promote_heat or (arc.id in were and (arc.heat or 0) >= thresholds.demote_heat)
-    )[: thresholds.conscious_limit]
+    )
+    hot = hottest(warm, thresholds.conscious_limit)
     chosen = {arc.id for arc in hot}
-    rest = _hottest(arcs[name] for name in (were | cooled) - chosen if name in arcs)[: thresholds.unconscious_limit]
+    left = (arcs[name] for name in (were | cooled) - chosen if name in arcs)
+    rest = hottest(left, thresholds.unconscious_limit)
     plan.counts["promotions"] += len(chosen - were)
     plan.counts["demotions"] += len(were - chosen)
     wanted = {f"{CONSCIOUS}/{arc.id}.md": arc for arc in hot} | {f"{UNCONSCIOUS}/{arc.id}.md": arc for arc in rest}
@@ -45,8 +47,13 @@ def reference(arc: Arc) -> str:
     return f"---\nreference: {json.dumps(arc.path, ensure_ascii=False)}\n---\n\n[[{target}|{title}]]\n"
 
 
-def _hottest(arcs: Iterable[Arc]) -> list[Arc]:
-    return sorted(arcs, key=hotter)
+def hottest(arcs: Iterable[Arc], most: int) -> list[Arc]:
+    """The first so many of them, sorted."""
+    arcs = list(arcs)
+    if len(arcs) > most > 0:
+        least = sorted((arc.heat or 0 for arc in arcs), reverse=True)[most - 1]
+        arcs = [arc for arc in arcs if (arc.heat or 0) >= least]
+    return sorted(arcs, key=hotter)[:most]
 
 
 def _members(plan: Plan) -> tuple[set[str], set[str]]:

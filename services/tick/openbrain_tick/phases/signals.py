@@ -98,6 +98,8 @@ def bury(plan: Plan) -> None:
 
 def end(plan: Plan, ended: Mapping[str, str]) -> int:
     """Signals resolved wherever they stand, by exact identity; the value is the reason. How many marks that were."""
+    if not ended:
+        return 0
     reasons = {name: re.sub(r"(?:\s|--+)+", " ", reason).strip(" ()")[:200] for name, reason in ended.items()}
     return _change_all(plan, reasons.keys(), lambda marker: _resolved(marker, reasons[_identity(marker)], plan.now_us))
 
