@@ -75,6 +75,7 @@ class Brain:
     wake: LocalWake = field(default_factory=LocalWake)
     text_generation: Generation | None = None
     vector_generation: Generation | None = None
+    apps: list[Starlette] = field(default_factory=list)
 
     def app(self, **other: Any) -> Starlette:
         """The API; `other` replaces a port."""
@@ -93,7 +94,14 @@ class Brain:
             "hearing": RedisHearing(Streams(url=NOWHERE)),
             "pressure": Pressure(self.truth, None, outbox_limit=1_000_000, memory_share=1),
         }
-        return build_api(**(ports | other))
+        made = build_api(**(ports | other))
+        self.apps.append(made)
+        return made
+
+    async def presence(self) -> None:
+        """Write down who was heard of: apps do so a moment later."""
+        for app in self.apps:
+            await app.state.presence.flush()
 
     async def workspace(self, name: str = "w1") -> None:
         if name not in {known.id for known in await self.truth.workspaces()}:
@@ -156,6 +164,9 @@ async def open_brain(database_url: str, folder: Path, **settings: Any) -> AsyncI
     try:
         await database.write(metadata.create_all)
         truth = SqlTruth(database, clock)
+        vault = folder / "vault"
+        vault.mkdir(exist_ok=True)
+        settings.setdefault("vaults", {"folders": dict.fromkeys(("w1", "system"), vault)})
         chosen = Settings(_env_file=None, data_dir=folder, truth={"url": database_url}, **settings)
         yield Brain(truth, text, vectors, small_model(), clock, chosen)
     finally:

@@ -126,6 +126,7 @@ def build_api(
     app.router.redirect_slashes = False
     app.router.default = _not_found
     app.state.drain = hub.drain
+    app.state.presence = presence
     return app
 
 

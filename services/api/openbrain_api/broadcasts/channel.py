@@ -80,8 +80,7 @@ class Channel:
 
     async def close(self) -> None:
         """Stop reading; whoever listens is ended."""
-        for task in self._tasks:
-            task.cancel()
+        self._stop()
         await asyncio.wait(self._tasks)
 
     @property
@@ -107,6 +106,10 @@ class Channel:
             return found[: -PAGE - 1 : -1]
         rows = await self._truth.broadcasts_after(self.workspace_id, seq, PAGE)
         return [heard(Spoken(row.seq, row.body)) for row in rows]
+
+    def _stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
 
     async def _hear(self) -> None:
         while True:
@@ -169,7 +172,6 @@ class Channel:
         """Nobody listened any more, or a mistake of ours: who listens comes back, and a new channel is opened."""
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("api.hearing_failed", error=type(error).__name__, where=logs.where(error))
-        for other in self._tasks:
-            other.cancel()
+        self._stop()
         for listener in self.listeners:
             listener.end()

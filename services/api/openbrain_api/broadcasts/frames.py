@@ -1,14 +1,17 @@
 """Server-sent events, encoded once and written to everyone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import orjson
 
+from openbrain.broadcast_events import veiled
 from openbrain.ports.hearing import Spoken
+from openbrain.signals import HaltScope, Step
 from openbrain.visibility import Viewer
 
 MEDIA = "text/event-stream"
+BROADCAST = "broadcast"
 HEARTBEAT = b":\n\n"
 
 
@@ -20,11 +23,23 @@ class Heard:
     org: str
     event: bytes
     frame: bytes
+    veiled: bytes = b""
+    """The event for who may know that everyone halts, and not why; empty where it is no business of his."""
 
     @property
     def size(self) -> int:
         """Bytes, about."""
         return 2 * len(self.frame)
+
+    def to(self, viewer: Viewer) -> bytes:
+        """The event as these eyes may see it; empty where they may not."""
+        return self.event if may_hear(viewer, self.org) else self.veiled
+
+    def frame_to(self, viewer: Viewer) -> bytes:
+        """The same as a server-sent event."""
+        if may_hear(viewer, self.org):
+            return self.frame
+        return frame(BROADCAST, self.veiled, self.seq) if self.veiled else b""
 
 
 class Unreadable(Exception):
@@ -44,7 +59,13 @@ def heard(spoken: Spoken) -> Heard:
     data = spoken.event
     if b"\n" in data or b"\r" in data:  # a line's end would end the field
         data = orjson.dumps(event)
-    return Heard(seq, org, data, frame("broadcast", data, seq))
+    return Heard(seq, org, data, frame(BROADCAST, data, seq), veiled(data) if _for_everyone(said) else b"")
+
+
+def _for_everyone(said: Mapping[str, object]) -> bool:
+    """As `broadcast_events.for_everyone`, of the event."""
+    whole = said.get("halt_scope") == HaltScope.WORKSPACE
+    return whole and (bool(said.get("halt")) or said.get("change") in (Step.RESUMED, Step.HALT_EXPIRED))
 
 
 def frame(name: str, data: bytes, seq: int | None = None) -> bytes:
@@ -68,9 +89,8 @@ def frames(viewer: Viewer, found: Iterable[Heard]) -> bytes:
     parts: list[bytes] = []
     hidden: list[int] = []
     for each in found:
-        if may_hear(viewer, each.org):
-            parts += _skipped(hidden)
-            parts.append(each.frame)
+        if told := each.frame_to(viewer):
+            parts += [*_skipped(hidden), told]
         else:
             hidden.append(each.seq)
     return b"".join([*parts, *_skipped(hidden)])

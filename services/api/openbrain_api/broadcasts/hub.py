@@ -48,7 +48,7 @@ class Hub:
     @asynccontextmanager
     async def listener(self, workspace_id: str, listener: Listener) -> AsyncIterator[Channel]:
         """It listens while the block runs. `TryLater` where the truth does not answer."""
-        channel = await self._channel(workspace_id)
+        channel = await self.channel(workspace_id)
         channel.join(listener)
         if self._draining:
             listener.end()
@@ -57,7 +57,7 @@ class Hub:
         finally:
             channel.leave(listener)
 
-    async def _channel(self, workspace_id: str) -> Channel:
+    async def channel(self, workspace_id: str) -> Channel:
         async with self._locks[workspace_id]:
             found = self._channels.get(workspace_id)
             if found is not None and found.open:

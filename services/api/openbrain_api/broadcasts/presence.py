@@ -31,14 +31,15 @@ class Presence:
         if self._writing is not None:
             self._writing.cancel()
             await asyncio.wait([self._writing])
-        await self._flush()
+        await self.flush()
 
     async def _write(self) -> None:
         while self._seen:
             await asyncio.sleep(self._every_s)
-            await self._flush()
+            await self.flush()
 
-    async def _flush(self) -> None:
+    async def flush(self) -> None:
+        """Write what has gathered."""
         seen, self._seen = self._seen, {}
         if not seen:
             return

@@ -12,7 +12,7 @@ from openbrain.memory import MICROSECONDS
 from openbrain.ports.hearing import Spoken
 from openbrain.signals import Subscriber
 from openbrain_api.broadcasts.channel import Listener
-from openbrain_api.broadcasts.frames import MEDIA, Heard, heard, may_hear
+from openbrain_api.broadcasts.frames import MEDIA, Heard, heard
 from openbrain_api.broadcasts.hub import SIGNALS
 from openbrain_api.broadcasts.watching import Watch, watched
 from openbrain_api.http.reply import Reply, answer
@@ -77,7 +77,7 @@ async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Reply:
         rows = await call.api.truth.broadcasts_after(viewer.workspace_id, query.after, query.limit)
         found = [heard(Spoken(row.seq, row.body)) for row in rows]
         last = await call.api.truth.last_seq(viewer.workspace_id)
-    told = [{"seq": each.seq, "event": orjson.Fragment(each.event)} for each in found if may_hear(viewer, each.org)]
+    told = [{"seq": each.seq, "event": orjson.Fragment(event)} for each in found if (event := each.to(viewer))]
     data = {
         "broadcasts": told,
         "count": len(told),

@@ -1,7 +1,7 @@
 """A path of the table as an ASGI application: who, how often, what, the handler, the answer."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from openbrain import telemetry
 from openbrain.auth import Actor
 from openbrain_api.http import reading
 from openbrain_api.http.admission import Fields
+from openbrain_api.http.forms import form_body
 from openbrain_api.http.packing import gzipped_whole, takes_gzip
 from openbrain_api.http.refused import no_such_route, wrong_method
 from openbrain_api.http.reply import Reply, allowed_methods, problem
@@ -92,7 +93,7 @@ class Endpoint:
             query=query,
             path=scope.get("path_params", {}),
             headers=headers,
-            stream=streamed_body(headers, receive) if route.streamed else None,
+            stream=_stream(route, headers, receive),
         )
         return await route.handler(call)
 
@@ -111,6 +112,12 @@ class Endpoint:
         if counter is None:
             counter = self._counts[method, status] = telemetry.API_REQUESTS.labels(method, self._path, str(status))
         counter.inc()
+
+
+def _stream(route: Route, headers: reading.Headers, receive: Receive) -> AsyncIterator[bytes] | None:
+    if route.form:
+        return form_body(headers, receive, route.body_bytes)
+    return streamed_body(headers, receive) if route.streamed else None
 
 
 NOTHING = Nothing()

@@ -22,6 +22,7 @@ from openbrain.errors import (
     TryLater,
     Unauthorised,
 )
+from openbrain.vault_writing import VaultBusy
 from openbrain_api.http.refused import Refused
 
 JSON = "application/json"
@@ -127,7 +128,7 @@ def _headers(error: Exception) -> Mapping[str, str]:
     match error:
         case Unauthorised():
             return {"www-authenticate": "Bearer"}
-        case RateLimited() | Backlogged():
+        case RateLimited() | Backlogged() | VaultBusy():
             return {"retry-after": str(_seconds(error))}
         case TryLater():
             return {"retry-after": "1"}
@@ -136,5 +137,5 @@ def _headers(error: Exception) -> Mapping[str, str]:
     return {}
 
 
-def _seconds(error: RateLimited | Backlogged) -> int:
+def _seconds(error: RateLimited | Backlogged | VaultBusy) -> int:
     return max(1, math.ceil(error.retry_after_s))

@@ -72,6 +72,9 @@ class Route:
     """It causes events of its own accord: refused while too many wait, or the stream server is full."""
     streamed: bool = False
     """The body is NDJSON, which the handler reads while it arrives: limits count for each line."""
+    form: tuple[str, ...] = ()
+    """The body is a form with these fields, as the original's clients send; a name that ends in [] is of files. The
+    handler reads it from `stream`."""
     media: str = JSON
     """What a success without `response` is written in."""
 

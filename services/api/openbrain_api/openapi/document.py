@@ -14,6 +14,7 @@ from openbrain import limits
 from openbrain.answers import Problem
 from openbrain.ports.generations import IndexKind
 from openbrain.transfer import LINES
+from openbrain_api.http.forms import MULTIPART, URLENCODED
 from openbrain_api.http.reply import JSON, NDJSON, PROBLEM
 from openbrain_api.http.route import Nothing, Route
 from openbrain_api.openapi import examples
@@ -85,7 +86,20 @@ def _operation(route: Route, named: Named, schemas: dict[str, Json]) -> Json:
         }
     if route.streamed:
         operation["requestBody"] = {"required": True, "content": {NDJSON: _ndjson()}}
+    if route.form:
+        operation["requestBody"] = {"required": True, "content": _forms(route.form)}
     return operation
+
+
+def _forms(names: Sequence[str]) -> Json:
+    """Fields as text, the first required; files in parts only."""
+    text = {"type": "string", "minLength": 1}
+    files = {"type": "array", "items": {"type": "string", "contentMediaType": "application/octet-stream"}}
+    fields = {name: text for name in names if not name.endswith("[]")}
+    parts = fields | {name.removesuffix("[]"): files for name in names if name.endswith("[]")}
+    schema: Json = {"type": "object", "required": [names[0]]}
+    found = {MULTIPART: {"schema": {**schema, "properties": parts}}}
+    return found if parts != fields else {URLENCODED: {"schema": {**schema, "properties": fields}}, **found}
 
 
 def _media(body: type[BaseModel], schema: Json) -> Json:
@@ -194,7 +208,7 @@ def _problems(route: Route) -> Json:
         statuses |= {401, 403, 503, 422, 429}
     if route.matched and route.method != "GET":
         statuses.add(412)
-    if route.body is not Nothing:
+    if route.body is not Nothing or route.form:
         statuses |= {400, 413, 415}
     content = {PROBLEM: {"schema": {"$ref": _REF.format(model="Problem")}}}
     return {

@@ -11,6 +11,7 @@ from openbrain_api.requests import memories as requests
 from openbrain_api.requests import recall as recall_requests
 from openbrain_api.requests import signals as signal_requests
 from openbrain_api.requests import streams as stream_requests
+from openbrain_api.requests import vault as vault_requests
 from openbrain_api.requests.models import ModelChangeBody
 from openbrain_api.requests.verifying import VerifyBody
 
@@ -108,6 +109,22 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "without_org": False,
             "expires_in": 24,
         },
+    },
+    vault_requests.MarkerBody: {
+        "a lesson": {
+            "type": "lesson",
+            "content": "Look at the broker's log first.",
+            "attrs": {"source": "shop", "session_id": "s-1"},
+        },
+        "something burns": {
+            "type": "signal",
+            "content": "The replica is an hour behind.",
+            "attrs": {"source": "db-1", "severity": "critical"},
+        },
+    },
+    vault_requests.InboxBody: {"an idea": {"content": "# Fewer queues\n\nOne is enough.", "tags": ["idea"]}},
+    vault_requests.ArtifactBody: {
+        "a runbook": {"key": "runbooks/failover", "content": "Stop the writers first.", "producer": "ci"}
     },
     signal_requests.SignalBody: {
         "a disk": {

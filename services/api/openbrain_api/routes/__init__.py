@@ -13,6 +13,7 @@ from openbrain_api.routes import (
     state,
     streams,
     transfer,
+    vault,
     verifying,
 )
 
@@ -28,5 +29,6 @@ ROUTES: tuple[Route, ...] = (
     *verifying.ROUTES,
     *streams.ROUTES,
     *signals.ROUTES,
+    *vault.ROUTES,
     *state.ROUTES,
 )

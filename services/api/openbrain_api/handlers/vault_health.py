@@ -1,0 +1,61 @@
+"""How the brain is, for who watches it."""
+
+import asyncio
+
+from openbrain.errors import OpenBrainError
+from openbrain.ports.signals import SignalFilter
+from openbrain.ports.ticks import Tick
+from openbrain.signals import OPEN_STATES
+from openbrain.times import to_iso
+from openbrain.vault.pipeline import SOURCE
+from openbrain.visibility import Viewer
+from openbrain_api.checks import OWN
+from openbrain_api.http.reply import Reply, plain
+from openbrain_api.http.route import Call, Nothing
+from openbrain_api.vaults.door import vault_of
+
+FINDINGS = 100
+
+
+async def deep(call: Call[Nothing, Nothing]) -> Reply:
+    """The vault's disk, the embedder, and the reasoner where there is one."""
+    folder = vault_of(call)
+    try:
+        await asyncio.to_thread(folder.digest, "README.md")
+        vault = "ok"
+    except OpenBrainError as error:
+        vault = f"down: {error}"
+    down = (await call.api.checks.failing()).get(OWN, {})
+    checks = {
+        "vault": vault,
+        "embeddings": "down" if "embedder" in down else "ok",
+        "truth": "down" if "truth" in down else "ok",
+    }
+    status = "ok" if all(found == "ok" for found in checks.values()) else "degraded"
+    return plain({"status": status, "service": "openbrain", "checks": checks})
+
+
+async def pipeline(call: Call[Nothing, Nothing]) -> Reply:
+    """What the housekeeper found that does not run, and the last tick."""
+    vault_of(call)
+    workspace, truth = call.actor.workspace_id, call.api.truth
+    asked = SignalFilter(states=OPEN_STATES, source=SOURCE)
+    found = await truth.signals(Viewer(workspace_id=workspace, agent_id=""), asked, FINDINGS)
+    last = await truth.ticks(workspace, 1)
+    fields = {
+        "status": "degraded" if found else "ok",
+        "service": "openbrain",
+        "findings": [{"title": each.title, "since": to_iso(each.first_raised_at)} for each in found],
+        "last_tick": _tick_json(last[0]) if last else None,
+    }
+    return plain(fields)
+
+
+def _tick_json(tick: Tick) -> dict[str, str | None]:
+    ended = tick.finished_at
+    return {
+        "id": tick.job.id,
+        "state": tick.state,
+        "requested_at": to_iso(tick.requested_at),
+        "finished_at": None if ended is None else to_iso(ended),
+    }

@@ -1,0 +1,86 @@
+"""Bodies of the original's routes that are forms, whole or in parts with files."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers as FormHeaders
+from starlette.datastructures import UploadFile
+from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
+from starlette.types import Receive
+
+from openbrain.errors import Invalid
+from openbrain_api.http.packing import is_packed, unpacked
+from openbrain_api.http.reading import Headers, received
+from openbrain_api.http.refused import Refused, too_large
+
+URLENCODED = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
+FILES = 20
+FIELDS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class FormFile:
+    """One file; `name` is what the client calls it, to be trusted with nothing."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Fields, of several of one name the last; files in their order."""
+
+    fields: dict[str, str]
+    files: tuple[FormFile, ...]
+
+
+def form_body(headers: Headers, receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """The body in parts, at most `limit` bytes unpacked. `Refused` at once for what is no form."""
+    if _kind(headers) not in {URLENCODED, MULTIPART}:
+        raise Refused(415, "unsupported_media_type", f"send a form: {MULTIPART} or {URLENCODED}")
+    parts = received(receive)
+    return _at_most(limit, unpacked(parts) if is_packed(headers) else parts)
+
+
+async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) -> Form:
+    """The form whole."""
+    raw = FormHeaders(raw=[(name, value) for name, value in headers.items()])
+    fields: dict[str, str] = {}
+    files: list[FormFile] = []
+    stream = _generator(body)
+    try:
+        if _kind(headers) == URLENCODED:
+            form = await FormParser(raw, stream).parse()
+        else:
+            form = await MultiPartParser(raw, stream, max_files=FILES, max_fields=FIELDS, max_part_size=limit).parse()
+        for name, value in form.multi_items():
+            if isinstance(value, UploadFile):
+                files.append(FormFile(value.filename or name, await value.read()))
+            else:
+                fields[name] = value
+        await form.close()
+    except MultiPartException as error:
+        raise Invalid("body", f"is no form that can be read: {error.message}") from None
+    except (UnicodeDecodeError, KeyError, ValueError):
+        raise Invalid("body", "is no form that can be read: send UTF-8 and a boundary") from None
+    return Form(fields, tuple(files))
+
+
+def _kind(headers: Headers) -> str:
+    return headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
+
+
+async def _at_most(limit: int, parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    size = 0
+    async for part in parts:
+        size += len(part)
+        if size > limit:
+            raise too_large(limit)
+        yield part
+
+
+async def _generator(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    async for part in parts:
+        yield part
+    yield b""

@@ -1,0 +1,1 @@
+"""The vault of a workspace, as the API reads and writes it."""

@@ -1,0 +1,98 @@
+"""Which vault is the caller's, and the one way to write into it."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openbrain.errors import Conflict, Forbidden, NotFound, TryLater
+from openbrain.ports.vault_writes import VaultWrite
+from openbrain.remembering import HOUR
+from openbrain.vault import journal
+from openbrain.vault.changes import Change, sha256
+from openbrain.vault.folder import Folder
+from openbrain.vault_writing import vault_writer
+from openbrain_api.http import reading
+from openbrain_api.http.route import Call
+
+_ATTEMPTS = 3
+"""People edit pages too: a plan that one of them has outrun is made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What a request does to the vault; `changes` may be nothing where all stands there already."""
+
+    changes: Sequence[Change]
+    told: dict[str, Any]
+    """What its answer says of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request to write. `path_of(at)` is where it would go, `draft_of(path, at)` what it does; both run in a thread,
+    while nobody else writes."""
+
+    key: str
+    content_hash: str
+    path_of: Callable[[int], str]
+    draft_of: Callable[[str, int], Draft]
+
+
+def vault_of(call: Call[Any, Any]) -> Folder:
+    """The vault of the key's workspace. `NotFound` where it has none, `Forbidden` to keys that are limited to orgs."""
+    vaults = call.api.settings.vaults
+    root = vaults.folders.get(call.actor.workspace_id)
+    if root is None:
+        raise NotFound("this workspace has no vault: an operator names one in OPENBRAIN_VAULTS__FOLDERS")
+    if call.actor.orgs is not None:
+        raise Forbidden("a vault belongs to its whole workspace, and this key is limited to its orgs")
+    return Folder(root, max_bytes=vaults.file_kb * 1024)
+
+
+def key_of(call: Call[Any, Any], content_hash: str) -> str:
+    """The request's own word for "the same again": `Idempotency-Key`, the original's `X-Idempotency-Key`, or what it
+    holds."""
+    headers = dict(call.headers)
+    if (own := headers.get(b"x-idempotency-key")) and b"idempotency-key" not in headers:
+        headers[b"idempotency-key"] = own
+    return reading.idempotency_key(headers) or content_hash
+
+
+def hash_of(*parts: str) -> str:
+    """Of all that is asked for."""
+    return sha256("\0".join(f"{len(part)} {part}" for part in parts).encode())
+
+
+async def written(call: Call[Any, Any], folder: Folder, asked: Asked) -> tuple[VaultWrite, Draft | None]:
+    """Write once: again, it is what was written then, and no draft. `VaultBusy` where another writes for too long."""
+    actor, truth = call.actor, call.api.truth
+    async with vault_writer(truth, actor.workspace_id, wait_s=call.api.settings.vaults.wait_s):
+        await asyncio.to_thread(journal.recover, folder)
+        now = call.api.clock.now()
+        write = await truth.claim_vault_write(
+            VaultWrite(
+                workspace_id=actor.workspace_id,
+                key=f"{actor.key_id}:{asked.key}",
+                content_hash=asked.content_hash,
+                path=await asyncio.to_thread(asked.path_of, now),
+                at=now,
+                expires_at=now + call.api.settings.housekeeping.request_key_hours * HOUR,
+            )
+        )
+        if write.done:
+            return write, None
+        draft = await asyncio.to_thread(_applied, folder, asked, write)
+        await truth.finish_vault_write(write)
+        return write, draft
+
+
+def _applied(folder: Folder, asked: Asked, write: VaultWrite) -> Draft:
+    for _ in range(_ATTEMPTS):
+        draft = asked.draft_of(write.path, write.at)
+        try:
+            journal.apply(folder, draft.changes)
+        except Conflict:
+            continue
+        return draft
+    raise TryLater("somebody edits the same page again and again: try again in a minute")

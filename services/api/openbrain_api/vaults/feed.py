@@ -1,0 +1,81 @@
+"""The feed folder as the agents' client reads it over HTTP."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openbrain.errors import NeverRetry
+from openbrain.vault.folder import Folder
+from openbrain.vault.front_matter import read
+
+FEED = "brain-feed"
+ALARM = "amygdala-active.md"
+"""Not in the feed: `/signal` tells it, and a session that asks for both would hear it twice."""
+_PRIORITY, _TTL_S, _SEVERITY = 5, 3600, "info"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """A page of the feed; `mtime_ns` of its file."""
+
+    fields: dict[str, Any]
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """All of it, the highest priority first."""
+
+    entries: Sequence[FeedEntry]
+
+    @property
+    def hash(self) -> str:
+        """Changes with every part of every entry."""
+        text = json.dumps([entry.fields for entry in self.entries], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def named(self, word: str) -> list[dict[str, Any]]:
+        """Entries with this word in their id."""
+        return [entry.fields for entry in self.entries if word in entry.fields["id"]]
+
+    def others(self, *words: str) -> list[dict[str, Any]]:
+        """Entries with none of them."""
+        return [entry.fields for entry in self.entries if not any(word in entry.fields["id"] for word in words)]
+
+
+def read_feed(folder: Folder) -> Feed:
+    """Pages with front matter and a body; of several with one id the first by name. Blocking."""
+    found: dict[str, FeedEntry] = {}
+    for file in folder.walk(FEED):
+        name = file.path.removeprefix(f"{FEED}/")
+        if "/" in name or not name.endswith(".md") or name == ALARM:
+            continue
+        try:
+            fields = _fields(folder.read(file.path), name)
+        except NeverRetry:
+            continue
+        if fields is not None:
+            found.setdefault(fields["id"], FeedEntry(fields, file.mtime_ns))
+    return Feed(sorted(found.values(), key=lambda entry: -entry.fields["priority"]))
+
+
+def _fields(text: str, name: str) -> dict[str, Any] | None:
+    page = read(text, name)
+    body = page.body.strip()
+    if not page.front.present or page.front.broken or not body:
+        return None
+    front = page.front
+    priority, ttl = front.number("priority"), front.number("ttl")
+    if (priority is None and "priority" in front) or (ttl is None and "ttl" in front):
+        return None  # as the client does with its files
+    stem = name.removesuffix(".md")
+    own = {
+        "id": front.text("id") or stem,
+        "title": front.text("title") or stem,
+        "priority": _PRIORITY if priority is None else priority,
+        "ttl": _TTL_S if ttl is None else ttl,
+        "severity": front.text("severity") or _SEVERITY,
+    }
+    return {**own, "content": body, "metadata": {key: front.get(key) for key in front} | own}

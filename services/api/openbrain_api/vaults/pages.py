@@ -1,0 +1,66 @@
+"""Pages of a vault, listed and searched. Blocking."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from openbrain.errors import Invalid, NeverRetry, NotFound
+from openbrain.times import to_iso
+from openbrain.vault.changes import sha256
+from openbrain.vault.folder import Entry, Folder
+
+MOST_FILES: Final = 50_000
+MOST_BYTES: Final = 256 * 1024 * 1024
+LINE_CHARS: Final = 300
+
+
+def visible(path: str) -> str:
+    """A path that a client may name. `NotFound` for what begins with a dot: the tick's own."""
+    if any(part.startswith(".") and part not in {".", ".."} for part in path.split("/")):
+        raise NotFound(f"{path}: no such file in the vault")
+    return path
+
+
+def listed(folder: Folder, path: str, limit: int, after: str | None) -> list[dict[str, Any]]:
+    """Files below a folder, in the order of their names, behind `after`."""
+    behind = tuple(after.split("/")) if after else ()
+    files = (file for file in folder.walk(visible(path)) if tuple(file.path.split("/")) > behind)
+    return [file_json(file) for file in islice(files, limit)]
+
+
+def page_json(folder: Folder, path: str) -> dict[str, Any]:
+    """One file with its text."""
+    text = folder.read(visible(path))
+    return {**file_json(folder.stat(path)), "content": text, "sha256": sha256(text.encode())}
+
+
+def file_json(file: Entry) -> dict[str, Any]:
+    """What a list says of it."""
+    return {"path": file.path, "size": file.size, "modified_at": to_iso(file.mtime_ns // 1000)}
+
+
+def searched(folder: Folder, path: str, question: str, limit: int) -> tuple[list[dict[str, Any]], bool]:
+    """Pages that hold every word, each with its first line that holds one; and whether all were looked at."""
+    words = [word.casefold() for word in question.split()]
+    if not words:
+        raise Invalid("q", "give at least one word")
+    found: list[dict[str, Any]] = []
+    left = MOST_BYTES
+    for number, file in enumerate(_pages(folder, path)):
+        left -= file.size
+        if len(found) >= limit or number >= MOST_FILES or left < 0:
+            return found, False
+        try:
+            text = folder.read(file.path)
+        except NeverRetry:
+            continue
+        folded = text.casefold()
+        if all(word in folded for word in words):
+            lines = enumerate(text.split("\n"), 1)
+            line, said = next((at for at in lines if any(word in at[1].casefold() for word in words)), (1, ""))
+            found.append({"path": file.path, "line": line, "text": said.strip()[:LINE_CHARS]})
+    return found, True
+
+
+def _pages(folder: Folder, path: str) -> Iterator[Entry]:
+    return (file for file in folder.walk(visible(path)) if file.path.endswith(".md"))
