@@ -151,7 +151,7 @@ def test_the_same_sessions_again_change_nothing() -> None:
     assert (first.counts["clusters_created"], vault.cluster(session("a", 4), session("b", 3)).changes()) == (1, ())
 
 
-def test_what_was_written_into_an_arc_stays_when_it_is_clustered_again() -> None:
+def test_defect_06_what_was_written_into_an_arc_stays_when_it_is_clustered_again() -> None:
     vault = Vault()
     vault.cluster(session("a", 4))
     (path,) = vault.pages

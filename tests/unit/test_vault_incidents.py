@@ -63,7 +63,7 @@ class Vault:
         return plan
 
 
-def test_a_grave_signal_gets_one_arc_that_raises_nothing_again() -> None:
+def test_defect_09_a_grave_signal_gets_one_arc_that_raises_nothing_again() -> None:
     vault = Vault()
     assert vault.meet(signal()).counts == {"incidents_opened": 1}
     text = vault.pages[PATH]

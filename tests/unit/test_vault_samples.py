@@ -19,6 +19,7 @@ from openbrain.vault.thresholds import Thresholds
 from openbrain.vault.transcripts import lines, records
 from openbrain_tick.phases.cluster import cluster
 from openbrain_tick.phases.extract import Bundle, Filter, read_bundle, window
+from openbrain_tick.phases.keep import keep
 from openbrain_tick.phases.plan import begin
 from openbrain_tick.sessions import extracted
 
@@ -33,14 +34,16 @@ def bundle_of(projects: Path, now: datetime, folder: Path) -> Bundle:
     return extracted(copied, window("24h", "", now), Filter(), lambda path: pytest.fail(str(path)))
 
 
-def arcs_of(bundle: Bundle, now: datetime) -> dict[str, str]:
-    """Path -> page, in an empty vault."""
+def arcs_of(bundle: Bundle, now: datetime, *, tick: bool = False) -> dict[str, str]:
+    """Path -> page, in an empty vault: of the cluster phase alone, or of a whole tick."""
 
     def nothing(path: str) -> str:
         raise NotFound(path)
 
     plan = begin(Scan({}), nothing, from_datetime(now), Thresholds())
     cluster(plan, bundle.sessions)
+    if tick:
+        keep(plan)
     return {change.path: (change.after or b"").decode() for change in plan.changes()}
 
 
@@ -72,7 +75,8 @@ def renew(folder: Path, scratch: Path) -> None:
     bundle = bundle_of(folder / "projects", NOW, scratch)
     (folder / "bundle.json").write_text(as_text(bundle), encoding="utf-8")
     (folder / "harvest.json").write_text(told(harvested(folder / "projects")), encoding="utf-8")
-    for path, text in arcs_of(bundle, NOW).items():
+    ticked = {f"ticked/{path}": text for path, text in arcs_of(bundle, NOW, tick=True).items()}
+    for path, text in (arcs_of(bundle, NOW) | ticked).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
 
@@ -83,6 +87,13 @@ def test_our_transcripts_give_our_bundle(tmp_path: Path) -> None:
 
 def test_our_bundle_gives_our_arcs() -> None:
     assert arcs_of(read_bundle((OURS / "bundle.json").read_bytes()), NOW) == golden(OURS)
+
+
+def test_a_tick_over_our_bundle_gives_our_vault_and_feed() -> None:
+    root = OURS / "ticked"
+    expected = {str(path.relative_to(root)): path.read_text("utf-8") for path in root.rglob("*") if path.is_file()}
+
+    assert arcs_of(read_bundle((OURS / "bundle.json").read_bytes()), NOW, tick=True) == expected
 
 
 def test_our_transcripts_give_our_harvest() -> None:
