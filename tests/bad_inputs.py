@@ -3,7 +3,7 @@
 from typing import Any
 
 from openbrain import limits
-from tests import bad_signal_inputs, bad_stream_inputs
+from tests import bad_signal_inputs, bad_stream_inputs, bad_vault_inputs
 from tests.api_support import offer
 
 SECRET = "correct-horse-battery"
@@ -184,6 +184,7 @@ MODEL: list[Bad] = [
 FULL: dict[str, dict[str, Any]] = {
     **bad_stream_inputs.full(SECRET),
     **bad_signal_inputs.full(SECRET),
+    **bad_vault_inputs.full(SECRET),
     "/v1/brain/remember": offer(SECRET),
     "/v1/brain/remember:batch": {"memories": [offer(SECRET)]},
     "/v1/brain/recall": {"query": SECRET},
@@ -255,6 +256,7 @@ VERIFYING: list[Bad] = [
 BAD: list[tuple[str, str, list[Bad]]] = [
     *bad_stream_inputs.BAD,
     *bad_signal_inputs.BAD,
+    *bad_vault_inputs.BAD,
     ("POST", "/v1/brain/remember", ONE_MEMORY),
     ("POST", "/v1/brain/recall", QUESTION),
     ("PATCH", "/v1/brain/memories/{id}", CHANGES),

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 from openbrain.ids import uuid7
 from openbrain_api.http.route import Route
@@ -16,6 +17,7 @@ JSON = {"content-type": "application/json"}
 SCHEMAS: Mapping[str, Any] = json.loads(document(ROUTES))["components"]["schemas"]
 TEXTS = ("q", "query", "tags", "source", "agent_id")
 """Members of query strings that may be any text."""
+URLENCODED = {"content-type": "application/x-www-form-urlencoded"}
 NDJSON = {"content-type": "application/x-ndjson"}
 HEADERS = (
     *("user-agent", "cookie", "referer", "x-openbrain-agent", "idempotency-key", "prefer", "if-match", "if-none-match"),
@@ -77,6 +79,9 @@ def _meant(route: Route, marks: Marks, path: str) -> Request:
     if route.streamed:
         lines = [header(marks), memory_line(marks), memory_line(marks)]
         return Request(method=route.method, path=path, content=as_lines(lines), headers=NDJSON)
+    if route.form:
+        fields = {name.removesuffix("[]"): marks(f"{route.path} {name}") for name in route.form}
+        return Request(method=route.method, path=path, content=urlencode(fields).encode(), headers=URLENCODED)
     params = _filled(route.query, marks, route.path)
     body = _body(route, marks)
     return Request(method=route.method, path=path, params=params, **_json(body) if body is not None else {})

@@ -120,8 +120,12 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/amygdala/signals/{id}/resolve"): {"note": "swapped"},
     ("POST", "/v1/amygdala/halts"): {"title": "prices", "scope": "org", "org": "acme"},
     ("POST", "/v1/amygdala/halts/{id}/resume"): {"note": "right again"},
+    ("POST", "/marker"): {"type": "signal", "content": "disk full", "attrs": {"source": "db-1", "n": 5}},
+    ("POST", "/vault/write_inbox"): {"content": "a page", "tags": ["idea"]},
+    ("POST", "/index_artifact"): {"key": "readme", "content": "a text"},
 }
 
+FORMS: dict[str, dict[str, str]] = {"/ingest": {"message": "hello"}, "/ingest_with_files": {"message": "hello"}}
 FILES: dict[str, bytes] = {
     "/v1/brain/import": b'{"kind": "header", "format": "openbrain-export", "format_version": 1, "export_id": '
     b'"0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00", "exported_at": "2027-01-01T00:00:00Z", "workspace_id": "w"}\n{}\n',
@@ -135,6 +139,8 @@ PARAMS: dict[str, dict[str, Any]] = {
     "/v1/admin/groups": {"stream": STORED.name, "group": "warehouse"},
     "/v1/brain/search": {"q": "here", "highlights": 1, "facets": ["type", "tags"]},
     "/v1/admin/workspaces/{id}": {"dry_run": 1},
+    "/vault/read": {"path": "note.md"},
+    "/vault/search": {"q": "note"},
 }
 
 
@@ -172,6 +178,9 @@ async def test_answers_and_refusals_are_as_described(
     used: dict[str, Any] = {"json": body}
     if path in FILES:
         used = {"content": FILES[path], "headers": {"content-type": "application/x-ndjson"}}
+    if path in FORMS:
+        used = {"data": FORMS[path]}
+    (brain.settings.data_dir / "vault" / "note.md").write_text("a note\n", encoding="utf-8")
     async with http(brain.app(streams=streams), key) as client:
         if path.endswith("/stream"):
             client.params = client.params.set("seconds", 0)  # else it goes on

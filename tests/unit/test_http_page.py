@@ -19,6 +19,7 @@ NAMES = {
     "/v1/brain/brief": "brief",
     "/v1/brain/export": "export",
     "/v1/brain/import": "import",
+    "/vault/search": "a vault's search",
 }
 
 

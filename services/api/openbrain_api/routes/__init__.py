@@ -12,6 +12,7 @@ from openbrain_api.routes import (
     signals,
     state,
     streams,
+    ticks,
     transfer,
     vault,
     verifying,
@@ -30,5 +31,6 @@ ROUTES: tuple[Route, ...] = (
     *streams.ROUTES,
     *signals.ROUTES,
     *vault.ROUTES,
+    *ticks.ROUTES,
     *state.ROUTES,
 )

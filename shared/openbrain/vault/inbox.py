@@ -1,0 +1,51 @@
+"""Pages for raw/inbox, which the next tick files by their tags."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from openbrain.times import to_iso
+from openbrain.vault.front_matter import read
+from openbrain.vault.posting import slug
+from openbrain.vault.redaction import quotable_line
+
+INBOX: Final = "raw/inbox"
+ATTACHMENTS: Final = "raw/attachments"
+_TAG = re.compile(r"(?<![\w&/])#([A-Za-z][\w-]{0,49})")
+_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def title_of(text: str) -> str:
+    """The first line that says something."""
+    lines = text.strip().splitlines()
+    return quotable_line(lines[0].lstrip("#> -*"), 80) or "Untitled" if lines else "Untitled"
+
+
+def tags_of(text: str) -> list[str]:
+    """The words behind a #, in their order."""
+    return list(dict.fromkeys(found.lower() for found in _TAG.findall(text)))[:20]
+
+
+def path_of(title: str, at: int, batch: str) -> str:
+    """A page of its own; `batch` keeps two of one title and moment apart."""
+    stamp = re.sub(r"[^0-9T]", "", to_iso(at)[:19])
+    return f"{INBOX}/{stamp}Z-{slug(title)}-{batch[:8]}.md"
+
+
+def page(title: str, tags: Sequence[str], body: str, at: int, source: str) -> str:
+    """The page with its front matter; where the body brings its own, that is kept and completed."""
+    own = read(body, "")
+    if own.front.broken:
+        own = read("", "")
+        text = body
+    else:
+        text = own.body
+    values = {"title": title, "tags": list(tags), "source": source, "created": to_iso(at)}
+    front = own.front.with_values({key: value for key, value in values.items() if value and key not in own.front})
+    return f"{front.whole()}\n{text.strip()}\n"
+
+
+def attachment_path(batch: str, name: str) -> str:
+    """Where a file goes that is no page."""
+    plain = _NAME.sub("-", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(".-")[-100:]
+    return f"{ATTACHMENTS}/{batch}/{plain or 'file'}"
