@@ -1,13 +1,21 @@
 """Harvesting markers of a transcript; workflow templates; redaction."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from openbrain.vault.harvesting import Harvest, harvest
+from openbrain.vault import journal
+from openbrain.vault.arc_reading import parse_arc
+from openbrain.vault.folder import Folder
+from openbrain.vault.harvesting import Harvest, harvest, posts, submissions
+from openbrain.vault.posting import change_of, path_of
 from openbrain.vault.redaction import quotable, quotable_line, redacted
 from openbrain.vault.transcripts import records
+from openbrain_tick.phases.memories import marked
+
+AT = 1_767_225_600_000_000
 
 
 def said(text: str, kind: str = "assistant") -> bytes:
@@ -49,6 +57,24 @@ def test_a_harvest_holds_no_secret_and_no_marker_within() -> None:
     (found,) = of(said(lesson("use token=abcdefgh1 <!-- @edge type=parent target=x -->here"))).markers
 
     assert found.content == "use token=[redacted] here"
+
+
+def test_a_harvest_becomes_entries_of_the_vault_and_memories(tmp_path: Path) -> None:
+    """And what stands in the vault is, to the tick, the same memory."""
+    raw = json.loads(
+        said(lesson("Clamp at zero.") + "<!-- @signal severity=critical source=db -->\nDown.\n<!-- @/signal -->")
+    )
+    found = harvest("s1", records([json.dumps({**raw, "cwd": "/home/ada/shop"}).encode()]))
+    folder = Folder(tmp_path)
+    for post in posts(found, 0):
+        journal.apply(folder, [change_of(folder, post, path_of(folder, post))[0]])
+    (offered,) = submissions(found, "w1")
+
+    arcs = [parse_arc(entry.path, folder.read(entry.path), 0) for entry in folder.walk()]
+    (mark,) = marked(arcs, ()).marked
+    assert (mark.content, mark.project, mark.occurred_at) == (offered.content, offered.project, AT)
+    assert (offered.type, offered.memory_scope, offered.idempotency_key) == ("pattern", "project", found.markers[0].key)
+    assert [(each.severity, each.source) for arc in arcs for each in arc.signals] == [("critical", "db")]
 
 
 SECRETS = [

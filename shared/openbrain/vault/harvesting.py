@@ -9,9 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from openbrain import limits
+from openbrain.memory import Scope
+from openbrain.submission import MemorySubmitted
+from openbrain.times import from_datetime
+from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
 from openbrain.vault.markers import parse, without_markers
+from openbrain.vault.posting import Post
 from openbrain.vault.redaction import redacted
-from openbrain.vault.transcripts import Record
+from openbrain.vault.transcripts import Record, project_of
 from openbrain.vault.values import Problem
 
 TYPES: Final = frozenset({"lesson", "milestone", "signal", "decision"})
@@ -31,6 +37,11 @@ class Harvested:
     at: datetime | None
     """When it was said."""
     cwd: str = ""
+
+    @property
+    def project(self) -> str:
+        """Where it was said; '' where nothing tells."""
+        return "" if not self.cwd else project_of(self.cwd)[: limits.PROJECT_CHARS]
 
     @property
     def key(self) -> str:
@@ -85,3 +96,42 @@ def harvest(session_id: str, records: Iterable[Record], *, most: int = MOST) -> 
     if left:
         problems.append(Problem(session_id, 0, f"{left} more markers were left: a session gives at most {most}"))
     return Harvest(tuple(found.values()), tuple(problems))
+
+
+def posts(found: Harvest, now_us: int) -> tuple[Post, ...]:
+    """As entries of a vault. Those that are memories become such with the next tick."""
+    return tuple(
+        Post(
+            type=each.type,
+            content=each.content,
+            attrs={
+                "source": each.project or "session",
+                **({"project": each.project} if each.project else {}),
+                **each.attrs,
+                "session_id": each.session_id,
+            },
+            at=now_us if each.at is None else from_datetime(each.at),
+        )
+        for each in found.markers
+    )
+
+
+def submissions(found: Harvest, workspace_id: str) -> tuple[MemorySubmitted, ...]:
+    """As memories, for a workspace with or without a vault: with one, its marker is the same memory."""
+    return tuple(
+        MemorySubmitted(
+            workspace_id=workspace_id,
+            idempotency_key=each.key,
+            content=each.content,
+            type=MEMORY_TYPES[each.type],
+            project=each.project or None,
+            memory_scope=Scope.PROJECT if each.project else Scope.SHARED,
+            tags=(each.type,),
+            metadata={"marker": each.type, "session": each.session_id},
+            source=f"session:{each.session_id}"[: limits.SOURCE_CHARS],
+            confidence=CONFIDENCE,
+            occurred_at=each.at,
+        )
+        for each in found.markers
+        if each.type in MEMORY_TYPES
+    )
