@@ -126,7 +126,7 @@ def build_api(
     app.router.redirect_slashes = False
     app.router.default = _not_found
     app.state.drain = hub.drain
-    app.state.presence = presence
+    app.state.hub, app.state.presence = hub, presence
     return app
 
 

@@ -10,6 +10,7 @@ from openbrain_api.http.reply import Reply, answer, plain
 from openbrain_api.http.route import Call, Nothing
 from openbrain_api.requests.vault import ListQuery, ReadQuery, SearchQuery
 from openbrain_api.vaults import pages
+from openbrain_api.vaults.citing import cited
 from openbrain_api.vaults.door import vault_of
 from openbrain_api.vaults.feed import ALARM, FEED, read_feed
 
@@ -20,9 +21,10 @@ async def feed(call: Call[Nothing, Nothing]) -> Reply:
     """What sessions read at their start."""
     found = await asyncio.to_thread(read_feed, vault_of(call))
     changed = max((entry.mtime_ns for entry in found.entries), default=None)
+    truth, now = call.api.truth, call.api.clock.now()
     return plain(
         {
-            "hot_arcs": found.named("hot"),
+            "hot_arcs": await cited(found.named("hot"), call.actor.viewer(), now, made=truth, rows=truth),
             "inject_blocks": found.named("inject"),
             "entries": found.others("hot", "inject"),
             "generated_at": None if changed is None else to_iso(changed // 1000),
