@@ -17,7 +17,7 @@ from openbrain.vault import journal
 from openbrain.vault.folder import Folder
 from openbrain.vault.index import Index
 from openbrain.vault.thresholds import SPEC
-from openbrain_tick.phases.keep import keep
+from openbrain_tick.phases.keep import publish, tidy
 from openbrain_tick.phases.plan import begin
 
 CHANGED = 20
@@ -27,7 +27,8 @@ _NOW_US = from_datetime(NOW)
 def tick(folder: Folder, index: Index) -> int:
     """The deterministic part, written; how many files changed."""
     plan = begin(index.scan(folder), folder.read, _NOW_US, SPEC)
-    keep(plan)
+    tidy(plan, {})
+    publish(plan, {}, None)
     changes = plan.changes()
     journal.apply(folder, changes)
     pages = plan.pages

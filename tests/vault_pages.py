@@ -1,17 +1,17 @@
 """A vault in a folder, and its deterministic ticks at times that a test chooses."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from openbrain.times import from_datetime
 from openbrain.vault import journal
+from openbrain.vault.alarm import Alarm
 from openbrain.vault.folder import Folder
 from openbrain.vault.index import Index, Scan
 from openbrain.vault.thresholds import SPEC, Thresholds
-from openbrain_tick.phases.keep import Kept, keep
+from openbrain_tick.phases.keep import Kept, publish, tidy
 from openbrain_tick.phases.plan import Plan, begin
 
 NOW = from_datetime(datetime(2026, 11, 22, 12, tzinfo=UTC))
@@ -80,23 +80,37 @@ class Vault:
         """By an index that knows nothing."""
         return Index().scan(self.folder)
 
-    def plan(self, now: int = NOW, thresholds: Thresholds = SPEC, **inputs: Any) -> tuple[Plan, Kept]:
+    def plan(
+        self,
+        now: int = NOW,
+        thresholds: Thresholds = SPEC,
+        *,
+        ended: Mapping[str, str] | None = None,
+        probes: Mapping[str, bool] | None = None,
+        alarm: Alarm | None = None,
+    ) -> tuple[Plan, Kept]:
         """What a tick would do; nothing is written."""
         plan = begin(self.index.scan(self.folder), self.folder.read, now, thresholds)
-        return plan, keep(plan, **inputs)
+        tidy(plan, ended or {})
+        return plan, publish(plan, probes or {}, alarm)
 
-    def tick(self, now: int = NOW, thresholds: Thresholds = SPEC, **inputs: Any) -> tuple[Plan, Kept]:
-        """The same, written."""
-        plan, kept = self.plan(now, thresholds, **inputs)
-        changes = plan.changes()
-        journal.apply(self.folder, changes)
+    def tick(
+        self,
+        now: int = NOW,
+        thresholds: Thresholds = SPEC,
+        *,
+        ended: Mapping[str, str] | None = None,
+        probes: Mapping[str, bool] | None = None,
+        alarm: Alarm | None = None,
+        at_step: Callable[[str], None] = lambda _: None,
+    ) -> tuple[Plan, Kept]:
+        """The same, written. `at_step`: before each step of the journal."""
+        journal.recover(self.folder)
+        plan, kept = self.plan(now, thresholds, ended=ended, probes=probes, alarm=alarm)
+        changes, pages = plan.changes(), plan.pages
+        journal.apply(self.folder, changes, at_step=at_step)
         self.index.written(
-            self.folder,
-            (
-                (plan.pages[each.path], each.after)
-                for each in changes
-                if each.after is not None and each.path in plan.pages
-            ),
+            self.folder, [(pages[each.path], each.after) for each in changes if each.after and each.path in pages]
         )
         return plan, kept
 

@@ -1,5 +1,6 @@
 """The keeper's pass: what comes to mind, what leaves it, and one pass for all of it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openbrain.vault.arcs import identity
+from openbrain.vault.index import Index
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds
 from tests.vault_pages import DAY, NOW, Vault, heats, page, signal
 
@@ -269,3 +271,33 @@ def test_a_kept_index_and_none_write_the_same_vault(
             kept.tick(now)
             Vault(fresh.root).tick(now)
             assert kept.tree() == fresh.tree()
+
+
+class Killed(BaseException):
+    """Nothing catches it, as nothing catches a kill."""
+
+
+def test_a_tick_killed_at_any_step_ends_in_the_same_bytes(tmp_path: Path) -> None:
+    def made(name: str) -> Vault:
+        vault = Vault(tmp_path / name, Index(tmp_path / f"{name}.jsonl"))
+        put(vault, "hot", signal("Down"), **HOT)
+        put(vault, "old", day="2026-11-01")
+        vault.write("raw/inbox/idea.md", "---\ntags: [idea]\n---\nText\n")
+        return vault
+
+    whole = made("whole")
+    steps: list[str] = []
+    whole.tick(at_step=steps.append)
+    for number in range(len(steps)):
+        vault = made(f"killed-{number}")
+        left = iter(range(number))
+
+        def kill(_: str, left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise Killed
+
+        with pytest.raises(Killed):
+            vault.tick(at_step=kill)
+        Vault(vault.root, Index(tmp_path / f"killed-{number}.jsonl")).tick()
+        assert vault.tree() == whole.tree(), steps[number]
+    assert len(steps) > 8

@@ -19,7 +19,7 @@ from openbrain.vault.thresholds import Thresholds
 from openbrain.vault.transcripts import lines, records
 from openbrain_tick.phases.cluster import cluster
 from openbrain_tick.phases.extract import Bundle, Filter, read_bundle, window
-from openbrain_tick.phases.keep import keep
+from openbrain_tick.phases.keep import publish, tidy
 from openbrain_tick.phases.plan import begin
 from openbrain_tick.sessions import extracted
 
@@ -43,7 +43,8 @@ def arcs_of(bundle: Bundle, now: datetime, *, tick: bool = False) -> dict[str, s
     plan = begin(Scan({}), nothing, from_datetime(now), Thresholds())
     cluster(plan, bundle.sessions)
     if tick:
-        keep(plan)
+        tidy(plan, {})
+        publish(plan, {}, None)
     return {change.path: (change.after or b"").decode() for change in plan.changes()}
 
 

@@ -1,4 +1,7 @@
-"""The deterministic part of a tick, from the inbox to the feed. A second pass at the same time changes nothing."""
+"""The deterministic part of a tick, from the inbox to the feed: `tidy`, whatever else edits pages, `publish`.
+
+A second pass at the same time changes nothing.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,15 +49,3 @@ def publish(plan: Plan, probes: Mapping[str, bool], alarm: Alarm | None) -> Kept
     feed.alarmed(plan, alarm)
     dashboards(plan)
     return Kept(signals=shown, injects=blocks, health=health(plan, shown))
-
-
-def keep(
-    plan: Plan,
-    *,
-    ended: Mapping[str, str] | None = None,
-    probes: Mapping[str, bool] | None = None,
-    alarm: Alarm | None = None,
-) -> Kept:
-    """Both. What edits pages in between (templates, a model's answer) calls them one by one."""
-    tidy(plan, ended or {})
-    return publish(plan, probes or {}, alarm)
