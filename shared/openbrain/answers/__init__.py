@@ -65,6 +65,7 @@ from openbrain.answers.streams import (
     StreamAnswer,
     StreamList,
 )
+from openbrain.answers.ticks import TickAccepted, TickAnswer
 from openbrain.answers.transfer import Imported, RefusedLine
 
 __all__ = [
@@ -141,6 +142,8 @@ __all__ = [
     "SubscriberAnswer",
     "SubscriberList",
     "TagCounts",
+    "TickAccepted",
+    "TickAnswer",
     "ValueCount",
     "Whoami",
     "WorkspaceAnswer",
