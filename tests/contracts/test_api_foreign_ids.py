@@ -36,6 +36,8 @@ class Theirs:
     erased: str
     key: str
     operation: str
+    signal: str
+    halt: str
     workspace: str = "w2"
 
     def of(self, path: str) -> list[str]:
@@ -43,6 +45,8 @@ class Theirs:
             return [self.key]
         if path.startswith("/v1/admin/operations"):
             return [self.operation]
+        if path.startswith("/v1/amygdala/"):
+            return [self.halt if "/halts/" in path else self.signal]
         return [self.workspace] if path.startswith("/v1/admin/workspaces") else [self.memory, self.erased]
 
 
@@ -58,10 +62,11 @@ async def theirs(brain: Brain) -> Theirs:
         memory, doomed = await remembered("the vault code"), await remembered("the door code")
         erased = (await bob.delete(f"/v1/brain/memories/{doomed}", params={"erase": "1"})).json()
         key = (await bob.get("/v1/whoami")).json()["key_id"]
+        halted = (await bob.post("/v1/amygdala/halts", json={"title": "the vault is open"})).json()
         listed = (await bob.get("/v1/admin/operations")).json()["operations"]
     await brain.settle()
     assert erased["reason"] == "erased"
-    return Theirs(memory, doomed, key, listed[0]["id"])
+    return Theirs(memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"])
 
 
 @contextmanager
