@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from redis.asyncio import Redis
@@ -48,6 +48,8 @@ class Truth:
     kept_from: int = 1
     """What is older is purged."""
     away: bool = False
+    behind: int = 0
+    """By how many broadcasts the state is old with which a stream begins."""
     acknowledged: set[tuple[str, str]] = field(default_factory=set)
     seen: dict[str, int | None] = field(default_factory=dict)
     moved: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -96,7 +98,8 @@ class HandApi:
         return Missed(broadcasts=tuple(found), through=found[-1].seq if found else max(after, self.truth.last))
 
     async def stream(self, after: int) -> AsyncIterator[News]:
-        yield await self.present(after)
+        state = await self.present(after)
+        yield replace(state, seq=state.seq - self.truth.behind)
         while True:
             page = await self.missed(after)
             if page.broadcasts:

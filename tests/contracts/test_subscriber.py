@@ -149,6 +149,15 @@ async def test_a_truth_that_was_put_back_is_followed(truth: Truth, stream: Wire)
         await eventually(lambda: cursor.seq == 5)
 
 
+async def test_a_state_that_is_a_moment_old_is_no_truth_that_was_put_back(truth: Truth) -> None:
+    await said(truth, None, 9)
+    truth.behind = 3
+    async with hearing(truth, cursor=MemoryCursor(9)) as (_, ear):
+        await said(truth, None, 1)
+        await eventually(lambda: bool(ear.heard))
+        assert ear.heard == [10]
+
+
 async def test_a_handler_that_raises_is_asked_again_and_holds_nobody_up(truth: Truth) -> None:
     tries: list[int] = []
 

@@ -34,13 +34,15 @@ class Api(Protocol):
     """Every method raises `TryLater` while the API can't be reached."""
 
     async def present(self, cursor: int | None) -> Present:
-        """The present state. Counts as being seen, with everything up to `cursor` handled."""
+        """The present state, by the truth itself. Counts as being seen, with everything up to `cursor` handled. None:
+        nothing was ever heard, so all that is open is told; else only the strongest may be."""
 
     async def missed(self, after: int) -> Missed:
         """The next page of broadcasts behind `after`, from the truth."""
 
     def stream(self, after: int) -> AsyncIterator[News]:
-        """First how things stand, then what comes behind `after`. Ends when the server does."""
+        """First how things stand, perhaps as it was a moment ago, then what comes behind `after`. Ends when the server
+        does."""
 
     async def acknowledge(self, halt_id: str) -> None:
         """Say that this agent stands still. `NotFound` and `Conflict` where the halt is over."""

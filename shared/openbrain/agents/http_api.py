@@ -13,7 +13,7 @@ from openbrain.agents.api import Missed, News, Present
 from openbrain.client import OpenBrain
 from openbrain.client.signals import Place
 from openbrain.events import Broadcast
-from openbrain.signals import Halt, HaltState, Step
+from openbrain.signals import OPEN_STATES, Halt, HaltState, Step
 from openbrain.times import from_datetime, to_iso
 
 _log = structlog.get_logger(__name__)
@@ -32,12 +32,31 @@ class HttpApi:
 
     async def present(self, cursor: int | None) -> Present:
         """As in the port."""
-        return _present(await self._brain.amygdala(cursor=cursor or 0, via=self._via, **self._place))
+        state = await self._brain.amygdala(cursor=cursor or 0, via=self._via, **self._place)
+        # The state tells the strongest; who knows nothing yet is to know all.
+        rest = await self._others(state) if state.more and cursor is None else []
+        return _present(state, [*state.signals, *rest])
+
+    async def _others(self, state: answers.AmygdalaState) -> list[answers.SignalAnswer]:
+        """What is open beside those in the state."""
+        told = {signal.id for signal in state.signals}
+        others: list[answers.SignalAnswer] = []
+        page = await self._brain.signals(state=sorted(OPEN_STATES))
+        while True:
+            others += [signal for signal in page.signals if signal.id not in told]
+            if page.next_cursor is None:
+                return others
+            page = await self._brain.signals(state=sorted(OPEN_STATES), cursor=page.next_cursor)
 
     async def missed(self, after: int) -> Missed:
         """As in the port."""
         page = await self._brain.broadcasts(after, **self._place)
-        return Missed(broadcasts=tuple(_broadcasts(each.event for each in page.broadcasts)), through=page.through)
+        through = page.through
+        if through == after < page.last:
+            # Either it came in between, or what was broadcast up to `last` is kept no longer.
+            last, page = page.last, await self._brain.broadcasts(after, **self._place)
+            through = page.through if page.through > after else last
+        return Missed(broadcasts=tuple(_broadcasts(each.event for each in page.broadcasts)), through=through)
 
     async def stream(self, after: int) -> AsyncIterator[News]:
         """As in the port."""
@@ -45,7 +64,7 @@ class HttpApi:
             async for news in heard:
                 match news:
                     case answers.AmygdalaState():
-                        yield _present(news)
+                        yield _present(news, news.signals)
                     case answers.BroadcastAnswer():
                         yield Missed(broadcasts=tuple(_broadcasts([news.event])), through=news.seq)
                     case answers.Skipped():
@@ -72,11 +91,11 @@ def _broadcasts(events: Iterable[dict[str, Any]]) -> Iterable[Broadcast]:
             _log.warning("subscriber.entry_refused", entry=data.get("seq"), error=type(error).__name__)
 
 
-def _present(state: answers.AmygdalaState) -> Present:
+def _present(state: answers.AmygdalaState, signals: Iterable[answers.SignalAnswer]) -> Present:
     halts = {each.signal_id: _halt(each) for each in state.halts}
     return Present(
         seq=state.seq,
-        signals=tuple(_newest(each, halts.get(each.id)) for each in state.signals),
+        signals=tuple(_newest(each, halts.get(each.id)) for each in signals),
         halts=tuple(halts.values()),
     )
 

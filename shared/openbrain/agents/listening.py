@@ -105,6 +105,9 @@ class Listening:
 
     async def _hear(self, news: News, known: int) -> None:
         match news:
+            case Present() if news.seq < known:
+                # A replica may be behind; whether the truth was put back a look at it will tell.
+                self._called.set()
             case Present():
                 await self._hearing.present(news, known)
             case Missed():
