@@ -56,6 +56,9 @@ async def test_a_body_arrives_as_it_is_signed_and_numbered(hook: Receiver) -> No
 
     (post,) = hook.posts
     assert (post.path, post.body, post.headers["host"]) == ("/in?a=b", BODY, f"{HOST}:{hook.port}")
+    async with poster(at("::1", "127.0.0.1")) as http:
+        await http.post(webhook(f"http://{HOST}:{hook.port}"), 8, BODY)
+    assert hook.posts[1].path == "/", "the next address where one is not there"
     assert post.headers["content-type"] == "application/cloudevents+json"
     assert (post.headers["webhook-id"], post.headers["webhook-timestamp"]) == ("h-1-7", str(START // MICROSECONDS))
     assert post.headers["webhook-signature"] == signature(SECRET, "h-1-7", START // MICROSECONDS, BODY)

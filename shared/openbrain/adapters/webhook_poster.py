@@ -6,6 +6,7 @@ name. Redirects and proxies are not followed.
 """
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
@@ -50,8 +51,8 @@ class HttpPoster:
         parts = checked_url(webhook.url, self._settings.hosts, self._settings.private_hosts)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
-                address = await self._address(parts)
-                status = await self._send(self._request(webhook, seq, body, parts, address))
+                addresses = await self._addresses(parts)
+                status = await self._send([self._request(webhook, seq, body, parts, each) for each in addresses])
         except TimeoutError:
             raise TryLater(f"the webhook did not answer within {self._settings.timeout_s:g} s") from None
         except httpx.HTTPError as error:
@@ -64,8 +65,8 @@ class HttpPoster:
         if self._client is not None:
             await self._client.aclose()
 
-    async def _address(self, parts: SplitResult) -> str:
-        """The first of its addresses, where all of them may be connected to."""
+    async def _addresses(self, parts: SplitResult) -> Sequence[str]:
+        """Its addresses, where all of them may be connected to."""
         host = parts.hostname or ""
         try:
             addresses = await self._resolve(host, parts.port or _PORTS[parts.scheme])
@@ -77,7 +78,7 @@ class HttpPoster:
             raise NeverRetry(
                 "the webhook's host has a private address: an operator may allow it (OPENBRAIN_WEBHOOKS__PRIVATE_HOSTS)"
             )
-        return addresses[0]
+        return addresses
 
     def _request(self, webhook: Webhook, seq: int, body: bytes, parts: SplitResult, address: str) -> httpx.Request:
         message, seconds = f"{webhook.id}-{seq}", self._clock.now() // MICROSECONDS
@@ -97,13 +98,20 @@ class HttpPoster:
         )
         return httpx.Request("POST", url, headers=headers, content=body, extensions={"sni_hostname": parts.hostname})
 
-    async def _send(self, request: httpx.Request) -> int:
-        """The status; what else is answered is not read."""
+    async def _send(self, requests: Sequence[httpx.Request]) -> int:
+        """The status that the first address answers which is there; what else it answers is not read."""
         if self._client is None:
             # No connection is kept: one to an address of before would pass the check by.
             limits = httpx.Limits(max_keepalive_connections=0)
             trust = self._trust or True
             self._client = httpx.AsyncClient(verify=trust, trust_env=False, follow_redirects=False, limits=limits)
-        response = await self._client.send(request, stream=True)
+        *others, last = requests
+        for request in others:
+            with contextlib.suppress(httpx.ConnectError):
+                return await self._status(self._client, request)
+        return await self._status(self._client, last)
+
+    async def _status(self, client: httpx.AsyncClient, request: httpx.Request) -> int:
+        response = await client.send(request, stream=True)
         await response.aclose()
         return response.status_code

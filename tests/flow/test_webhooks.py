@@ -1,0 +1,59 @@
+"""A webhook hears of a signal by the room's own duties, on a truth of its own; off, nothing leaves the house."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from openbrain.adapters.sql.schema_commands import upgrade
+from openbrain.adapters.sql.truth import truth_url
+from openbrain.parts import Parts
+from openbrain.ports.access import Workspace
+from openbrain.ports.webhooks import Webhook
+from openbrain.settings import Settings
+from openbrain.signals import Raise, Severity
+from openbrain.webhook_rules import new_secret
+from openbrain.webhook_settings import Webhooks
+from openbrain_amygdala.app import duties
+from tests.hook_receiver import receiver
+from tests.waiting import until
+
+HOSTS = ("localhost",)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_what_is_raised_is_posted_where_webhooks_are_on(tmp_path: Path, *, enabled: bool) -> None:
+    settings = Settings(data_dir=tmp_path, webhooks=Webhooks(enabled=enabled, hosts=HOSTS, private_hosts=HOSTS))
+    upgrade(truth_url(settings.truth.url, tmp_path))
+    with receiver() as hook:
+        async with Parts(settings, shared=True) as parts:
+            truth, now = parts.truth, parts.clock.now()
+            await truth.create_workspace(Workspace(id="w1", name="w1", created_at=now))
+            address = f"http://localhost:{hook.port}/in"
+            mine = Webhook(
+                id="h-1", workspace_id="w1", url=address, secret=new_secret(), created_by="ada", created_at=now
+            )
+            await truth.add_webhook(mine, 5)
+            room = duties(parts)
+            await room.start()
+            await truth.raise_signals(
+                [
+                    Raise(
+                        workspace_id="w1",
+                        source="s",
+                        severity=Severity.CRITICAL,
+                        title="t",
+                        content="",
+                        actor="a",
+                        at=now,
+                    )
+                ]
+            )
+
+            async def came() -> bool:
+                found = await truth.webhook("w1", "h-1")
+                return bool(found and found.cursor) if enabled else room.leading
+
+            await until(came)
+            await room.stop()
+        assert [orjson.loads(post.body)["data"]["title"] for post in hook.posts] == (["t"] if enabled else [])
