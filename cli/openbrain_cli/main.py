@@ -37,6 +37,7 @@ COMMANDS = {
     "keys": ("openbrain_cli.keys:app", "Make, list, rotate and revoke keys."),
     "operations": ("openbrain_cli.operations:app", "List, watch and cancel work that outlives a request."),
     "vault": ("openbrain_cli.vault:app", "Make a vault's folders, and arcs of sessions."),
+    "brain": ("openbrain_cli.brain:app", "The vault of a running brain: feed, pages, posts."),
     "verify": ("openbrain_cli.verifying:verify", "Hold every index against the database, and repair it."),
     "signals": ("openbrain_cli.signals:app", "Raise, list, acknowledge, resolve and hear alarms."),
     "halt": ("openbrain_cli.halt:app", "Halt the fleet, see who has stopped, let it go on."),

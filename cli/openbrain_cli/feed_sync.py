@@ -1,0 +1,83 @@
+"""A local copy of the feed, for clients that read files: equal to the API's, with what is gone there gone here."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from openbrain.client.vault import Vault
+from openbrain.errors import Conflict, NotFound
+from openbrain.vault import placing
+from openbrain.vault.folder import Folder
+
+FEED = "brain-feed"
+MARK = ".openbrain-feed"
+"""Says that the folder is a copy, and what is in it: path -> its time there, and its hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """Names of files, or what they would be."""
+
+    written: tuple[str, ...]
+    removed: tuple[str, ...]
+    unchanged: int
+
+
+async def sync(brain: Vault, root: Path, *, dry_run: bool = False, adopt: bool = False) -> Synced:
+    """Make the folder equal. Conflict, and nothing done, where it holds files and was no copy, unless `adopt`."""
+    if not dry_run:
+        root.mkdir(parents=True, exist_ok=True)
+    folder = Folder(root)
+    here = _here(folder) if root.is_dir() else {}
+    known = _known(folder) if root.is_dir() else None
+    if known is None and here and not adopt:
+        raise Conflict(
+            f"{root} holds {len(here)} files that this command did not write: name an empty folder, or say --adopt to "
+            "have all of them removed that are not in the feed"
+        )
+    there = [file async for file in brain.vault_files(FEED) if "/" not in _name(file.path)]
+    kept: dict[str, dict[str, str]] = {}
+    texts: dict[str, bytes] = {}
+    for file in there:
+        name, at = _name(file.path), f"{file.modified_at.isoformat()} {file.size}"
+        had = (known or {}).get(name, {})
+        if had.get("at") == at and had.get("sha256") == here.get(name):
+            kept[name] = dict(had)
+            continue
+        try:
+            page = await brain.vault_page(file.path)
+        except NotFound:  # removed since it was listed
+            continue
+        kept[name] = {"at": at, "sha256": page.sha256}
+        if here.get(name) != page.sha256:
+            texts[name] = page.content.encode()
+    removed = tuple(sorted(here.keys() - kept.keys()))
+    if not dry_run:
+        for name in removed:
+            placing.remove(folder, name)
+        for name, text in texts.items():
+            placing.write(folder, name, text)
+        if kept != known:
+            placing.write(folder, MARK, json.dumps(kept, sort_keys=True).encode())
+    return Synced(tuple(sorted(texts)), removed, len(kept) - len(texts))
+
+
+def _name(path: str) -> str:
+    return path.removeprefix(f"{FEED}/")
+
+
+def _here(folder: Folder) -> dict[str, str]:
+    """Files that a client would read, each with its hash."""
+    return {entry.path: folder.digest(entry.path) or "" for entry in folder.walk() if "/" not in entry.path}
+
+
+def _known(folder: Folder) -> Mapping[str, Mapping[str, str]] | None:
+    try:
+        found: Any = json.loads(folder.read(MARK))
+    except NotFound:
+        return None
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
