@@ -5,7 +5,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -50,8 +50,10 @@ async def halting(zygote: Zygote, streams: ServerProcess, folder: Path, *, agent
     """Half of the fleet by Redis, half by server-sent events."""
     result = Halting(agents)
     async with scene(zygote, streams, folder, OPENBRAIN_SERVER__LISTENERS=str(agents * 2)) as made:
-        everyone = fleet(made.place, agents, beat_s=max(5.0, agents / 20))
-        late = Agent("late", made.place, by_redis=True)
+        # A thousand by networks of this process would measure this process.
+        near = replace(made.place, url=made.process.url, redis=made.redis)
+        everyone = fleet(near, agents, beat_s=max(5.0, agents / 20))
+        late = Agent("late", near, by_redis=True)
         try:
             result.started_s = await _timed(all_of(everyone, Agent.begin))
             await _halt(made, everyone, late, result)
@@ -124,7 +126,7 @@ async def _resume(made: Scene, everyone: Sequence[Agent], result: Halting) -> No
 async def _raise_nuclear(made: Scene) -> None:
     data = SignalRaised(workspace_id=WORKSPACE, source="probe", severity=Severity.NUCLEAR, title="everything burns")
     body = encode(SIGNAL_RAISED.name, data, event_id="n-1", at=0, source="/faults")
-    async with Redis.from_url(made.redis.url) as link:
+    async with Redis.from_url(made.redis.url, socket_connect_timeout=PATIENCE_S) as link:
         await link.xadd(made.redis.prefix + SIGNAL_RAISED.name, {FIELD: body})
 
 
