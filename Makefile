@@ -11,7 +11,7 @@ SEEDS  ?= 20
 FIRST_SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check servers bench faults faults-mutants doctor lock clean
+.PHONY: help up test check servers bench faults faults-mutants faults-signals doctor lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ faults: $(VENV)/.installed-dev ## kill, cut and fill the running pipeline, seed 
 
 faults-mutants: $(VENV)/.installed-dev ## break the pipeline on purpose, and show that the harness sees it (WORKERS=2)
 	@$(BIN)/python -m tests.faults.mutation --workers $(WORKERS) $(ARGS)
+
+faults-signals: $(VENV)/.installed-dev ## the same for alarms, and a fleet of a thousand that is halted (ARGS="--subscribers 100")
+	@$(BIN)/python -m tests.faults.signals $(ARGS)
 
 doctor: $(VENV)/.installed ## prove the running system end to end
 	@$(BIN)/openbrain doctor $(ARGS)

@@ -22,6 +22,7 @@ MODULES = (
     "transfer",
     "reconcile",
     "reindex",
+    "signals",
     "retrieval",
     "tick",
 )

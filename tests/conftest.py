@@ -12,6 +12,7 @@ hypothesis.settings.load_profile("patient")
 _HEAVY = (
     "tests/e2e",
     "tests/integration",
+    "tests/faults/signals/test_short.py",
     "tests/faults/test_short.py",
     "tests/properties",
     "tests/deploy/test_image.py",
