@@ -86,7 +86,7 @@ def cluster(
     from openbrain_tick.phases.extract import read_bundle
 
     root = _vault(vault, out_dir)
-    found = read_bundle(bundle.expanduser().read_bytes() if bundle else sys.stdin.buffer.read())
+    found = read_bundle(_read(bundle) if bundle else sys.stdin.buffer.read())
     planned = asyncio.run(clustered(root, found.sessions, profile(data=data).settings(), dry_run=dry_run))
     changes, problems = planned.changes(), planned.problems
     if json:
@@ -103,6 +103,13 @@ def cluster(
         print(f"{'create' if change.before is None else 'extend'}  {one_line(change.path)}")
     for problem in problems:
         say(f"{problem.path}:{problem.line}: {problem.reason}")
+
+
+def _read(bundle: Path) -> bytes:
+    try:
+        return bundle.expanduser().read_bytes()
+    except OSError as error:
+        raise NotFound(f"there is no bundle to read at {bundle} ({error.strerror})") from None
 
 
 def _vault(vault: Path | None, out_dir: Path | None) -> Path:
