@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from openbrain.vault.arcs import identity
 from openbrain.vault.index import Index
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds
+from openbrain_tick.phases.keep import publish, tidy
 from tests.vault_pages import DAY, NOW, Vault, heats, page, signal
 
 HOT: dict[str, Any] = {"status": "active", "tools": 2000}
@@ -188,6 +189,21 @@ def test_a_page_that_can_not_be_changed_is_told_and_left_as_it_is(vault: Vault) 
         "signals.md",
     }
     assert not vault.plan()[0].changes()
+
+
+def test_a_plan_goes_through_the_keeper_again_after_pages_were_edited(vault: Vault) -> None:
+    """As where a model's answer is planned over what the keeper planned."""
+    path = put(vault, "hot", signal("Down"), **HOT)
+    vault.write("raw/inbox/idea.md", "---\ntags: [idea]\n---\nText\n")
+    plan, _ = vault.plan()
+    counts = dict(plan.counts)
+    tidy(plan, {})
+    publish(plan, {}, None)
+    assert {**plan.counts, "promotions": 1} == counts | {"promotions": 1}
+    plan.edit(plan.pages[path], {"status": "complete", "signals": "{tools: 0}"})
+    tidy(plan, {})
+    publish(plan, {}, None)
+    assert not [change for change in plan.changes() if change.path.startswith(CONSCIOUS)]
 
 
 def test_line_breaks_comments_and_order_stay(vault: Vault) -> None:

@@ -176,3 +176,22 @@ def test_incremental_is_a_full_scan(edits: list[tuple[str, str, str, str]]) -> N
             assert (here.dashboards, here.inbox, here.problems) == (whole.dashboards, whole.inbox, whole.problems)
         # And the ticks that follow from either are the same.
         assert vault.plan(NOW)[0].changes() == Vault(vault.root, Index()).plan(NOW)[0].changes()
+
+
+def test_what_was_merged_stands_for_the_page_that_it_was(tmp_path: Path) -> None:
+    vault = Vault(tmp_path / "vault")
+    vault.write(ONE, page("2026-11-22-one"))
+    vault.write(ONE.replace(".md", ".merged.md"), page("2026-11-22-one"))
+    vault.write(ONE.replace("clusters/", "frontal-lobe/"), page("2026-11-22-one"))
+    scan = vault.scan()
+    assert [(arc.path, arc.merged) for arc in scan.pages.values()] == [(ONE.replace(".md", ".merged.md"), True)]
+    assert {arc.path for arc in scan.shadowed} == {ONE, ONE.replace("clusters/", "frontal-lobe/")}
+
+
+def test_a_page_without_a_date_is_as_old_as_its_file_also_where_only_that_changed(tmp_path: Path) -> None:
+    vault = Vault(tmp_path / "vault")
+    vault.write("left/notes.md", "text")
+    index = Index(clock_ns=later)
+    for day in (5, 9):
+        os.utime(vault.root / "left/notes.md", (day * 86_400, day * 86_400))
+        assert index.scan(vault.folder).pages["left/notes.md"].created_us == day * 86_400_000_000

@@ -30,8 +30,10 @@ def drain(plan: Plan) -> None:
     """Moves every page of the inbox. What can't be read stays there, and is told."""
     for path in plan.scan.inbox:
         text = plan.text(path)
-        page = front_matter.read(text or "", path)
-        if text is None or page.front.broken:
+        if text is None:
+            continue
+        page = front_matter.read(text, path)
+        if page.front.broken:
             plan.problems += page.problems
             plan.counts["inbox_errors"] += 1
             continue

@@ -12,6 +12,7 @@ _OVER = frozenset({"resolved", "graduated", "merged", "complete"})
 def injects(plan: Plan) -> list[InjectMark]:
     """Inject blocks that are not too old, of arcs that are not over; each content once, the newest first."""
     found: dict[str, tuple[Arc, InjectMark]] = {}
+    plan.counts["inject_blocks_collected"] = 0
     for arc in plan.pages.values():
         if not arc.alarms or arc.merged:
             continue

@@ -30,6 +30,8 @@ class Plan:
     """Every page that counts, by path, as it would be."""
     shadowed: tuple[Arc, ...]
     """Other files of arcs that stand in `pages`."""
+    references: set[str]
+    """Paths of the files that only point at arcs."""
     counts: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
 
@@ -118,7 +120,8 @@ class Plan:
 def begin(scan: Scan, read: Callable[[str], str], now_us: int, thresholds: Thresholds) -> Plan:
     """A plan that does nothing yet. `read` gives a file's text; NotFound where there is none."""
     pages = dict(scan.pages)
-    return Plan(scan, Draft(read), now_us, thresholds, pages, scan.shadowed, problems=list(scan.problems))
+    references = set(scan.references)
+    return Plan(scan, Draft(read), now_us, thresholds, pages, scan.shadowed, references, problems=list(scan.problems))
 
 
 def _only_heat(arc: Arc, values: Mapping[str, Value], was: Front, now: Front) -> Arc | None:

@@ -70,7 +70,7 @@ def _members(plan: Plan) -> tuple[set[str], set[str]]:
 def _write(plan: Plan, wanted: Mapping[str, Arc]) -> None:
     copies = {arc.path: arc for arc in plan.shadowed if arc.path.startswith((f"{CONSCIOUS}/", f"{UNCONSCIOUS}/"))}
     kept = {path for path, copy in copies.items() if not _is_copy(plan, copy)}
-    for path in (plan.scan.references.keys() | (copies.keys() - kept)) - wanted.keys():
+    for path in (plan.references | (copies.keys() - kept)) - wanted.keys():
         if path.startswith((f"{CONSCIOUS}/", f"{UNCONSCIOUS}/")):
             plan.put(path, None)
     for path, arc in wanted.items():
@@ -78,6 +78,7 @@ def _write(plan: Plan, wanted: Mapping[str, Arc]) -> None:
             plan.problem(path, f"differs from {arc.path}, which is the one that counts: join the two, then remove this")
         elif path not in plan.pages:
             plan.put(path, reference(arc))
+            plan.references.add(path)
 
 
 def _is_copy(plan: Plan, copy: Arc) -> bool:

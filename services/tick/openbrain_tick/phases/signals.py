@@ -18,6 +18,12 @@ from openbrain_tick.phases.plan import Plan
 CLEARED: Final = "(CLEARED:"
 GRAVE: Final = frozenset({"critical", "nuclear"})
 _ENDED = frozenset({RESOLVED, GRADUATED})
+_COUNTS = (
+    "signals_collected",
+    "signals_deduped",
+    *(f"signals_tombstoned_{why}" for why in ("cleared", "mitigated", "stale")),
+    *(f"signals_verified_{how}" for how in ("pass", "fail", "skip")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,8 @@ def standing(plan: Plan, probes: Mapping[str, bool]) -> list[Standing]:
     """
     mitigated = {source for arc in plan.arcs() if arc.mitigates and arc.status in _ENDED for source in arc.mitigates}
     found: dict[str, Standing] = {}
+    for name in _COUNTS:
+        plan.counts[name] = 0
     for arc in plan.pages.values():
         if not arc.alarms or arc.merged:
             continue
