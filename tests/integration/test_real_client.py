@@ -1,0 +1,100 @@
+"""The agents' own client, as it is published, reads our feed from a folder and from our API, and posts into our vault.
+
+Its driver and the maker of vaults lie beside this repository; without them, or without a package index, there is
+nothing to run.
+"""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from openbrain.adapters.clock import SystemClock
+from openbrain.events import SignalRaised
+from openbrain.signal_rules import checked
+from openbrain.signals import Severity
+from openbrain.vault.alarm import alarm
+from openbrain.visibility import Viewer
+from tests.api_support import Brain, brain, brain_database_url
+from tests.served import served
+from tests.servers.places import HOME
+from tests.vault_pages import Vault
+
+__all__ = ["brain", "brain_database_url"]
+
+COMPAT = Path(__file__).parents[3] / "shared" / "compat"
+DRIVER, MAKER = COMPAT / "feed_client.py", COMPAT / "gen_vault.py"
+CLIENT = "agentihooks==2.17.0"
+PLACE = HOME / CLIENT.replace("==", "-")
+
+
+def installed() -> Path:
+    """The Python of an environment with the client, made once; moved there whole, so that half of one isn't used."""
+    if not PLACE.exists():
+        beside = PLACE.with_name(f".{PLACE.name}-{os.getpid()}")
+        uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+        python = str(beside / "bin" / "python")
+        steps = [[sys.executable, "-m", "venv", str(beside)], [python, "-m", "pip", "install", "-q", CLIENT]]
+        if uv:
+            steps = [[uv, "venv", "-q", "-p", sys.executable, str(beside)]]
+            steps += [[uv, "pip", "install", "-q", "-p", python, CLIENT]]
+        for step in steps:
+            subprocess.run(step, check=True, capture_output=True, text=True, timeout=300)
+        if PLACE.exists():
+            shutil.rmtree(beside)
+        else:
+            beside.rename(PLACE)
+    return PLACE / "bin" / "python"
+
+
+async def driven(*arguments: str) -> str:
+    """What the driver prints; every check of it has passed."""
+    python = await asyncio.to_thread(installed)
+    running = await asyncio.create_subprocess_exec(
+        str(python), str(DRIVER), *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    out, _ = await running.communicate()
+    text = out.decode()
+    assert running.returncode == 0, text
+    assert "FAIL" not in text
+    assert "ALL OK" in text
+    return text
+
+
+@pytest.mark.timeout(600)
+async def test_every_check_of_the_real_client_passes(brain: Brain) -> None:
+    if not (DRIVER.exists() and MAKER.exists()):
+        pytest.skip("the client's driver is not beside this repository")
+    try:
+        await asyncio.to_thread(installed)
+    except (subprocess.SubprocessError, OSError) as error:
+        pytest.skip(f"{CLIENT} can't be installed here: {getattr(error, 'stderr', '') or error}")
+    root = brain.settings.vaults.folders["w1"]
+    root.rmdir()
+    now = SystemClock().now()
+    today = datetime.fromtimestamp(now / 1_000_000, UTC).date().isoformat()
+    making = [sys.executable, str(MAKER), str(root), "120", "--today", today]
+    await asyncio.to_thread(subprocess.run, making, check=True, capture_output=True)
+    await brain.workspace()
+    said = SignalRaised(workspace_id="w1", source="db-1", severity=Severity.NUCLEAR, title="All writes fail")
+    await brain.truth.raise_signals([checked(said, actor="test", at=now)])
+    present = await brain.truth.present(Viewer(workspace_id="w1", agent_id=""), 100)
+    Vault(root).tick(now, alarm=alarm(present.signals, present.halts))
+
+    from_files = await driven(str(root / "brain-feed"), "--edit")
+    async with served(brain.app()) as url:
+        over_http = await driven("--http", url, await brain.key())
+
+    for text in (from_files, over_http):
+        assert "id=hot-arcs-" in text
+        assert "sev=warning  id=signals" in text
+        assert "All writes fail" in text
+    assert "sev=nuclear" in from_files
+    assert "AMYGDALA" in over_http
+    lessons = list((root / "left" / "reference").glob("lessons-*.md"))
+    assert [page.read_text(encoding="utf-8").count("compat lesson") for page in lessons] == [1]
