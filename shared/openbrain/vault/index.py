@@ -95,7 +95,7 @@ class Index:
                         known[path] = new[path]
         inbox = tuple(entry.path for entry in folder.walk("raw/inbox", problems) if entry.path.endswith(".md"))
         self._known = known
-        self._save(new, before.keys() - known.keys())
+        self._save(new)
         return _scan(known, tuple(dashboards), inbox, problems, len(new))
 
     def written(self, folder: Folder, arcs: Iterable[tuple[Arc, bytes]]) -> None:
@@ -110,7 +110,7 @@ class Index:
                     settled = _is_settled(at.mtime_ns, self._clock_ns())
                     new[arc.path] = Known(at.mtime_ns, at.size, settled, hashlib.sha256(data).hexdigest(), arc)
         self._known.update(new)
-        self._save(new, ())
+        self._save(new)
 
     def _take(
         self, folder: Folder, entry: Entry, had: Known | None, new: dict[str, Known], problems: list[Problem]
@@ -148,22 +148,21 @@ class Index:
             self._lines = 0
             return {}
 
-    def _save(self, new: Mapping[str, Known], gone: Iterable[str]) -> None:
+    def _save(self, new: Mapping[str, Known]) -> None:
         """Appends what is new, or writes all anew where half of its lines are stale. What can't be kept is not."""
-        gone = tuple(gone)
-        if self._state is None or self._known is None or not (new or gone):
+        if self._state is None or self._known is None or not new:
             return
         with suppress(OSError):
             self._state.parent.mkdir(parents=True, exist_ok=True)
-            if self._lines == 0 or self._lines + len(new) + len(gone) > 2 * len(self._known) + 1000:
+            if self._lines == 0 or self._lines + len(new) > 2 * len(self._known) + 1000:
                 temporary = self._state.with_name(f"{self._state.name}.{os.getpid()}")
                 temporary.write_bytes(f"{VERSION}\n".encode() + _lines(self._known))
                 temporary.replace(self._state)
                 self._lines = len(self._known)
             else:
                 with self._state.open("ab") as file:
-                    file.write(_lines(new) + b"".join(orjson.dumps([path]) + b"\n" for path in gone))
-                self._lines += len(new) + len(gone)
+                    file.write(_lines(new))
+                self._lines += len(new)
 
 
 def _is_settled(mtime_ns: int, now_ns: int) -> bool:
@@ -186,11 +185,8 @@ def _of_lines(lines: list[bytes]) -> dict[str, Known]:
     for values, (_, _, detail) in zip(
         orjson.loads(b"[" + b",".join(part[0] for part in parts) + b"]"), parts, strict=True
     ):
-        if len(values) == 1:
-            known.pop(values[0], None)
-        else:
-            path, mtime_ns, size, settled, sha256, arc = values
-            known[path] = Known(mtime_ns, size, settled, sha256, of_row(arc, detail.decode()))
+        path, mtime_ns, size, settled, sha256, arc = values
+        known[path] = Known(mtime_ns, size, settled, sha256, of_row(arc, detail.decode()))
     return known
 
 
