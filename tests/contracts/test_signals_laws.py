@@ -49,8 +49,11 @@ RAISES = st.fixed_dictionaries(
         "halt_scope": st.sampled_from(list(HaltScope)),
     }
 )
+RAISING = st.tuples(st.just("raise"), RAISES)
 DOINGS = st.one_of(
-    st.tuples(st.just("raise"), RAISES),
+    RAISING,
+    RAISING,
+    RAISING,
     st.tuples(st.sampled_from(["ack", "resolve", "resume"]), st.integers(0, 3)),
     st.tuples(st.just("ack_seq"), st.integers(1, 6)),
     st.tuples(st.just("wait"), st.integers(1, 6)),
@@ -207,6 +210,6 @@ def follow_the_table(entries: Any) -> None:
         state = SignalState(before.state)
         assert entry.state == (state if entry.step in OF_HALTS else TRANSITIONS[state, entry.step])
         assert Severity(entry.severity).rank >= Severity(before.severity).rank
-        if entry.step is Step.RESOLVED and entry.actor == TIME:
+        if entry.step is Step.LOWERED or (entry.step is Step.RESOLVED and entry.actor == TIME):
             assert state is SignalState.ACKNOWLEDGED or not Severity(entry.severity).grave
         before = entry

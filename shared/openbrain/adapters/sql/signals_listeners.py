@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, delete, func, select, tuple_
+from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.sql.dml import Insert
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.signal_tables import subscribers as table
+from openbrain.adapters.sql.signals_rows import remove_rows
 from openbrain.adapters.sql.statements import chunks, is_sqlite
 from openbrain.signals import Subscriber
 
@@ -85,8 +86,5 @@ def _subscriber(row: dict[str, object]) -> Subscriber:
 
 
 def _forget(connection: Connection, seen_before: int, limit: int) -> int:
-    gone = select(table.c.workspace_id, table.c.agent_id).where(table.c.seen_at < seen_before).limit(limit)
-    found = sorted(tuple(row) for row in connection.execute(gone))
-    for some in chunks(found):
-        connection.execute(delete(table).where(tuple_(table.c.workspace_id, table.c.agent_id).in_(some)))
-    return len(found)
+    gone = select(*table.primary_key).where(table.c.seen_at < seen_before).limit(limit)
+    return remove_rows(connection, table, connection.execute(gone).all())

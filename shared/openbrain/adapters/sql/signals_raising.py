@@ -180,18 +180,7 @@ class _Batch:
         count = sum(each.severity.rank >= given.severity.rank and each.first_raised_at > since for each in here)
         if count >= most:
             return True
-        recent = (
-            select(signals.c.id)
-            .where(
-                signals.c.workspace_id == given.workspace_id,
-                signals.c.source == given.source,
-                signals.c.first_raised_at > since,
-                signals.c.severity >= given.severity.rank,
-                signals.c.storm.is_(False),
-            )
-            .limit(most - count)
-        )
-        return count + int(self._connection.scalar(select(func.count()).select_from(recent.subquery())) or 0) >= most
+        return count + count_of_source(self._connection, given, since, most - count) >= most
 
     def _save(self, touched: _Touched) -> None:
         before, signal, halt, given = touched.before, touched.signal, touched.halt, touched.last
@@ -206,6 +195,22 @@ class _Batch:
         if halt is not None and halts:
             touched.halt = replace(halt, seq=told.seq)
             save_halt(self._connection, touched.halt, new=touched.halt_before is None)
+
+
+def count_of_source(connection: Connection, given: Raise, since: int, most: int) -> int:
+    """Signals of its source, as strong or stronger, first raised later than that; at most `most`."""
+    recent = (
+        select(signals.c.id)
+        .where(
+            signals.c.workspace_id == given.workspace_id,
+            signals.c.source == given.source,
+            signals.c.first_raised_at > since,
+            signals.c.severity >= given.severity.rank,
+            signals.c.storm.is_(False),
+        )
+        .limit(most)
+    )
+    return int(connection.scalar(select(func.count()).select_from(recent.subquery())) or 0)
 
 
 def _hash(given: Raise) -> str:

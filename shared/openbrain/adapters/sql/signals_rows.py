@@ -1,9 +1,23 @@
 """Signals and halts as rows, and back; who sees them."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, insert, or_, select, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from openbrain.adapters.sql.signal_tables import halts, signals
 from openbrain.errors import NotFound
@@ -58,6 +72,16 @@ def save_signal(connection: Connection, signal: Signal, times: SignalTimes, *, n
 
 def save_halt(connection: Connection, halt: Halt, *, new: bool) -> None:
     connection.execute(insert(halts) if new else update(halts).where(halts.c.id == halt.id), halt_row(halt))
+
+
+def remove_rows(connection: Connection, table: Table, keys: Sequence[Sequence[Any]]) -> int:
+    """By primary key, one by one: lists of keys of several columns are looked up by no index of SQLite."""
+    columns = table.primary_key.columns.keys()
+    if keys:
+        this = [table.c[name] == bindparam(f"key_{name}") for name in columns]
+        rows = [dict(zip([f"key_{name}" for name in columns], key, strict=True)) for key in sorted(map(tuple, keys))]
+        connection.execute(delete(table).where(*this), rows)
+    return len(keys)
 
 
 def sees(viewer: Viewer, org: ColumnElement[str]) -> ColumnElement[bool]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, select, tuple_, update
+from sqlalchemy import Connection, and_, delete, exists, select, update
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.signal_tables import (
@@ -16,7 +16,7 @@ from openbrain.adapters.sql.signal_tables import (
     signal_keys,
     signals,
 )
-from openbrain.adapters.sql.signals_rows import halt_of, one_halt, one_signal, save_halt
+from openbrain.adapters.sql.signals_rows import halt_of, one_halt, one_signal, remove_rows, save_halt
 from openbrain.adapters.sql.signals_telling import Telling
 from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.tables import workspaces
@@ -132,23 +132,13 @@ def _end_halt(connection: Connection, telling: Telling, halt_id: str) -> bool:
 
 
 def _purge_keys(connection: Connection, limit: int, now: int) -> int:
-    key = signal_keys.c.workspace_id, signal_keys.c.key_hash
-    return _remove(connection, signal_keys, key, signal_keys.c.expires_at <= now, limit)
+    past = select(*signal_keys.primary_key).where(signal_keys.c.expires_at <= now).limit(limit)
+    return remove_rows(connection, signal_keys, connection.execute(past).all())
 
 
 def _purge_broadcasts(connection: Connection, limit: int, before: int) -> int:
-    return _remove(
-        connection, broadcasts, (broadcasts.c.workspace_id, broadcasts.c.seq), broadcasts.c.at < before, limit
-    )
-
-
-def _remove(
-    connection: Connection, table: Table, key: Sequence[ColumnElement[object]], where: ColumnElement[bool], limit: int
-) -> int:
-    found = [tuple(row) for row in connection.execute(select(*key).where(where).limit(limit))]
-    for some in chunks(sorted(found)):
-        connection.execute(delete(table).where(tuple_(*key).in_(some)))
-    return len(found)
+    past = select(*broadcasts.primary_key).where(broadcasts.c.at < before).limit(limit)
+    return remove_rows(connection, broadcasts, connection.execute(past).all())
 
 
 def _purge_ended(connection: Connection, limit: int, before: int) -> int:
