@@ -129,10 +129,13 @@ def test_defect_05_copies_of_the_original_become_references_where_they_say_nothi
 def test_defect_06_one_pass_settles_what_graduates(vault: Vault, *, stamped: bool) -> None:
     thresholds = replace(SPEC, graduate_status=stamped)
     vault.write("clusters/2026-11-01/2026-11-01-a.md", page("2026-11-01-a", created="2026-11-01", **HOT))
-    vault.write("clusters/2026-11-10/2026-11-10-b.md", page("2026-11-10-b", created="2026-11-10", status="active"))
+    # 2 + 2 - 3 at eight days: cold enough as it is, and colder without the status.
+    warm = page("2026-11-14-b", created="2026-11-14", status="active", tools=1000)
+    vault.write("clusters/2026-11-14/2026-11-14-b.md", warm)
     vault.tick(thresholds=thresholds)
     once = vault.tree()
     assert ("status: graduated" in vault.read("left/2026-11-01-a.md")) is stamped
+    assert f"heat: {0 if stamped else 1}\n" in vault.read("left/2026-11-14-b.md")
     plan, _ = vault.tick(thresholds=thresholds)
     assert plan.changes() == ()
     assert vault.tree() == once
