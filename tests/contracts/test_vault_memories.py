@@ -228,6 +228,15 @@ async def test_a_memory_holds_no_secret_and_no_content_beyond_its_limit(brain: B
     assert "at most 50000 characters" in done.problems[0].reason
 
 
+async def test_what_no_memory_can_be_is_told_and_harms_no_other(brain: Brain) -> None:
+    odd = mark("one\x1b[31m", attrs=' project="a\x07b"') + mark("two", attrs=" date=9999-12-31")
+
+    done = await brain.bring(page("a", odd))
+
+    assert await brain.said() == ["one[31m"]
+    assert [(each.path, "occurred_at" in each.reason) for each in done.problems] == [("a", True)]
+
+
 async def test_what_is_forgotten_says_why(brain: Brain) -> None:
     await brain.bring(page("a", mark("one")))
     (memory,) = await brain.living()

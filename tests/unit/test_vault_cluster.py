@@ -234,6 +234,28 @@ def test_sessions_of_a_merged_arc_belong_to_the_one_that_took_them_in() -> None:
     assert read(vault.pages["clusters/2026-11-20/b.md"], "").front.strings("source_sessions") == ("b", "a", "c")
 
 
+def test_what_goes_on_after_a_merge_that_left_no_trace_is_a_sibling_of_it() -> None:
+    vault = Vault()
+    vault.pages["clusters/2026-11-20/2026-11-20-a.merged.md"] = "---\nsource_sessions: [a]\n---\n"
+
+    vault.cluster(session("a", 4), session("c", 3))
+
+    (path,) = [path for path in vault.pages if not path.endswith(".merged.md")]
+    front = read(vault.pages[path], path).front
+    assert (front.strings("source_sessions"), front.get("edges")) == (("c",), [{"sibling": "2026-11-20-a"}])
+    assert vault.cluster(session("a", 4), session("c", 3)).changes() == ()
+
+
+def test_a_page_that_is_there_already_stays() -> None:
+    vault = Vault()
+    path = f"clusters/2026-11-21/{Group((session('a', 4),)).cluster_id}.md"
+    scan = Scan({})
+    plan = begin(scan, lambda each: "mine" if each == path else vault.read(each), from_datetime(NOW), Thresholds())
+    cluster(plan, [session("a", 4)])
+
+    assert plan.changes() == ()
+
+
 def test_an_arc_whose_front_matter_broke_is_neither_doubled_nor_written() -> None:
     vault = Vault()
     vault.cluster(session("a", 4))

@@ -1,16 +1,20 @@
 """The vault's markers brought into the memory store: each once, superseded when edited, forgotten when removed."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
+from pydantic import ValidationError
+
 from openbrain.auth import Actor, Permission
-from openbrain.errors import Conflict, NeverRetry, NotFound
+from openbrain.errors import Conflict, Invalid, NeverRetry, NotFound
+from openbrain.events import first_problem
 from openbrain.memory import Memory, Scope
 from openbrain.ports.clock import Clock
 from openbrain.ports.gate import WriteGate
-from openbrain.ports.truth import Origin, Outcome, Reading, Writing
+from openbrain.ports.truth import Origin, Outcome, Reading, Status, Writing
 from openbrain.ports.vault_memories import VaultMemories, VaultMemory
 from openbrain.remembering import Offer, remember
 from openbrain.submission import Submission
@@ -54,11 +58,12 @@ async def bring(
 
     More than `forget_share` of all are not forgotten at once: a vault that is half mounted looks like that.
     """
-    now = digest(pages, problems)
+    # A large vault takes a while.
+    now = await asyncio.to_thread(digest, pages, problems)
     if now == await truth.vault_digest(workspace_id):
         return Brought()
     run = _Run(workspace_id, truth, clock, gate)
-    seen = marked(pages, problems)
+    seen = await asyncio.to_thread(marked, pages, problems)
     rows = await truth.vault_memories(workspace_id)
     run.taken.update((row.arc, row.marker) for row in rows)
     found = compared(seen, rows)
@@ -160,11 +165,13 @@ class _Run:
 
     async def _remember(self, some: Sequence[Marked], supersedes: str | None = None) -> Sequence[Outcome]:
         offers = [_offer(each, self.actor, supersedes) for each in some]
-        outcomes = await remember(offers, truth=self.truth, clock=self.clock, gate=self.gate)
-        for outcome in outcomes:
+        good = [offer for offer in offers if isinstance(offer, Offer)]
+        outcomes = iter(await remember(good, truth=self.truth, clock=self.clock, gate=self.gate))
+        made = [next(outcomes) if isinstance(each, Offer) else Outcome(Status.REFUSED, error=each) for each in offers]
+        for outcome in made:
             if outcome.error is not None and not isinstance(outcome.error, NeverRetry):
                 raise outcome.error
-        return outcomes
+        return made
 
     def _row(self, each: Marked, memory_id: str) -> VaultMemory:
         row = row_of(each, memory_id, self.taken)
@@ -176,8 +183,16 @@ class _Run:
         self.done.problems.append(Problem(each.arc, 0, f"@{each.type} is not taken as a memory: {error}"))
 
 
-def _offer(each: Marked, actor: Actor, supersedes: str | None) -> Offer:
-    submission = Submission(
+def _offer(each: Marked, actor: Actor, supersedes: str | None) -> Offer | Invalid:
+    try:
+        submission = _submission(each, supersedes)
+    except ValidationError as error:
+        return Invalid(*first_problem(error))
+    return Offer(submission=submission, actor=actor, origin=Origin(actor=actor.label))
+
+
+def _submission(each: Marked, supersedes: str | None) -> Submission:
+    return Submission(
         content=each.content,
         type=MEMORY_TYPES[each.type],
         project=each.project or None,
@@ -189,4 +204,3 @@ def _offer(each: Marked, actor: Actor, supersedes: str | None) -> Offer:
         supersedes=supersedes,
         occurred_at=_EPOCH + timedelta(microseconds=each.occurred_at),
     )
-    return Offer(submission=submission, actor=actor, origin=Origin(actor=actor.label))

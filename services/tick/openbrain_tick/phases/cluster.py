@@ -69,22 +69,28 @@ class _Run:
 
     def place(self, group: Group) -> None:
         met = {self.owners[each.session_id]: None for each in group.sessions if each.session_id in self.owners}
-        if met:
-            self._extend(group, [self.plan.pages[path] for path in met])
-        elif group.cluster_id.rpartition("-")[2] not in self.endings:
-            path = f"clusters/{self.now.date().isoformat()}/{group.cluster_id}.md"
-            text = page(group, self.now)
-            self.plan.draft.write(path, text)
-            self.plan.pages[path] = parse_arc(path, text, self.plan.now_us * 1000)
-            self.plan.counts["clusters_created"] += 1
+        arcs = sorted((self.plan.pages[path] for path in met), key=lambda arc: arc.merged)
+        new = [session for session in group.sessions if session.session_id not in self.owners]
+        if arcs and not arcs[0].merged:
+            self._extend(group, arcs, new)
+        elif new:
+            self._create(Group(tuple(new)), [arc.id for arc in arcs])
 
-    def _extend(self, group: Group, met: Sequence[Arc]) -> None:
+    def _create(self, group: Group, siblings: Sequence[str]) -> None:
+        path = f"clusters/{self.now.date().isoformat()}/{group.cluster_id}.md"
+        if group.cluster_id.rpartition("-")[2] in self.endings or not self.plan.vacant(path):
+            return
+        text = page(group, self.now, siblings)
+        self.plan.draft.write(path, text)
+        self.plan.pages[path] = parse_arc(path, text, self.plan.now_us * 1000)
+        self.plan.counts["clusters_created"] += 1
+
+    def _extend(self, group: Group, met: Sequence[Arc], new: Sequence[Session]) -> None:
         arc = met[0]
         text = self.plan.text(arc.path)
         if text is None:
             return
         front = read(text, arc.path).front
-        new = [session for session in group.sessions if session.session_id not in self.owners]
         values: dict[str, Any] = {}
         if new:
             values["source_sessions"] = [*arc.sessions, *(session.session_id for session in new)]

@@ -53,6 +53,8 @@ def _open(plan: Plan, signal: Signal) -> None:
     slug = re.sub(r"[^a-z0-9]+", "-", signal.title.lower()).strip("-")[:_SLUG_CHARS].rstrip("-") or "signal"
     arc_id = f"amygdala-{to_iso(signal.first_raised_at)[:10]}-{slug}-{signal.id}"
     path = f"{FOLDER}/{arc_id}.md"
+    if not plan.vacant(path):
+        return
     text = _page(signal, arc_id)
     plan.draft.write(path, text)
     plan.pages[path] = parse_arc(path, text, plan.now_us * 1000)

@@ -15,7 +15,7 @@ from openbrain.times import from_datetime
 from openbrain.vault.arcs import Arc
 from openbrain.vault.kinds import MEMORY_TYPES
 from openbrain.vault.markers import without_markers
-from openbrain.vault.redaction import redacted
+from openbrain.vault.redaction import quotable_line, redacted
 from openbrain.vault.values import Marker, Problem
 
 SOURCE: Final = "vault:"
@@ -92,7 +92,7 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
         if arc.merged or not any(name in arc.detail for name in _NAMES):
             continue
         for marker in arc.markers:
-            content = redacted(without_markers(marker.content)).strip() if marker.type in MEMORY_TYPES else ""
+            content = _plain(marker.content) if marker.type in MEMORY_TYPES else ""
             if not content or not marker.block:
                 continue
             if len(content) > limits.CONTENT_CHARS:
@@ -109,10 +109,16 @@ def _made(arc: Arc, marker: Marker, content: str) -> Marked:
         arc=_key(arc),
         type=marker.type,
         content=content,
-        project=(marker.attrs.get("project") or arc.project)[: limits.PROJECT_CHARS],
+        project=quotable_line(marker.attrs.get("project") or arc.project, limits.PROJECT_CHARS),
         occurred_at=_day(marker.attrs.get("date", "")) or arc.created_us,
         given_id=marker.attrs.get("id", ""),
     )
+
+
+def _plain(content: str) -> str:
+    """As a memory holds it: what marks enclose without the marks, no control characters, no credentials."""
+    text = without_markers(content)
+    return redacted("".join(char for char in text if char in "\n\t" or char.isprintable())).strip()
 
 
 def _key(arc: Arc) -> str:

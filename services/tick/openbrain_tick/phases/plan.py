@@ -94,6 +94,14 @@ class Plan:
             self.problem(path, str(error))
             return None
 
+    def vacant(self, path: str) -> bool:
+        """Whether no file is there; one that can't be read is one, and is told."""
+        try:
+            return self.draft.text(path) is None
+        except Invalid as error:
+            self.problem(path, str(error))
+            return False
+
     def free(self, path: str) -> str:
         """The path, or one beside it that no file has."""
         stem, number, free = path.removesuffix(".md"), 1, path
