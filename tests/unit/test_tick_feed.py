@@ -96,6 +96,15 @@ def test_where_there_is_nothing_the_client_is_told_so_in_its_own_words(vault: Va
     assert not (vault.root / "brain-feed/amygdala-active.md").exists()
 
 
+def test_a_credential_in_a_page_is_not_told_to_every_agent(vault: Vault) -> None:
+    key = "ghp_" + "a1B2" * 9
+    inject = f"<!-- @inject -->\nUse {key}.\n<!-- @/inject -->\n"
+    arc(vault, "2026-11-22-a", signal(f"{key} leaks") + inject, summary=f"It uses {key}")
+    vault.tick(thresholds=HEAD)
+    told = {name: vault.body(name) for name in ("hot-arcs.md", "inject.md", "signals.md")}
+    assert all("[redacted]" in body and key not in body for body in told.values())
+
+
 def test_a_new_day_alone_changes_no_file(vault: Vault) -> None:
     arc(vault, "2026-11-01-a", signal("Down"), day="2026-11-01", status="stalled", cluster_id="x")
     arc(vault, "2026-11-02-b", day="2026-11-02", sessions=9, tools=9000)

@@ -11,6 +11,7 @@ from openbrain.vault import front_matter, markers
 from openbrain.vault.alarm import PRIORITY, TITLE, TTL_S, Alarm
 from openbrain.vault.arcs import Arc, InjectMark
 from openbrain.vault.bodies import BODY_CHARS, PARTS, clipped, first_line, fitted
+from openbrain.vault.redaction import redacted
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.references import hottest
 from openbrain_tick.phases.signals import Standing
@@ -68,7 +69,7 @@ def hot_arcs(plan: Plan) -> FeedFile:
     for rows in range(len(hot), -1, -1):
         for width in widths:
             body = "\n".join([*head, *(_row(arc, width, summary=thresholds.hot_arc_summaries) for arc in hot[:rows])])
-            if len(body) <= BODY_CHARS:
+            if len(body := redacted(body)) <= BODY_CHARS:
                 day = to_iso(plan.now_us)[:10]
                 return FeedFile(
                     name="hot-arcs.md",
@@ -92,7 +93,7 @@ def injected(marks: Sequence[InjectMark]) -> FeedFile:
         priority=9,
         ttl=3600,
         severity="info",
-        body=fitted(blocks, "\n\n", "inject blocks", more=len(marks[PARTS:])) or NO_INJECTS,
+        body=_safe(fitted(blocks, "\n\n", "inject blocks", more=len(marks[PARTS:]))) or NO_INJECTS,
     )
 
 
@@ -110,7 +111,7 @@ def signalled(shown: Sequence[Standing]) -> FeedFile:
         priority=8,
         ttl=3600,
         severity="warning",
-        body=body or NO_SIGNALS,
+        body=_safe(body) or NO_SIGNALS,
     )
 
 
@@ -142,6 +143,11 @@ def _row(arc: Arc, width: int, *, summary: bool) -> str:
 def cell(text: str) -> str:
     """Text that stays in its cell of a table."""
     return " ".join(text.replace("|", "-").split())
+
+
+def _safe(body: str) -> str:
+    """Without the credentials that somebody wrote into a page."""
+    return clipped(redacted(body), BODY_CHARS)
 
 
 def _text(content: str) -> str:
