@@ -20,6 +20,8 @@ from tests.faults.world import World, world
 
 Task = tuple[str, str]
 """Scenario and mutant; '' for none."""
+TRIES = 3
+"""Runs in one of which a mutant must be caught; what is not broken must pass at once."""
 
 
 def tasks(only: Sequence[str] = ()) -> list[Task]:
@@ -77,8 +79,12 @@ def work(share: Sequence[Task], logs: Path | None) -> list[tuple[Task, bool, str
     results = []
     with world(stream_servers=("redis",)) as servers:
         for task in share:
-            result = tried(task, servers, logs)
-            _, right, said = result
+            # What a mutant breaks shows only where a race goes its way: on a busy machine not each time.
+            for _ in range(TRIES if task[1] else 1):
+                result = tried(task, servers, logs)
+                _, right, said = result
+                if right:
+                    break
             name = f"caught {task[1]!r} by" if task[1] else "passes"
             _say(f"{'ok   ' if right else 'WRONG'} {name} {task[0]!r}: {said}")
             results.append(result)
