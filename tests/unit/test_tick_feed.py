@@ -99,10 +99,12 @@ def test_where_there_is_nothing_the_client_is_told_so_in_its_own_words(vault: Va
 def test_a_credential_in_a_page_is_not_told_to_every_agent(vault: Vault) -> None:
     key = "ghp_" + "a1B2" * 9
     inject = f"<!-- @inject -->\nUse {key}.\n<!-- @/inject -->\n"
-    arc(vault, "2026-11-22-a", signal(f"{key} leaks") + inject, summary=f"It uses {key}")
+    arc(vault, "2026-11-22-a", signal(f"{key} leaks") + inject, status="active", summary=f"It uses {key}")
     vault.tick(thresholds=HEAD)
     told = {name: vault.body(name) for name in ("hot-arcs.md", "inject.md", "signals.md")}
-    assert all("[redacted]" in body and key not in body for body in told.values())
+    for body in told.values():
+        assert "[redacted]" in body
+        assert key not in body
 
 
 def test_a_new_day_alone_changes_no_file(vault: Vault) -> None:
@@ -143,6 +145,7 @@ def test_no_body_is_longer_than_the_client_takes(pages: list[tuple[str, str, int
                 vault,
                 name,
                 signal(words, severity, source="s" * (1 + length)) + inject,
+                status="active",
                 summary=orjson.dumps(words).decode(),
             )
         open_ = [raised(severity, title=words or "x", content=words * 3) for words, severity, _ in pages]

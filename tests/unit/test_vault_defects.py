@@ -199,7 +199,8 @@ def test_defect_10_bodies_fit_and_hold_no_clock_and_nuclear_is_told_apart(vault:
             signal(f"Down {number}: " + "word " * 60) + f"<!-- @inject -->\n{number} {'word ' * 80}\n<!-- @/inject -->"
         )
         vault.write(
-            f"clusters/2026-11-01/{long}{number}.md", page(f"{long}{number}", body, created="2026-11-01", sessions=9)
+            f"clusters/2026-11-01/{long}{number}.md",
+            page(f"{long}{number}", body, created="2026-11-01", status="active", sessions=9),
         )
     told = alarm([raised("nuclear", NOW)], [])
     vault.tick(alarm=told)
