@@ -18,6 +18,8 @@ from openbrain.streams.pauses import Backoff
 
 _log = structlog.get_logger(__name__)
 _PAUSE_S, _PAUSE_MAX_S = 0.1, 2.0
+_ACKNOWLEDGE_MAX_S = 10.0
+"""A whole fleet acknowledges at once: who was not answered gives the API time."""
 _ANSWER_S = 5.0
 _GAP_S = 1.0
 """How long what came waits for what is missing before it."""
@@ -163,7 +165,7 @@ class Listening:
             self._called.set()
 
     async def _acknowledge(self) -> NoReturn:
-        backoff = Backoff(_PAUSE_S, _PAUSE_MAX_S)
+        backoff = Backoff(_PAUSE_S, _ACKNOWLEDGE_MAX_S)
         while True:
             moved = asyncio.ensure_future(self._hearing.moved())
             try:

@@ -49,7 +49,8 @@ class Halting:
 async def halting(zygote: Zygote, streams: ServerProcess, folder: Path, *, agents: int) -> Halting:
     """Half of the fleet by Redis, half by server-sent events."""
     result = Halting(agents)
-    async with scene(zygote, streams, folder, OPENBRAIN_SERVER__LISTENERS=str(agents * 2)) as made:
+    large = {"OPENBRAIN_SERVER__LISTENERS": str(agents * 2), "OPENBRAIN_SERVER__HEARTBEAT_S": str(max(1, agents // 60))}
+    async with scene(zygote, streams, folder, **large) as made:
         # A thousand by networks of this process would measure this process.
         near = replace(made.place, url=made.process.url, redis=made.redis)
         everyone = fleet(near, agents, beat_s=max(5.0, agents / 20))
