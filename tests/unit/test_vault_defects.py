@@ -125,6 +125,14 @@ def test_defect_05_copies_of_the_original_become_references_where_they_say_nothi
     assert [problem.path for problem in plan.problems] == ["frontal-lobe/conscious/2026-11-22-other.md"]
 
 
+def test_defect_05_what_only_a_copy_holds_stays_a_page(vault: Vault) -> None:
+    path = "frontal-lobe/conscious/2026-11-22-lone.md"
+    vault.write(path, page("2026-11-22-lone", "all there is", **HOT))
+    plan, _ = vault.tick()
+    assert "all there is" in vault.read(path)
+    assert heats(plan) == {"2026-11-22-lone": 9}
+
+
 @pytest.mark.parametrize("stamped", [False, True])
 def test_defect_06_one_pass_settles_what_graduates(vault: Vault, *, stamped: bool) -> None:
     thresholds = replace(SPEC, graduate_status=stamped)
