@@ -24,7 +24,13 @@ class VaultBusy(TryLater):
 
 @asynccontextmanager
 async def vault_writer(
-    leases: Leases, workspace_id: str, *, wait_s: float = 5.0, lease_s: float = LEASE_S, poll_s: float = 0.05
+    leases: Leases,
+    workspace_id: str,
+    *,
+    wait_s: float = 5.0,
+    lease_s: float = LEASE_S,
+    prolong_s: float = LEASE_S / 3,
+    poll_s: float = 0.05,
 ) -> AsyncIterator[None]:
     """Nobody else writes into the workspace's vault meanwhile. `VaultBusy` where that is not so within `wait_s`.
 
@@ -37,7 +43,7 @@ async def vault_writer(
         if time.monotonic() >= until:
             raise VaultBusy
         await asyncio.sleep(poll_s)
-    prolonging = asyncio.create_task(_prolong(leases, name, holder, lease_s))
+    prolonging = asyncio.create_task(_prolong(leases, name, holder, lease_s, prolong_s))
     try:
         yield
     finally:
@@ -46,8 +52,8 @@ async def vault_writer(
         await asyncio.shield(leases.release(name, holder))
 
 
-async def _prolong(leases: Leases, name: str, holder: str, lease_s: float) -> None:
+async def _prolong(leases: Leases, name: str, holder: str, lease_s: float, every_s: float) -> None:
     while True:
-        await asyncio.sleep(lease_s / 3)
+        await asyncio.sleep(every_s)
         with suppress(OpenBrainError):
             await leases.acquire(name, holder, lease_s)

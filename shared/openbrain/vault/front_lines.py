@@ -37,9 +37,9 @@ def read_entries(lines: Sequence[str]) -> dict[str, Entry]:
     if sum(map(len, lines)) > limits.FRONT_CHARS:
         raise Refused(0, f"front matter holds at most {limits.FRONT_CHARS} characters")
     bare = [line.removesuffix("\n").removesuffix("\r") for line in lines]
-    for number, line in enumerate(bare):
-        if _BREAKS.search(line):
-            raise Refused(number, "lines end with LF or CRLF, not with other separators")
+    if _BREAKS.search("".join(bare)):
+        number = next(number for number, line in enumerate(bare) if _BREAKS.search(line))
+        raise Refused(number, "lines end with LF or CRLF, not with other separators")
     found = _simple_entries(bare)
     if found is None:
         try:
@@ -106,6 +106,8 @@ def simple(text: str, *, lenient: bool = False) -> Node | None:
     text = text.strip(" ")
     if not text or text.startswith("#"):
         return Scalar("")
+    if text[0].isalnum() and "#" not in text and ":" not in text:
+        return Scalar(text)  # as nearly all are
     if (quoted := _QUOTED.fullmatch(text)) is not None:
         return Scalar(quoted[1] if quoted[1] is not None else quoted[2], plain=False)
     if (flow := _FLOW_LIST.fullmatch(text)) is not None:
