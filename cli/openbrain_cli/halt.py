@@ -75,7 +75,7 @@ def status(
     if json:
         as_json(listed)
     elif listed.halts:
-        show(table("raised", "state", "scope", "halt", rows=_rows(listed.halts)))
+        show(table("raised", "state", "halt", rows=_rows(listed.halts)))
     else:
         say("nobody is halted" if not every else "there were no halts")
 
@@ -85,12 +85,12 @@ def _rows(halts: "Iterable[HaltAnswer]") -> Iterator[tuple[str, ...]]:
 
     for each in halts:
         place = "/".join(part for part in (each.scope.value, each.org, each.project) if part)
-        about = f"{one_line(each.title)}\n{one_line(each.raised_by)} · {each.id}"
-        yield moment(each.raised_at), each.state.value, one_line(place), about
+        about = f"{one_line(each.title)}\n{each.id}\n{one_line(place)} · {one_line(each.raised_by)}"
+        yield moment(each.raised_at), each.state.value, about
 
 
 def _stands(halt: "HaltStatus") -> None:
-    show(table("raised", "state", "scope", "halt", rows=_rows([halt])))
+    show(table("raised", "state", "halt", rows=_rows([halt])))
     print(f"{len(halt.acks)} stopped, {len(halt.missing)} of {halt.listening} that listen have not")
     for name in halt.missing[:NAMED]:
         print(f"  not yet: {one_line(name)}")

@@ -110,7 +110,7 @@ def list_signals(
     if json:
         as_json(found)
     elif found.signals:
-        show(table("raised", "severity", "state", "signal", rows=_rows(found.signals)))
+        show(table("raised", "severity", "signal", rows=_rows(found.signals)))
     else:
         say("nothing burns" if not every and not state else "there are no such signals")
 
@@ -120,13 +120,9 @@ def _rows(signals: "Iterable[SignalAnswer]") -> Iterator[tuple[str, ...]]:
 
     for each in signals:
         place = "/".join(part for part in (each.org, each.project) if part)
-        about = " · ".join(one_line(part) for part in (each.source, place, f"x{each.count}", each.id) if part)
-        yield (
-            moment(each.first_raised_at),
-            each.broadcast_severity.value,
-            each.state.value,
-            f"{one_line(each.title)}\n{about}",
-        )
+        about = " · ".join(one_line(part) for part in (each.state.value, each.source, place, f"x{each.count}") if part)
+        told = f"{one_line(each.title)}\n{each.id}\n{about}"
+        yield moment(each.first_raised_at), each.broadcast_severity.value, told
 
 
 @app.command("show")
