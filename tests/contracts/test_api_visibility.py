@@ -10,7 +10,8 @@ import pytest
 from openbrain.memory import Memory
 from openbrain_api.routes import ROUTES
 from tests.api_support import Brain, brain, brain_database_url, http, unknown_id
-from tests.visibility_probes import NO_MEMORIES, PROBES, Ask
+from tests.routes_without_memories import NO_MEMORIES
+from tests.visibility_probes import PROBES, Ask
 
 __all__ = ["brain", "brain_database_url"]
 
