@@ -49,8 +49,9 @@ class Halting:
 async def halting(zygote: Zygote, streams: ServerProcess, folder: Path, *, agents: int) -> Halting:
     """Half of the fleet by Redis, half by server-sent events."""
     result = Halting(agents)
-    large = {"OPENBRAIN_SERVER__LISTENERS": str(agents * 2), "OPENBRAIN_SERVER__HEARTBEAT_S": str(max(1, agents // 60))}
-    async with scene(zygote, streams, folder, **large) as made:
+    listeners, heartbeat_s = str(agents * 2), str(max(1, agents // 60))
+    places = {"OPENBRAIN_SERVER__LISTENERS": listeners, "OPENBRAIN_SERVER__HEARTBEAT_S": heartbeat_s}
+    async with scene(zygote, streams, folder, settings=places) as made:
         # A thousand by networks of this process would measure this process.
         near = replace(made.place, url=made.process.url, redis=made.redis)
         everyone = fleet(near, agents, beat_s=max(5.0, agents / 20))

@@ -1,7 +1,7 @@
 """What a run of signals happens on: one process of the whole product, a stream server of its own, two networks."""
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +39,12 @@ class Scene:
 
 @asynccontextmanager
 async def scene(
-    zygote: Zygote, streams: ServerProcess, folder: Path, *, marks: tuple[dict[str, object], ...] = (), **settings: str
+    zygote: Zygote,
+    streams: ServerProcess,
+    folder: Path,
+    *,
+    marks: Sequence[Mapping[str, object]] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Scene]:
     """Started and ready; ended afterwards."""
     prefix = f"f{random.randrange(1 << 24):x}."
@@ -49,7 +54,7 @@ async def scene(
         **OWN,
         "OPENBRAIN_STREAMS__URL": streams.url,
         "OPENBRAIN_STREAMS__PREFIX": prefix,
-        **settings,
+        **(settings or {}),
     }
     async with AsyncExitStack() as stack:
         fleet = Fleet(zygote, environment, folder)
