@@ -149,12 +149,12 @@ class Index:
             return {}
 
     def _save(self, new: Mapping[str, Known]) -> None:
-        """Appends what is new, or writes all anew where half of its lines are stale. What can't be kept is not."""
+        """Appends what is new, or writes all anew where too many of its lines are stale. What can't be kept is not."""
         if self._state is None or self._known is None or not new:
             return
         with suppress(OSError):
             self._state.parent.mkdir(parents=True, exist_ok=True)
-            if self._lines == 0 or self._lines + len(new) > 2 * len(self._known) + 1000:
+            if self._lines == 0 or self._lines + len(new) > len(self._known) + len(self._known) // 4 + 1000:
                 temporary = self._state.with_name(f"{self._state.name}.{os.getpid()}")
                 temporary.write_bytes(f"{VERSION}\n".encode() + _lines(self._known))
                 temporary.replace(self._state)

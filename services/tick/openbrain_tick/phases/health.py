@@ -52,10 +52,12 @@ def health(plan: Plan, shown: Sequence[Standing]) -> Health:
     """Of the vault as it would be, with the signals that stand."""
     arcs = plan.arcs()
     ids = {arc.id for arc in arcs}
-    told = sum(1 for arc in arcs if arc.synthesized or arc.summary or arc.lessons)
-    joined = sum(1 for arc in arcs if arc.links and not ids.isdisjoint(arc.links))
     week = plan.now_us - _FRESH_DAYS * DAY_US
-    fresh = sum(1 for arc in arcs if arc.created_us >= week)
+    told = joined = fresh = 0
+    for arc in arcs:
+        told += arc.lessons > 0 or arc.synthesized or arc.summary != ""
+        joined += not ids.isdisjoint(arc.links)
+        fresh += arc.created_us >= week
     good = sum(1 for each in shown if each.mark.source != "unknown" and not _is_left(plan, each))
     return Health(
         arcs=len(arcs),
