@@ -67,6 +67,15 @@ async def test_a_tick_that_did_not_run_is_told_once_and_resolved(check: Check, c
     assert (await check.round(), await check.told()) == (1, [])
 
 
+async def test_a_machine_that_slept_is_not_late_at_once(check: Check, clock: FakeClock) -> None:
+    await check.tick("1")
+    clock.advance(10 * HOUR)
+    check.since = clock.now()
+    assert await check.round() == 0
+    clock.advance(HOUR)
+    assert await check.round() == 1
+
+
 async def test_ticks_that_fail_are_a_stale_feed(check: Check, clock: FakeClock) -> None:
     await check.tick("1")
     for name in "234":

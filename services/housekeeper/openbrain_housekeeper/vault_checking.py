@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from openbrain.errors import Conflict, NotFound
+from openbrain.memory import MICROSECONDS
 from openbrain.ports.access import Access
 from openbrain.ports.clock import Clock
 from openbrain.ports.signals import RaiseStatus, SignalChange, SignalFilter, Signals
@@ -16,6 +17,8 @@ from openbrain.visibility import Viewer
 ACTOR: Final = "housekeeper"
 TICKS: Final = 50
 MOST: Final = 1000
+GRACE: Final = 900 * MICROSECONDS
+"""After the start of the process."""
 _UNHEARD = frozenset({SignalState.ACTIVE, SignalState.ESCALATED})
 
 
@@ -59,7 +62,10 @@ class VaultCheck:
 
     async def _check(self, workspace_id: str, created_at: int) -> int:
         found = await self.found(workspace_id, created_at)
-        outcomes = await self.truth.raise_signals([self._raise(workspace_id, each) for each in found])
+        # A machine that slept begins with the ticks that it missed: nothing is late before they had time.
+        young = self.clock.now() - self.since < GRACE
+        due = [each for each in found if each.check == "signal" or not young]
+        outcomes = await self.truth.raise_signals([self._raise(workspace_id, each) for each in due])
         told = sum(outcome.status is not RaiseStatus.DUPLICATE for outcome in outcomes)
         return told + await self._resolve(workspace_id, {each.key for each in found})
 
