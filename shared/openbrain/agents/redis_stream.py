@@ -33,7 +33,7 @@ class BroadcastStream:
         """What stands behind `seq`, waiting for it at most `poll_s`; may be empty. TimeoutError for silence."""
         wait_s = self._settings.poll_s
         # Silence is noticed sooner than by the socket's own limit.
-        async with asyncio.timeout(wait_s + 1):
+        async with asyncio.timeout(wait_s + max(1, wait_s)):
             found = await ask(
                 self._client,
                 *("XREAD", "COUNT", COUNT, "BLOCK", max(1, round(wait_s * 1000)), "STREAMS", self.name, f"{seq}-0"),

@@ -71,7 +71,7 @@ async def scene(
         stack.push_async_callback(brain.close)
         near = Streams(url=f"redis://127.0.0.1:{networks['redis'].port}/0", prefix=prefix, poll_s=0.5)
         place = Place(url, key, near, folder / "cursors")
-        direct = Streams(url=streams.url, prefix=prefix)
+        direct = Streams(url=streams.url, prefix=prefix, poll_s=5)
         yield Scene(fleet, process, streams, networks, place, brain, direct, data / "truth.sqlite3")
 
 
