@@ -25,6 +25,7 @@ from openbrain.settings import Settings
 from openbrain.streams.health import Watched
 from openbrain_api.broadcasts.hub import Hub
 from openbrain_api.broadcasts.presence import Presence
+from openbrain_api.broadcasts.together import Together
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Check, Checks
 from openbrain_api.discovery.engine import Discovery
@@ -104,6 +105,7 @@ def build_api(
         streams=streams,
         hub=hub,
         presence=presence,
+        stopped=Together(lambda seen, agents: truth.ack_halt(*seen, agents)),
         embedders=embedders,
         indexes={IndexKind.TEXT: text, IndexKind.VECTOR: vectors},
         document=document(ROUTES),

@@ -14,8 +14,11 @@ from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.pressure import Pressure
 from openbrain.settings import Settings
+from openbrain.signals import Halt
+from openbrain.visibility import Viewer
 from openbrain_api.broadcasts.hub import Hub
 from openbrain_api.broadcasts.presence import Presence
+from openbrain_api.broadcasts.together import Together
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
 from openbrain_api.discovery.engine import Discovery
@@ -49,5 +52,7 @@ class Api:
     streams: StreamAdmin
     hub: Hub
     presence: Presence
+    stopped: Together[tuple[Viewer, str], Halt]
+    """Acknowledges the halt of that id, seen with those eyes, for an agent."""
     document: bytes
     """The OpenAPI document."""

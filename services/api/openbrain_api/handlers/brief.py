@@ -37,9 +37,13 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Reply:
     recent = [row for row in await _memories(call, others, wanted, now) if row.created_at >= since]
     folder = _vault(call)
     arcs = [] if folder is None else await asyncio.to_thread(seen, folder, since, query.project or "")
+    burning = await _burning(call, wanted)
+    # The arc of an incident tells of its signal: one of them is enough.
+    known = tuple(str(shown["id"]) for _, shown in burning)
+    arcs = [each for each in arcs if not (known and each.arc.id.endswith(known))]
     lists: dict[str, Items] = {
         "decided": [(row.occurred_at, _memory(row, row.occurred_at)) for row in decided],
-        "stuck": [*await _burning(call, wanted), *_arcs(each for each in arcs if each.stuck)],
+        "stuck": [*burning, *_arcs(each for each in arcs if each.stuck)],
         "changed": [
             *((row.created_at, _memory(row, row.created_at)) for row in recent),
             *_arcs(each for each in arcs if each.at >= since and not each.stuck),

@@ -1,5 +1,6 @@
 """Halts: who must stop, who has, and who goes on."""
 
+from dataclasses import replace
 from typing import Any
 
 from openbrain.errors import NotFound
@@ -41,7 +42,8 @@ async def halt(call: Call[Nothing, HaltQuery]) -> Reply:
 
 async def acknowledge_halt(call: Call[NoteBody, Nothing]) -> Reply:
     """The asking agent has stopped."""
-    found = await call.api.truth.ack_halt(call.actor.viewer(), halt_id_of(call), [call.actor.label])
+    eyes = replace(call.actor.viewer(), agent_id="")  # of a fleet they are the same
+    found = await call.api.stopped.ask((eyes, halt_id_of(call)), call.actor.label)
     shown = halt_json(found)
     return answer(shown, shown)
 
