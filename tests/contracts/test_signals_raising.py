@@ -130,8 +130,8 @@ async def test_what_has_ended_is_raised_as_another(truth: SqlTruth, clock: FakeC
     first = await signal_of(truth, key="event-1")
     await truth.change_signal(change(first, Step.RESOLVED))
     repeated = await raise_one(truth, key="event-1")
-    second = await signal_of(truth, key="event-2", ttl_s=60)
-    clock.advance(60 * MICROSECONDS)
+    second = await signal_of(truth, key="event-2", ttl_s=60, at=clock.now() + 1)
+    clock.advance(61 * MICROSECONDS)
     third = await signal_of(truth, key="event-3", at=clock.now())
 
     assert repeated.status is RaiseStatus.DUPLICATE

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, select
 
 from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.inserts import insert_rows
 from openbrain.adapters.sql.signal_tables import signal_keys, signals
-from openbrain.adapters.sql.signals_rows import halt_of, one_signal, open_key, save_halt
+from openbrain.adapters.sql.signals_rows import SIGNAL, halt_of, one_signal, open_key, save_halt, to_signal
 from openbrain.adapters.sql.signals_telling import Telling
+from openbrain.adapters.sql.statements import chunks
 from openbrain.errors import Conflict, OpenBrainError
 from openbrain.ids import joined_hash
 from openbrain.ports.clock import Clock
@@ -52,7 +54,7 @@ def _raise_all(connection: Connection, raises: Sequence[Raise], now: int, times:
         except OpenBrainError as error:
             outcomes |= {place: RaiseOutcome(RaiseStatus.REFUSED, error=error) for place in mine}
             continue
-        batch = _Batch(connection, telling)
+        batch = _Batch(connection, telling, [raises[place] for place in mine])
         done = {place: batch.take(raises[place]) for place in mine}
         batch.finish()
         outcomes |= {place: batch.settled(outcome) for place, outcome in done.items()}
@@ -72,9 +74,12 @@ class _Touched:
 class _Batch:
     """The raises of one workspace."""
 
-    def __init__(self, connection: Connection, telling: Telling) -> None:
+    def __init__(self, connection: Connection, telling: Telling, raises: Sequence[Raise]) -> None:
         self._connection, self._telling = connection, telling
         self._now, self._times = telling.now, telling.times
+        self._keys = _known_keys(connection, telling.workspace_id, raises)
+        self._new_keys: list[tuple[str, str, str, str, int]] = []
+        self._burning = _open_signals(connection, telling.workspace_id, raises)
         self._touched: dict[str, _Touched] = {}
         """By identity."""
 
@@ -95,6 +100,7 @@ class _Batch:
         """Save and tell: each signal once, in the order in which they were raised first."""
         for touched in self._touched.values():
             self._save(touched)
+        insert_rows(self._connection, signal_keys, self._new_keys)
         self._telling.write()
 
     def settled(self, outcome: RaiseOutcome) -> RaiseOutcome:
@@ -107,30 +113,23 @@ class _Batch:
         return replace(outcome, signal=touched.signal, halt=touched.halt)
 
     def _known(self, given: Raise) -> RaiseOutcome | None:
-        if not given.key:
+        known = self._keys.get(joined_hash(given.key)) if given.key else None
+        if known is None:
             return None
-        columns = signal_keys.c.signal_id, signal_keys.c.raised_hash
-        this = signal_keys.c.workspace_id == given.workspace_id, signal_keys.c.key_hash == joined_hash(given.key)
-        row = self._connection.execute(select(*columns).where(*this)).one_or_none()
-        if row is None:
-            return None
-        if row.raised_hash != _hash(given):
+        signal_id, raised_hash = known
+        if raised_hash != _hash(given):
             error = Conflict("this key came with another signal before: use a new key for each")
             return RaiseOutcome(RaiseStatus.REFUSED, error=error)
-        touched = next((each for each in self._touched.values() if each.signal.id == row.signal_id), None)
-        signal = touched.signal if touched else one_signal(self._connection, signals.c.id == row.signal_id)
+        touched = next((each for each in self._touched.values() if each.signal.id == signal_id), None)
+        signal = touched.signal if touched else one_signal(self._connection, signals.c.id == signal_id)
         return RaiseOutcome(RaiseStatus.DUPLICATE, signal)
 
     def _remember(self, given: Raise, signal_id: str) -> None:
         if given.key:
-            row = {
-                "workspace_id": given.workspace_id,
-                "key_hash": joined_hash(given.key),
-                "signal_id": signal_id,
-                "raised_hash": _hash(given),
-                "expires_at": self._now + self._times.keys,
-            }
-            self._connection.execute(insert(signal_keys), row)
+            key_hash, raised_hash = joined_hash(given.key), _hash(given)
+            self._keys[key_hash] = signal_id, raised_hash
+            expires_at = self._now + self._times.keys
+            self._new_keys.append((given.workspace_id, key_hash, signal_id, raised_hash, expires_at))
 
     def _touch(self, given: Raise) -> tuple[_Touched, RaiseStatus]:
         if standing := self._standing(identity(given), given):
@@ -157,7 +156,7 @@ class _Batch:
         """The open signal of this identity, as this batch has left it."""
         if wanted in self._touched:
             return self._touched[wanted]
-        signal = one_signal(self._connection, signals.c.open_key == open_key(given.workspace_id, wanted))
+        signal = self._burning.pop(wanted, None)
         if signal is None or self._ends(signal):
             return None
         return _Touched(signal, signal, halt_of(self._connection, signal.id), given)
@@ -195,6 +194,27 @@ class _Batch:
         if halt is not None and halts:
             touched.halt = replace(halt, seq=told.seq)
             save_halt(self._connection, touched.halt, new=touched.halt_before is None)
+
+
+def _known_keys(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, tuple[str, str]]:
+    """Of the raises that came before: signal and hash of what was raised, by the hash of their key."""
+    hashes = sorted({joined_hash(each.key) for each in raises if each.key})
+    found: dict[str, tuple[str, str]] = {}
+    for some in chunks(hashes):
+        columns = signal_keys.c.key_hash, signal_keys.c.signal_id, signal_keys.c.raised_hash
+        this = signal_keys.c.workspace_id == workspace_id, signal_keys.c.key_hash.in_(some)
+        found |= {row[0]: (row[1], row[2]) for row in connection.execute(select(*columns).where(*this))}
+    return found
+
+
+def _open_signals(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, Signal]:
+    """Those that these may add to, by identity."""
+    wanted = {name for each in raises for name in (identity(each), storm_identity(each))}
+    found: dict[str, Signal] = {}
+    for some in chunks(sorted(open_key(workspace_id, each) for each in wanted)):
+        rows = connection.execute(select(*SIGNAL).where(signals.c.open_key.in_(some))).mappings()
+        found |= {row["identity"]: to_signal(row) for row in rows}
+    return found
 
 
 def count_of_source(connection: Connection, given: Raise, since: int, most: int) -> int:

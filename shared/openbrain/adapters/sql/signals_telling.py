@@ -29,7 +29,7 @@ class Telling:
     """One workspace's, within one transaction. `NotFound` for a workspace that is unknown or being deleted."""
 
     def __init__(self, connection: Connection, workspace_id: str, now: int, times: SignalTimes) -> None:
-        self._connection, self._workspace_id = connection, workspace_id
+        self._connection, self.workspace_id = connection, workspace_id
         self.now, self.times = now, times
         self.seq = self._first = _locked(connection, workspace_id)
         self._broadcasts: list[tuple[Any, ...]] = []
@@ -62,7 +62,7 @@ class Telling:
         """A finished event under the next number."""
         seq = self._next()
         body = renumbered(bytes(body), seq, self.now)
-        self._broadcasts.append((self._workspace_id, seq, signal_id, org, everyone, body, self.now))
+        self._broadcasts.append((self.workspace_id, seq, signal_id, org, everyone, body, self.now))
         return seq
 
     def lift(self, seq: int) -> None:
@@ -75,8 +75,8 @@ class Telling:
             return
         insert_rows(self._connection, signal_history, self._history)
         insert_rows(self._connection, broadcasts, self._broadcasts)
-        outbox.append(self._connection, [(stream_of(self._workspace_id), row[5]) for row in self._broadcasts])
-        this = update(workspaces).where(workspaces.c.id == self._workspace_id)
+        outbox.append(self._connection, [(stream_of(self.workspace_id), row[5]) for row in self._broadcasts])
+        this = update(workspaces).where(workspaces.c.id == self.workspace_id)
         self._connection.execute(this.values(signal_seq=self.seq))
 
     def _next(self) -> int:
@@ -88,10 +88,10 @@ class Telling:
     ) -> None:
         body = told(signal, halt, step, actor, self.now, traceparent)
         everyone = for_everyone(halt, step)
-        self._broadcasts.append((self._workspace_id, signal.seq, signal.id, signal.org, everyone, body, self.now))
+        self._broadcasts.append((self.workspace_id, signal.seq, signal.id, signal.org, everyone, body, self.now))
         self._history.append(
             (
-                *(self._workspace_id, signal.id, "" if halt is None else halt.id, signal.seq, step.value, actor),
+                *(self.workspace_id, signal.id, "" if halt is None else halt.id, signal.seq, step.value, actor),
                 *(self.now, signal.state.value, signal.severity.rank, signal.broadcast_severity.rank, signal.count),
                 note,
             )
