@@ -66,6 +66,9 @@ async def test_what_was_decided_is_stuck_and_changed(brain: Brain, vault: Path) 
         signal = {"source": "db", "severity": "critical", "title": "Database down"}
         assert (await ada.post("/v1/amygdala/signals", json=signal)).status_code == 201
 
+        signal_id = (await ada.get("/v1/amygdala/signals")).json()["signals"][0]["id"]
+        page(vault, f"amygdala/amygdala-2027-01-15-database-down-{signal_id}.md", "active", 0)
+
         found = await asked(ada)
         shop = await asked(ada, project="shop", limit=1)
         all_time = await asked(ada, since="2020-01-01T00:00:00Z")
