@@ -10,7 +10,7 @@ import typer
 from openbrain.errors import TryLater
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.options import AsJson, Speaking, given
-from openbrain_cli.output import as_json, one_line, say, show, table
+from openbrain_cli.output import as_json, one_line, plain, say, show, table
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
@@ -84,7 +84,7 @@ def feed(to: Speaking, *, json: AsJson = False) -> None:
         as_json(found)
         return
     for entry in sorted((*found.hot_arcs, *found.inject_blocks, *found.entries), key=lambda each: -each.priority):
-        print(f"{one_line(entry.title)}  [{entry.severity}]\n\n{entry.content}\n")
+        print(f"{one_line(entry.title)}  [{entry.severity}]\n\n{plain(entry.content)}\n")
     if not found.entry_count:
         say("the feed is empty: has a tick run? openbrain tick")
 
@@ -121,7 +121,7 @@ def read(path: PagePath, *, to: Speaking, json: AsJson = False) -> None:
     if json:
         as_json(found)
     else:
-        sys.stdout.write("".join(char if char in "\n\t" or char.isprintable() else "?" for char in found.content))
+        print(plain(found.content), end="")
 
 
 @app.command()
