@@ -23,9 +23,9 @@ title: Active Hot Arcs
 
 
 async def test_the_feed_cites_living_memories_that_the_caller_sees(brain: Brain, tmp_path: Path) -> None:
-    (tmp_path / "vault" / "brain-feed").mkdir(parents=True)
-    (tmp_path / "vault" / "brain-feed" / "hot-arcs.md").write_text(TABLE, encoding="utf-8")
-    brain.settings = brain.settings.model_copy(update={"vaults": Vaults(folders={"w1": tmp_path / "vault"})})
+    (tmp_path / "kept" / "brain-feed").mkdir(parents=True)
+    (tmp_path / "kept" / "brain-feed" / "hot-arcs.md").write_text(TABLE, encoding="utf-8")
+    brain.settings = brain.settings.model_copy(update={"vaults": Vaults(folders={"w1": tmp_path / "kept"})})
     app = brain.app()
     async with http(app, await brain.key()) as ada, http(app, await brain.key(agent="bob")) as bob:
         before = (await ada.get("/feed")).json()["hot_arcs"]
