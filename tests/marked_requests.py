@@ -82,7 +82,9 @@ def _meant(route: Route, marks: Marks, path: str) -> Request:
     if route.form:
         fields = {name.removesuffix("[]"): marks(f"{route.path} {name}") for name in route.form}
         return Request(method=route.method, path=path, content=urlencode(fields).encode(), headers=URLENCODED)
-    params = _filled(route.query, marks, route.path)
+    params: dict[str, Any] = _filled(route.query, marks, route.path)
+    if "seconds" in route.query.model_fields:
+        params["seconds"] = 0  # else a stream goes on for ever
     body = _body(route, marks)
     return Request(method=route.method, path=path, params=params, **_json(body) if body is not None else {})
 

@@ -78,12 +78,12 @@ async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | 
         await _first_keys(parts, folder.path)
         rooms: tuple[Startable, ...] = (
             housekeeper.housekeeper(parts, lambda ids: _project_text(parts, ids)),
-            amygdala.room(parts),
-            amygdala.duties(parts),
             ingest.room(parts),
             indexer.text_room(parts),
             embedder.room(parts),
             indexer.vector_room(parts),
+            amygdala.room(parts),
+            amygdala.duties(parts),
             tick.room(parts),
         )
         for room in rooms:
