@@ -164,9 +164,10 @@ async def open_brain(database_url: str, folder: Path, **settings: Any) -> AsyncI
     try:
         await database.write(metadata.create_all)
         truth = SqlTruth(database, clock)
-        vault = folder / "vault"
-        vault.mkdir(exist_ok=True)
-        settings.setdefault("vaults", {"folders": dict.fromkeys(("w1", "system"), vault)})
+        vaults = {name: folder / f"vault-of-{name}" for name in ("w1", "system")}
+        for vault in vaults.values():
+            vault.mkdir(exist_ok=True)
+        settings.setdefault("vaults", {"folders": vaults})
         chosen = Settings(_env_file=None, data_dir=folder, truth={"url": database_url}, **settings)
         yield Brain(truth, text, vectors, small_model(), clock, chosen)
     finally:

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from openbrain.event_settings import Events
@@ -161,6 +161,17 @@ class Vaults(Group):
         default_factory=dict,
         description="What a signal's `verify` may name: a name to http(s)://…, tcp://host:port or file:///path.",
     )
+
+    @field_validator("folders")
+    @classmethod
+    def _apart(cls, folders: dict[str, Path]) -> dict[str, Path]:
+        """A vault's pages become one workspace's memories, and its one writer is known by the workspace."""
+        places = [folder.expanduser().absolute() for folder in folders.values()]
+        if any(one != other and one.is_relative_to(other) for one in places for other in places):
+            raise ValueError("no vault lies in another")
+        if len(set(places)) < len(places):
+            raise ValueError("a vault belongs to one workspace")
+        return dict(zip(folders, places, strict=True))
 
 
 class Server(Group):

@@ -15,6 +15,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.streams.administration import RedisStreams
 from openbrain.streams.connection import connect
 from openbrain.streams.table import STORED, dead_letters
+from openbrain.webhook_settings import Webhooks
 from openbrain_api.openapi.document import document
 from openbrain_api.routes import ROUTES
 from tests.api_support import Brain, brain, brain_database_url, http, offer, unknown_id
@@ -115,6 +116,8 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/admin/dead:discard"): {"letters": [LETTER], "dry_run": False},
     ("POST", "/v1/admin/models:change"): {"model": "all-minilm", "dry_run": True},
     ("POST", "/v1/admin/reindex"): {"index": "text", "dry_run": True},
+    ("POST", "/v1/amygdala/webhooks"): {"url": "https://hooks.example.org/x"},
+    ("PATCH", "/v1/amygdala/webhooks/{id}"): {"enabled": False},
     ("POST", "/v1/amygdala/signals"): {"source": "db-1", "severity": "warning", "title": "disk", "ttl_s": 60},
     ("POST", "/v1/amygdala/signals/{id}/ack"): {"note": "on it"},
     ("POST", "/v1/amygdala/signals/{id}/resolve"): {"note": "swapped"},
@@ -180,7 +183,9 @@ async def test_answers_and_refusals_are_as_described(
         used = {"content": FILES[path], "headers": {"content-type": "application/x-ndjson"}}
     if path in FORMS:
         used = {"data": FORMS[path]}
-    (brain.settings.data_dir / "vault" / "note.md").write_text("a note\n", encoding="utf-8")
+    (brain.settings.vaults.folders["system"] / "note.md").write_text("a note\n", encoding="utf-8")
+    posted = Webhooks(enabled=True, hosts=("hooks.example.org",))
+    brain.settings = brain.settings.model_copy(update={"webhooks": posted})
     async with http(brain.app(streams=streams), key) as client:
         if path.endswith("/stream"):
             client.params = client.params.set("seconds", 0)  # else it goes on
@@ -191,11 +196,13 @@ async def test_answers_and_refusals_are_as_described(
             path = path.replace("{index}", "text").replace("{name}", await kept_beside(brain))
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
         bulk = await client.post("/v1/brain/forget", json={"type": "fact", "dry_run": False})
+        hook = (await client.post("/v1/amygdala/webhooks", json={"url": "https://hooks.example.org/y"})).json()
         halted = (await client.post("/v1/amygdala/halts", json={"title": "everything"})).json()
         aims = {
             "dead": LETTER,
             "brain": memory_id,
             "workspaces": "system",
+            "webhooks": hook["id"],
             "halts": halted["halt"]["id"],
             "signals": halted["signal"]["id"],
             "operations": bulk.json()["operation"]["id"],

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from openbrain.auth import Permission
 from openbrain.settings import Settings
@@ -407,3 +408,11 @@ def test_settings_map_a_workspace_to_its_vault(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("OPENBRAIN_VAULTS__FOLDERS", '{"acme": "/srv/vault"}')
 
     assert Settings().vaults.folders == {"acme": Path("/srv/vault")}
+
+
+@pytest.mark.parametrize("other", ["/srv/vault", "/srv/vault/left", "/srv"])
+def test_a_vault_belongs_to_one_workspace(monkeypatch: pytest.MonkeyPatch, other: str) -> None:
+    monkeypatch.setenv("OPENBRAIN_VAULTS__FOLDERS", f'{{"acme": "/srv/vault", "other": "{other}"}}')
+
+    with pytest.raises(ValidationError, match="vault"):
+        Settings()
