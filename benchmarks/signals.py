@@ -54,6 +54,8 @@ def run(options: argparse.Namespace) -> Report:
                 with _fleet(side, system, socket, count, options.signals_processes) as fleet:
                     for turn in range(options.signals_raises + 1):
                         latencies = _one(side, redis, fleet)
+                        if side != BARE:
+                            _calm(system, count)
                         if turn:  # the first warms up
                             turns.append(latencies)
     return Report(NAME, tuple(_rows(took, count)), (f"{count} subscribers a side, {options.signals_raises} signals",))
@@ -128,6 +130,20 @@ def _one(side: str, redis: "Redis", fleet: Fleet) -> Sequence[float]:
     started = time.monotonic()
     redis.xadd(stream, {FIELD: body})
     return [(at - started) * 1000 for at in fleet.told()]
+
+
+def _calm(system: System, count: int) -> None:
+    """Until everybody has acknowledged and goes on: else the next signal would wait behind the answers to this one."""
+    deadline = time.monotonic() + PATIENCE_S
+    with system.client() as http:
+        (halt,) = http.get("/v1/amygdala/halts", params={"state": "open"}).raise_for_status().json()["halts"]
+        path = f"/v1/amygdala/halts/{halt['id']}"
+        while len(http.get(path).raise_for_status().json()["acks"]) < count:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"not all acknowledged within {PATIENCE_S:.0f} s")
+            time.sleep(0.2)
+        http.post(f"{path}/resume", json={}).raise_for_status()
+    time.sleep(0.5)  # until that is heard; nobody says so
 
 
 def _nuclear() -> bytes:
