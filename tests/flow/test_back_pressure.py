@@ -43,6 +43,11 @@ async def taken_again(brain: Brain) -> None:
     await until(taken)
 
 
+async def stored_waiting(brain: Brain) -> int:
+    """Of memories: what was recalled is told of too, whenever that is."""
+    return sum(entry.stream == STORED.name for entry in await brain.parts.truth.take(1000))
+
+
 async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_by_itself(tmp_path: Path) -> None:
     """Nobody publishes: the outbox fills to its limit and not far beyond."""
     settings = Settings(data_dir=tmp_path, streams=Streams(**FAST, batch=8), housekeeping=Housekeeping(outbox_limit=40))
@@ -61,12 +66,12 @@ async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_
             return "outbox" in await ingest.unready()
 
         await until(held_back)
-        waiting = await brain.parts.truth.waiting(1_000_000)
+        waiting = await stored_waiting(brain)
         assert first in await brain.recalled("who trims the lamp?")
         health = (await brain.http.get("/v1/health")).json()
         assert (health["status"], health["writes"] is None) == ("degraded", False)
         assert await post(brain, "still too much") == 503
-        assert await brain.parts.truth.waiting(1_000_000) == waiting, "ingest reads no further"
+        assert await stored_waiting(brain) == waiting, "ingest reads no further"
 
         await relay.start()
         await taken_again(brain)
