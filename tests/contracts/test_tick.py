@@ -1,6 +1,7 @@
 """A tick over a folder, a truth and a model that answers what it is told."""
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -247,3 +248,32 @@ async def test_lessons_become_memories_once(ports: Ports, pages: Pages, truth: S
     assert again["phases"]["memories"]["stats"] == {}
     (row,) = await truth.vault_memories("w1")
     assert (await truth.rows([row.memory_id]))[row.memory_id].content == "Ask first."
+
+
+async def test_new_transcripts_become_arcs_where_extraction_is_asked_for(
+    ports: Ports, pages: Pages, clock: FakeClock, tmp_path: Path
+) -> None:
+    folder = tmp_path / "projects" / "shop"
+    folder.mkdir(parents=True)
+    lines = [
+        {
+            "timestamp": f"2027-01-15T07:{minute:02}:00Z",
+            "cwd": "/srv/shop",
+            "type": "user",
+            "message": {"content": "please mend the broken basket of the shop"},
+        }
+        for minute in range(6)
+    ]
+    (folder / "s-1.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    os.utime(folder / "s-1.jsonl", (clock.now() / 1e6, clock.now() / 1e6))
+    extracting = replace(ports, transcripts=folder.parent)
+
+    without = await tick(job(), vault_of(pages), extracting)
+    report = await tick(job(extract=True), vault_of(pages), extracting)
+    again = await tick(job(extract=True), vault_of(pages), extracting)
+
+    assert "extract" not in without["phases"]
+    assert report["phases"]["extract"] == {**report["phases"]["extract"], "sessions": 1, "scanned": 1, "unreadable": 0}
+    (made,) = (path for path in report["changes"]["paths"] if path.startswith("clusters/2027-01-15/2027-01-15-please"))
+    assert "s-1" in pages.read(made)
+    assert again["changes"]["written"] == 0

@@ -10,7 +10,7 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import NotFound
 from openbrain.events import CloudEvent, TickCompleted, TickRequested, decode, event_type
 from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS
+from openbrain.memory import DAY, MICROSECONDS
 from openbrain.ports.access import Workspace
 from openbrain.ports.ticks import TickJob, TickState
 from tests.truth_support import FakeClock
@@ -132,6 +132,9 @@ async def test_what_was_lost_is_said_again_and_not_too_often(truth: SqlTruth, cl
     assert await truth.announce_ticks(clock.now() - minute, 10) == 1
     assert [each.job_id for each in await said(truth)] == [running.id]
     assert await truth.announce_ticks(clock.now() - minute, 10) == 0
+    clock.advance(DAY)
+    assert await truth.announce_ticks(clock.now() - minute, 10) == 0
+    assert {each.state for each in await truth.ticks("w1", 9)} == {TickState.FAILED, TickState.COMPLETED}
 
 
 async def test_old_ones_go_when_they_ended(truth: SqlTruth, clock: FakeClock) -> None:

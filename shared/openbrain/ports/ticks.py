@@ -76,7 +76,7 @@ class Ticks(Protocol):
 
     async def announce_ticks(self, idle_since: int, limit: int) -> int:
         """Say `tick.requested` again of those that nobody has begun or gone on with since that time; returns how
-        many."""
+        many. One that was asked for more than a day ago has failed."""
 
     async def purge_ticks(self, ended_before: int, limit: int) -> int:
         """Remove those that ended before a time; returns how many."""

@@ -16,7 +16,7 @@ from openbrain.adapters.sql.vault_tables import ticks as table
 from openbrain.errors import NotFound
 from openbrain.events import TickCompleted, TickRequested, encode
 from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS
+from openbrain.memory import DAY, MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.ticks import Tick, TickJob, TickState
 from openbrain.streams.table import TICK_COMPLETED, TICK_REQUESTED
@@ -161,6 +161,11 @@ def _finish(connection: Connection, tick_id: str, holder: str, report: Mapping[s
 
 
 def _announce(connection: Connection, idle_since: int, limit: int, now: int) -> int:
+    # What nobody could finish in a day would be tried for ever.
+    given_up = {"state": TickState.FAILED.value, "error": "nobody finished it within a day", "finished_at": now}
+    connection.execute(
+        update(table).where(_OPEN, table.c.held_until < idle_since, table.c.requested_at < now - DAY).values(given_up)
+    )
     idle = select(*_WHOLE).where(_OPEN, table.c.held_until < idle_since).limit(limit)
     rows = connection.execute(idle.with_for_update(skip_locked=True)).mappings().all()
     for row in rows:
