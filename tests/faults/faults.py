@@ -64,7 +64,13 @@ async def _streams_demoted(fault: Fault, scene: Scene) -> None:
 
 async def _streams_flushed(_: Fault, scene: Scene) -> None:
     with contextlib.closing(scene.link()) as link:
-        await asyncio.to_thread(link.flushall)
+        while True:
+            try:
+                await asyncio.to_thread(link.flushall)
+            except redis.ReadOnlyError:  # in the middle of a failover
+                await asyncio.sleep(0.05)
+            else:
+                return
 
 
 async def _streams_paused(fault: Fault, scene: Scene) -> None:
