@@ -35,7 +35,7 @@ async def feed(call: Call[Nothing, Nothing]) -> Reply:
     )
 
 
-async def signal(call: Call[Nothing, Nothing]) -> Reply:
+async def alarm_now(call: Call[Nothing, Nothing]) -> Reply:
     """The gravest that burns, by the truth: no tick need have run."""
     present = await call.api.truth.present(call.actor.viewer(), SIGNALS)
     found = alarm(present.signals, present.halts)

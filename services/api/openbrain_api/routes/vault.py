@@ -21,7 +21,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/signal",
-        handler=vault_reading.signal,
+        handler=vault_reading.alarm_now,
         summary="The gravest alarm that stands",
         permission=Permission.VAULT_READ,
         response=answers.Alarm,
