@@ -15,6 +15,7 @@ from openbrain.ports.probes import Prober
 from openbrain.ports.reasoner import Reasoner
 from openbrain.ports.signals import Signals
 from openbrain.ports.ticks import TickJob, Ticks, TickState
+from openbrain.vault.index import Scan
 from openbrain.vault.values import Problem
 from openbrain_tick.burning import burning
 from openbrain_tick.memories import Store as MemoryStore
@@ -70,10 +71,10 @@ class Ports:
 async def tick(job: TickJob, vault: Vault, ports: Ports) -> dict[str, Any]:
     """The report. A model that fails costs the tick nothing else; whatever else fails ends it."""
     report = Report(job, ports.clock.now())
-    around = await _around(job, vault, ports, report.now_us)
     sessions = await _sessions(job, ports, report)
+    around, scan = await _around(job, vault, ports, report.now_us)
     with report.phase("deterministic") as phase:
-        first = await _first(job, vault, ports, report.now_us, around, sessions)
+        first = await _first(job, vault, ports, report.now_us, around, sessions, scan)
         phase["stats"] = stats(first.plan)
     last: Settled[Any] = first
     if job.ai:
@@ -94,7 +95,7 @@ async def tick(job: TickJob, vault: Vault, ports: Ports) -> dict[str, Any]:
     return report.whole()
 
 
-async def _around(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> Around:
+async def _around(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tuple[Around, Scan]:
     seen = await thought_out(vault, now_us, lambda plan: standing(plan, {}))
     probes = await probed(ports.prober, ports.probes, seen.made)
     shown = standing(seen.plan, probes) if probes else seen.made
@@ -102,13 +103,14 @@ async def _around(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> Arou
     rows: Mapping[str, str] = {}
     if not job.dry_run:
         ended, rows = await told(shown, vault.workspace_id, ports.truth, now_us)
-    return Around(
+    around = Around(
         ended=ended,
         rows=rows,
         alarm=await standing_alarm(vault.workspace_id, ports.truth),
         burns=await burning(vault.workspace_id, seen.plan.pages.values(), ports.truth),
         probes=probes,
     )
+    return around, seen.plan.scan
 
 
 async def _sessions(job: TickJob, ports: Ports, report: Report) -> tuple[Session, ...]:
@@ -132,7 +134,7 @@ async def _sessions(job: TickJob, ports: Ports, report: Report) -> tuple[Session
 
 
 async def _first(
-    job: TickJob, vault: Vault, ports: Ports, now_us: int, around: Around, sessions: tuple[Session, ...]
+    job: TickJob, vault: Vault, ports: Ports, now_us: int, around: Around, sessions: tuple[Session, ...], scan: Scan
 ) -> Settled[Kept]:
     def make(plan: Plan) -> Kept:
         if sessions:
@@ -147,8 +149,8 @@ async def _first(
         return kept
 
     if job.dry_run:
-        return await thought_out(vault, now_us, make)
-    return await settle(vault, ports.truth, now_us, make)
+        return await thought_out(vault, now_us, make, scan)
+    return await settle(vault, ports.truth, now_us, make, scan)
 
 
 async def _answer(plan: Plan, kept: Kept, ports: Ports, report: Report) -> Answer | None:

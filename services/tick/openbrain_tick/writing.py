@@ -11,7 +11,7 @@ from openbrain.errors import Conflict, TryLater
 from openbrain.ports.keeping import Leases
 from openbrain.vault.changes import Change
 from openbrain.vault.folder import Folder
-from openbrain.vault.index import Index
+from openbrain.vault.index import Index, Scan
 from openbrain.vault.journal import JOURNAL, apply, recover
 from openbrain.vault.thresholds import Thresholds
 from openbrain.vault_writing import vault_writer
@@ -43,11 +43,15 @@ class Settled(Generic[T]):
     changes: tuple[Change, ...]
 
 
-async def settle(vault: Vault, leases: Leases, now_us: int, make: Callable[[Plan], T]) -> Settled[T]:
+async def settle(
+    vault: Vault, leases: Leases, now_us: int, make: Callable[[Plan], T], scan: Scan | None = None
+) -> Settled[T]:
     """Plan by `make`, which is called in a thread, and write. Planned anew where a page was changed meanwhile, or an
-    earlier writer was killed; `TryLater` where that goes on, `VaultBusy` where another writes for too long."""
+    earlier writer was killed; `TryLater` where that goes on, `VaultBusy` where another writes for too long. `scan` is
+    one of a moment ago, for the first try."""
     for _ in range(TRIES):
-        settled = await thought_out(vault, now_us, make)
+        settled = await thought_out(vault, now_us, make, scan)
+        scan = None
         if not settled.changes and not await _is_torn(vault):
             return settled
         try:
@@ -58,11 +62,11 @@ async def settle(vault: Vault, leases: Leases, now_us: int, make: Callable[[Plan
     raise TryLater("pages of the vault change faster than they can be written: try again later")
 
 
-async def thought_out(vault: Vault, now_us: int, make: Callable[[Plan], T]) -> Settled[T]:
-    """Planned, and nothing written."""
+async def thought_out(vault: Vault, now_us: int, make: Callable[[Plan], T], scan: Scan | None = None) -> Settled[T]:
+    """Planned, and nothing written; over `scan` where it was just made."""
 
     def planned() -> Settled[T]:
-        plan = begin(vault.index.scan(vault.folder), vault.folder.read, now_us, vault.thresholds)
+        plan = begin(scan or vault.index.scan(vault.folder), vault.folder.read, now_us, vault.thresholds)
         made = make(plan)
         return Settled(plan, made, plan.changes())
 
