@@ -66,7 +66,7 @@ def hostile(pages: Pages) -> dict[str, bytes]:
         pages.write(path, text)
     pages.write(f"{DAY}/commands.md", page("commands", COMMANDS, created=NEW))
     pages.write(f"{DAY}/injection.md", page("injection", f"{INJECTION}\n\n" + signal(INJECTION), created=NEW))
-    pages.write(f"{DAY}/flood.md", page("flood", "<!-- @edge type=related target=a -->\n" * 30_000, created=NEW))
+    pages.write(f"{DAY}/flood.md", page("flood", "<!-- @edge type=related target=a -->\n" * 10_500, created=NEW))
     pages.write("raw/inbox/bad.md", "---\n- a\n---\nbody\n")
     return {path: text.encode() for path, text in whole.items()}
 

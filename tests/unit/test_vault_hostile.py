@@ -79,7 +79,7 @@ def test_aliases_within_the_limits_are_read() -> None:
     ids=range(14),
 )
 def test_a_flood_of_marks_in_one_line_or_many_is_bounded(piece: str) -> None:
-    body = piece * (FULL // 4 // len(piece))
+    body = piece * (FULL // 16 // len(piece))
     found = parse(body, "p.md")
 
     assert len(found.markers) <= limits.MARKERS
