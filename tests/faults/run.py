@@ -252,9 +252,15 @@ class Run:
         return found
 
     async def _replay_dead(self) -> None:
-        """An operator replays what a lying embedder sent to the dead letters, once it is well again."""
-        if any(fault.kind == "embedder" for fault in self.plan.faults):
+        """An operator replays what a lying embedder sent to the dead letters, once it is well again; where a flush took
+        those, what failed is announced anew, as `openbrain reindex --stale` does."""
+        kinds = {fault.kind for fault in self.plan.faults}
+        if "embedder" in kinds:
             await asyncio.to_thread(streams_reading.replay, self.link, self.prefix)
+        if {"embedder", "streams flushed"} <= kinds:
+            rows = (await asyncio.to_thread(truth_reading.read, self.truth.url)).rows.values()
+            failed = [(row.id, row.revision) for row in rows if row.alive and row.error]
+            await asyncio.to_thread(streams_reading.announce, self.link, self.prefix, WORKSPACE, failed)
 
     async def _look(self) -> list[Finding]:
         try:

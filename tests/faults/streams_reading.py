@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import orjson
 import redis
 
 from tests.faults import findings
@@ -76,3 +77,15 @@ def replay(connect: "Callable[[], redis.Redis]", prefix: str) -> None:
             if SPOILT not in fields.get(b"__data__", b""):
                 link.xadd(f"{prefix}memory.stored", {"__data__": fields[b"__data__"]})
                 link.xdel(name, entry)
+
+
+def announce(
+    connect: "Callable[[], redis.Redis]", prefix: str, workspace: str, failed: Sequence[tuple[str, int]]
+) -> None:
+    """An event for each of these (memory, revision)."""
+    about = {"specversion": "1.0", "source": "/faults", "type": "openbrain.memory.stored.v1"}
+    with contextlib.closing(connect()) as link:
+        for memory, revision in failed:
+            data = {"memory_id": memory, "workspace_id": workspace, "version": 1, "revision": revision}
+            event = {**about, "id": f"again-{memory}", "data": {**data, "change": "reindex"}}
+            link.xadd(f"{prefix}memory.stored", {"__data__": orjson.dumps(event)})
