@@ -43,6 +43,16 @@ NOTE: list[Bad] = [
 ]
 ACK: list[Bad] = [*NOTE, ("seq", 0, "seq"), ("seq", "1", "seq"), ("seq", 1.5, "seq"), ("seq", 2**60, "seq")]
 
+WEBHOOK: list[Bad] = [
+    ("url", None, "url"),
+    ("url", " ", "url"),
+    ("url", 5, "url"),
+    ("url", LONG, "url"),
+    ("min_severity", "alert", "min_severity"),
+]
+SWITCH: list[Bad] = [("enabled", None, "enabled"), ("enabled", "yes", "enabled"), ("enabled", 1, "enabled")]
+
+WEBHOOKS = "/v1/amygdala/webhooks"
 SIGNALS, HALTS = "/v1/amygdala/signals", "/v1/amygdala/halts"
 
 BAD: list[tuple[str, str, list[Bad]]] = [
@@ -52,11 +62,14 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", HALTS, HALT),
     ("POST", f"{HALTS}/{{id}}/ack", NOTE),
     ("POST", f"{HALTS}/{{id}}/resume", NOTE),
+    ("POST", WEBHOOKS, WEBHOOK),
+    ("PATCH", f"{WEBHOOKS}/{{id}}", SWITCH),
 ]
 
 
 def full(secret: str) -> dict[str, dict[str, Any]]:
     """A body of each that is taken."""
-    said = {path: {"note": secret} for _, path, bads in BAD if bads in (NOTE, ACK)}
+    said: dict[str, dict[str, Any]] = {path: {"note": secret} for _, path, bads in BAD if bads in (NOTE, ACK)}
     signal = {"source": secret, "severity": "warning", "title": secret, "content": secret}
+    said |= {WEBHOOKS: {"url": f"https://hooks.example.org/{secret}"}, f"{WEBHOOKS}/{{id}}": {"enabled": True}}
     return {**said, SIGNALS: signal, HALTS: {"title": secret, "content": secret}}

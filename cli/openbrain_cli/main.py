@@ -40,6 +40,7 @@ COMMANDS = {
     "brain": ("openbrain_cli.brain:app", "The vault of a running brain: feed, pages, posts."),
     "verify": ("openbrain_cli.verifying:verify", "Hold every index against the database, and repair it."),
     "signals": ("openbrain_cli.signals:app", "Raise, list, acknowledge, resolve and hear alarms."),
+    "webhooks": ("openbrain_cli.webhooks:app", "Post signals to other systems."),
     "halt": ("openbrain_cli.halt:app", "Halt the fleet, see who has stopped, let it go on."),
     "tick": ("openbrain_cli.ticking:tick", "Keep the vault now, or show what that would change."),
     "streams": ("openbrain_cli.streams:app", "Show streams and groups; pause, resume, bury, register readers."),

@@ -199,10 +199,10 @@ async def test_answers_and_refusals_are_as_described(
         hook = (await client.post("/v1/amygdala/webhooks", json={"url": "https://hooks.example.org/y"})).json()
         halted = (await client.post("/v1/amygdala/halts", json={"title": "everything"})).json()
         aims = {
+            "webhooks": hook["id"],
             "dead": LETTER,
             "brain": memory_id,
             "workspaces": "system",
-            "webhooks": hook["id"],
             "halts": halted["halt"]["id"],
             "signals": halted["signal"]["id"],
             "operations": bulk.json()["operation"]["id"],

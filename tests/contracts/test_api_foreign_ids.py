@@ -13,6 +13,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from openbrain.auth import Permission
+from openbrain.ports.webhooks import Webhook
 from openbrain_api.routes import ROUTES
 from tests.api_support import Brain, brain, brain_database_url, http, unknown_id
 
@@ -23,6 +24,7 @@ NAMED = sorted({(route.method, route.path) for route in ROUTES if "{id}" in rout
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("PATCH", "/v1/brain/memories/{id}"): {"tags": ["touched"]},
     ("PATCH", "/v1/admin/workspaces/{id}"): {"name": "taken over"},
+    ("PATCH", "/v1/amygdala/webhooks/{id}"): {"enabled": False},
 }
 HEADERS: list[dict[str, str]] = [{}, {"if-match": '"1.1"'}, {"if-none-match": "*"}, {"prefer": "wait=1"}]
 CHANGING = ("date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
@@ -38,6 +40,7 @@ class Theirs:
     operation: str
     signal: str
     halt: str
+    webhook: str
     workspace: str = "w2"
 
     def of(self, path: str) -> list[str]:
@@ -46,7 +49,8 @@ class Theirs:
         if path.startswith("/v1/admin/operations"):
             return [self.operation]
         if path.startswith("/v1/amygdala/"):
-            return [self.halt if "/halts/" in path else self.signal]
+            kinds = {"halts": self.halt, "signals": self.signal, "webhooks": self.webhook}
+            return [kinds[path.split("/")[3]]]
         return [self.workspace] if path.startswith("/v1/admin/workspaces") else [self.memory, self.erased]
 
 
@@ -64,9 +68,20 @@ async def theirs(brain: Brain) -> Theirs:
         key = (await bob.get("/v1/whoami")).json()["key_id"]
         halted = (await bob.post("/v1/amygdala/halts", json={"title": "the vault is open"})).json()
         listed = (await bob.get("/v1/admin/operations")).json()["operations"]
+    hook = await brain.truth.add_webhook(
+        Webhook(
+            id=unknown_id(),
+            workspace_id="w2",
+            url="https://x.example.org",
+            secret="whsec_eA==",
+            created_by="bob",
+            created_at=1,
+        ),
+        20,
+    )
     await brain.settle()
     assert erased["reason"] == "erased"
-    return Theirs(memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"])
+    return Theirs(memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"], hook.id)
 
 
 @contextmanager

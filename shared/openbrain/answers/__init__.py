@@ -67,6 +67,14 @@ from openbrain.answers.streams import (
 )
 from openbrain.answers.ticks import TickAccepted, TickAnswer
 from openbrain.answers.transfer import Imported, RefusedLine
+from openbrain.answers.webhooks import (
+    WebhookAnswer,
+    WebhookCreated,
+    WebhookLetter,
+    WebhookLetters,
+    WebhookList,
+    WebhookRemoved,
+)
 
 __all__ = [
     "Acknowledged",
@@ -145,6 +153,12 @@ __all__ = [
     "TickAccepted",
     "TickAnswer",
     "ValueCount",
+    "WebhookAnswer",
+    "WebhookCreated",
+    "WebhookLetter",
+    "WebhookLetters",
+    "WebhookList",
+    "WebhookRemoved",
     "Whoami",
     "WorkspaceAnswer",
     "WorkspaceDeleted",

@@ -22,6 +22,7 @@ from openbrain.client.ticks import Ticks
 from openbrain.client.transfers import Transfers
 from openbrain.client.vault import Vault
 from openbrain.client.verifying import Verifying
+from openbrain.client.webhooks import Webhooks
 from openbrain.client.wire import Wire, write_headers
 from openbrain.credentials import from_environment
 from openbrain.ids import uuid7
@@ -30,7 +31,9 @@ from openbrain.submission import Submission
 Offer = Submission | Mapping[str, object]
 
 
-class OpenBrain(Discovery, Transfers, Access, Indexes, Models, Verifying, Streams, Signals, Ticks, Vault, Ending):
+class OpenBrain(
+    Discovery, Transfers, Access, Indexes, Models, Verifying, Streams, Signals, Webhooks, Ticks, Vault, Ending
+):
     """One server, one key. Errors are those of `openbrain.errors`; what is down or busy is asked again first.
 
     `agent` speaks for that agent, where the key may (`act_as`). Plain http is taken for loopback addresses only,

@@ -16,6 +16,7 @@ from openbrain_api.routes import (
     transfer,
     vault,
     verifying,
+    webhooks,
 )
 
 ROUTES: tuple[Route, ...] = (
@@ -30,6 +31,7 @@ ROUTES: tuple[Route, ...] = (
     *verifying.ROUTES,
     *streams.ROUTES,
     *signals.ROUTES,
+    *webhooks.ROUTES,
     *vault.ROUTES,
     *ticks.ROUTES,
     *state.ROUTES,

@@ -1,0 +1,42 @@
+"""What the routes of webhooks take."""
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from openbrain import limits
+from openbrain.signals import Severity
+from openbrain.webhook_rules import URL_CHARS
+from openbrain_api.requests.memories import Body, QueryString
+from openbrain_api.requests.signals import Cursor, PageSize, Seq
+
+
+class WebhookBody(Body):
+    """Where to post, and from which severity on."""
+
+    url: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=URL_CHARS),
+        Field(description="https:// of a host on the operator's list."),
+    ]
+    min_severity: Severity = Severity.WARNING
+
+
+class WebhookChangeBody(Body):
+    """Whether it is posted to. One that was disabled goes on where it stopped."""
+
+    enabled: Annotated[bool, Field(strict=True)]
+
+
+class WebhooksQuery(QueryString):
+    """A page."""
+
+    limit: PageSize = limits.LIST_LIMIT_DEFAULT
+    cursor: Cursor | None = None
+
+
+class WebhookLettersQuery(QueryString):
+    """A page."""
+
+    limit: PageSize = limits.LIST_LIMIT_DEFAULT
+    after: Annotated[Seq, Field(description="Those behind this number.")] = 0

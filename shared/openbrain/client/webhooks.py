@@ -1,0 +1,49 @@
+"""Webhooks. All of it needs an admin key of the workspace."""
+
+from urllib.parse import quote
+
+from openbrain import answers
+from openbrain.client.wire import Wire
+from openbrain.signals import Severity
+
+WEBHOOKS = "/v1/amygdala/webhooks"
+
+
+class Webhooks:
+    """Methods of the client for webhooks."""
+
+    _wire: Wire
+
+    async def create_webhook(
+        self, url: str, *, min_severity: Severity | str = Severity.WARNING
+    ) -> answers.WebhookCreated:
+        """It is posted what is broadcast from now on. The secret is in this answer and nowhere else."""
+        body = {"url": url, "min_severity": str(min_severity)}
+        return await self._wire.ask(answers.WebhookCreated, "POST", WEBHOOKS, body=body, repeat=False)
+
+    async def webhooks(self, *, limit: int | None = None, cursor: str | None = None) -> answers.WebhookList:
+        """A page, oldest first."""
+        return await self._wire.ask(answers.WebhookList, "GET", WEBHOOKS, query={"limit": limit, "cursor": cursor})
+
+    async def webhook(self, webhook_id: str) -> answers.WebhookAnswer:
+        """One: how far it has come, and what its last attempt met."""
+        return await self._wire.ask(answers.WebhookAnswer, "GET", _path(webhook_id))
+
+    async def enable_webhook(self, webhook_id: str, *, enabled: bool = True) -> answers.WebhookAnswer:
+        """Post to it no more, or again from where it stopped."""
+        return await self._wire.ask(answers.WebhookAnswer, "PATCH", _path(webhook_id), body={"enabled": enabled})
+
+    async def remove_webhook(self, webhook_id: str) -> answers.WebhookRemoved:
+        """End it, with its dead letters."""
+        return await self._wire.ask(answers.WebhookRemoved, "DELETE", _path(webhook_id))
+
+    async def webhook_dead_letters(
+        self, webhook_id: str, *, limit: int | None = None, after: int = 0
+    ) -> answers.WebhookLetters:
+        """A page of what it could not be given."""
+        query = {"limit": limit, "after": after}
+        return await self._wire.ask(answers.WebhookLetters, "GET", f"{_path(webhook_id)}/dead", query=query)
+
+
+def _path(webhook_id: str) -> str:
+    return f"{WEBHOOKS}/{quote(webhook_id, safe='')}"
