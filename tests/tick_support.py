@@ -12,6 +12,7 @@ from openbrain.adapters.probes import Probes
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ids import uuid7
 from openbrain.ports.access import Workspace
+from openbrain.ports.clock import Clock
 from openbrain.ports.ticks import TickJob
 from openbrain.vault.folder import Folder
 from openbrain.vault.index import Index
@@ -37,6 +38,11 @@ def database_url(tmp_path: Path) -> str:
 @pytest.fixture
 async def ports(truth: SqlTruth, clock: FakeClock) -> Ports:
     await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
+    return ports_of(truth, clock)
+
+
+def ports_of(truth: SqlTruth, clock: Clock) -> Ports:
+    """No model, no probes, no transcripts."""
     return Ports(
         truth=truth,
         clock=clock,
