@@ -61,7 +61,7 @@ def written(vault: Vault, pages: list[tuple[str, str, str, str, int, str, str]])
         vault.write(f"{folder}/{name}.md", text)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(PAGES, st.sampled_from([SPEC, HEAD, replace(SPEC, conscious_limit=1, unconscious_limit=1)]))
 def test_a_second_pass_at_the_same_time_changes_no_byte(
     pages: list[tuple[str, str, str, str, int, str, str]], thresholds: Thresholds

@@ -152,7 +152,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(EDITS)
 def test_incremental_is_a_full_scan(edits: list[tuple[str, str, str, str]]) -> None:
     with TemporaryDirectory() as folder:
