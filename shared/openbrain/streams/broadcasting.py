@@ -9,6 +9,7 @@ import orjson
 from redis.asyncio import Redis
 
 from openbrain.events import FIELD
+from openbrain.streams.administration import answering
 from openbrain.streams.connection import ask
 from openbrain.streams.scripts import Script
 from openbrain.streams.table import BROADCAST
@@ -16,6 +17,7 @@ from openbrain.streams.trim import remove
 
 _FIRST = BROADCAST.name + "."
 _TOPS = Script("tops", common="")
+_WHAT = "looking at broadcasts"
 ANY = "*"
 
 
@@ -40,18 +42,21 @@ def number_of(event: bytes) -> int:
 
 
 async def tops(client: Redis, streams: Sequence[str]) -> list[int]:
-    """The highest number that each stream (full name) has held since the server began it; 0 where there is none. Raises
-    what redis-py raises."""
-    found = await _TOPS(client, streams)
+    """The highest number that each stream (full name) has held since the server began it; 0 where there is none.
+    `TryLater` while the server does not answer, as below."""
+    with answering(_WHAT):
+        found = await _TOPS(client, streams)
     return [int(each.partition(b"-")[0] or 0) for each in found]
 
 
 async def held(client: Redis, stream: str, number: int) -> bytes | None:
     """The event of this number, as the stream (full name) holds it."""
-    entries = await ask(client, "XRANGE", stream, f"{number}-0", f"{number}-0")
+    with answering(_WHAT):
+        entries = await ask(client, "XRANGE", stream, f"{number}-0", f"{number}-0")
     return next((fields.get(FIELD.encode()) for _, fields in entries), None)
 
 
 async def trim(client: Redis, stream: str, before: int) -> int:
     """Remove what is numbered below `before` from a stream (full name), in whole blocks; how many."""
-    return await remove(client, stream, (before, 0))
+    with answering(_WHAT):
+        return await remove(client, stream, (before, 0))
