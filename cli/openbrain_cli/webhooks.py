@@ -10,16 +10,16 @@ from openbrain_cli.output import as_json, one_line, say, show, table
 
 app = new_app(no_args_is_help=True, help="Post signals to other systems. Needs a key with the permission admin.")
 
-Url = Annotated[str, typer.Argument(metavar="URL", help="https:// of a host on the operator's list.")]
+Address = Annotated[str, typer.Argument(metavar="URL", help="https:// of a host on the operator's list.")]
 MinSeverity = Annotated[str, typer.Option("--min-severity", help="The weakest that is posted.")]
 WebhookId = Annotated[str, typer.Argument(metavar="ID", help="As `webhooks list` shows it.")]
 
 
 @app.command()
 @command("openbrain webhooks add https://hooks.example.org/openbrain --min-severity critical")
-def add(url: Url, *, to: Connection, min_severity: MinSeverity = "warning", json: AsJson = False) -> None:
+def add(address: Address, *, to: Connection, min_severity: MinSeverity = "warning", json: AsJson = False) -> None:
     """Post what is broadcast from now on. The secret that posts are signed with is shown once, here."""
-    made = to.ask(lambda brain: brain.create_webhook(url, min_severity=min_severity))
+    made = to.ask(lambda brain: brain.create_webhook(address, min_severity=min_severity))
     if json:
         as_json(made)
     else:
