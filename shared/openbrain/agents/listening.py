@@ -2,8 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -12,7 +11,7 @@ import structlog
 from openbrain.agents.api import Api, Missed, News, Present
 from openbrain.agents.hearing import Hearing
 from openbrain.agents.redis_stream import BroadcastStream, Entry
-from openbrain.errors import Conflict, NotFound, OpenBrainError, TryLater
+from openbrain.errors import Conflict, NotFound, OpenBrainError
 from openbrain.streams.connection import AWAY
 from openbrain.streams.pauses import Backoff
 
@@ -20,7 +19,6 @@ _log = structlog.get_logger(__name__)
 _PAUSE_S, _PAUSE_MAX_S = 0.1, 2.0
 _ACKNOWLEDGE_MAX_S = 10.0
 """A whole fleet acknowledges at once: who was not answered gives the API time."""
-_ANSWER_S = 5.0
 _GAP_S = 1.0
 """How long what came waits for what is missing before it."""
 _SILENT = (*AWAY, TimeoutError)
@@ -39,6 +37,7 @@ class Listening:
         if stream is None:
             self._alone.set()
         self._acknowledged: set[str] = set()
+        self._filling: asyncio.Task[None] | None = None
 
     def loops(self) -> list[Loop]:
         """What to run beside each other."""
@@ -55,8 +54,7 @@ class Listening:
         async with self._one_look:
             hearing = self._hearing
             known = hearing.progress.done if hearing.placed.is_set() else None
-            async with _answering():
-                state = await self._api.present(hearing.handled)
+            state = await self._api.present(hearing.handled)
             await hearing.present(state, known)
             await self._refill(state.seq)
 
@@ -64,9 +62,7 @@ class Listening:
         progress = self._hearing.progress
         while progress.done < until or progress.gap:
             before = progress.done
-            async with _answering():
-                page = await self._api.missed(before)
-            await self._hearing.missed(page)
+            await self._hearing.missed(await self._api.missed(before))
             if progress.done == before:
                 return
 
@@ -158,11 +154,19 @@ class Listening:
 
     async def _fill_before(self, seq: int) -> None:
         """What is missing is heard first, where it is soon to be had."""
-        try:
-            async with asyncio.timeout(_GAP_S):
-                await self._refill(seq - 1)
-        except (OpenBrainError, TimeoutError):
+        # Not given up where it takes longer: HTTP clients don't take it well.
+        if self._filling is None or self._filling.done():
+            self._filling = asyncio.create_task(self._refill(seq - 1))
+            self._filling.add_done_callback(heeded)
+        await asyncio.wait({self._filling}, timeout=_GAP_S)
+        if not self._filling.done() or self._filling.exception() is not None:
             self._called.set()
+
+    async def close(self) -> None:
+        """End what was begun beside the loops."""
+        if self._filling is not None:
+            self._filling.cancel()
+            await asyncio.wait({self._filling})
 
     async def _acknowledge(self) -> NoReturn:
         backoff = Backoff(_PAUSE_S, _ACKNOWLEDGE_MAX_S)
@@ -189,14 +193,10 @@ class Listening:
         self._acknowledged.add(halt_id)
 
 
-@asynccontextmanager
-async def _answering() -> AsyncGenerator[None, None]:
-    """`TryLater` where the API is silent."""
-    try:
-        async with asyncio.timeout(_ANSWER_S):
-            yield
-    except TimeoutError:
-        raise TryLater(f"the API did not answer within {_ANSWER_S:.0f} s") from None
+def heeded(task: asyncio.Task[None]) -> None:
+    """Whoever waited for it has gone on; it is tried again by others."""
+    if not task.cancelled():
+        task.exception()
 
 
 class _Trouble:

@@ -13,7 +13,7 @@ from openbrain import logs
 from openbrain.agents.api import Api
 from openbrain.agents.cursors import Cursor, MemoryCursor
 from openbrain.agents.hearing import Hearing
-from openbrain.agents.listening import Listening, Loop
+from openbrain.agents.listening import Listening, Loop, heeded
 from openbrain.agents.redis_stream import BroadcastStream
 from openbrain.errors import Halted, SetupError, TryLater
 from openbrain.events import Broadcast
@@ -71,7 +71,7 @@ class Subscriber:
         self._halted_when_cut_off_s = halted_when_cut_off_s
         self._hearing = Hearing(org, project, cut_off_s=halted_when_cut_off_s, clock=clock)
         self._listening = Listening(self._hearing, api, stream, beat_s)
-        self._running: list[asyncio.Task[NoReturn]] = []
+        self._running: list[asyncio.Task[Any]] = []
         self._saved: int | None = None
 
     @property
@@ -104,6 +104,7 @@ class Subscriber:
         try:
             await self._begin()
         except BaseException:
+            await _cancel(self._running)
             await self._disconnect()
             raise
         return self
@@ -111,6 +112,7 @@ class Subscriber:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self._listening.close()
         await _cancel(self._running)
         await self._save()
         await self._disconnect()
@@ -120,13 +122,17 @@ class Subscriber:
         if kept is not None:
             self._saved = self._hearing.handled = kept
             self._hearing.place(kept)
-        try:
-            async with asyncio.timeout(self._start_s):
-                await self._listening.look()
-        except (TryLater, TimeoutError) as error:
+        first = asyncio.create_task(self._listening.look())
+        first.add_done_callback(heeded)
+        self._running.append(first)
+        await asyncio.wait({first}, timeout=self._start_s)
+        error = first.exception() if first.done() else TimeoutError()
+        if isinstance(error, TryLater | TimeoutError):
             _log.warning("subscriber.starts_alone", error=type(error).__name__)
+        elif error is not None:
+            raise error
         loops = (self._handle, *self._listening.loops())
-        self._running = [asyncio.create_task(_for_ever(loop)) for loop in loops]
+        self._running += [asyncio.create_task(_for_ever(loop)) for loop in loops]
 
     async def _disconnect(self) -> None:
         await self._api.close()
