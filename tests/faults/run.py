@@ -20,6 +20,7 @@ from tests.faults.fleet import Fleet, Process, struck, tail
 from tests.faults.index_reading import Entry
 from tests.faults.network import Network
 from tests.faults.operations import Operation, of_producer
+from tests.faults.operator import tried_again
 from tests.faults.oracle import Oracle
 from tests.faults.plan import ROOMS, SETTINGS, Fault, Plan
 from tests.faults.producers import Producers
@@ -241,7 +242,7 @@ class Run:
             calm = not found
             if calm and (was_calm or not self.again_s):
                 break
-            await self._replay_dead()
+            await asyncio.to_thread(tried_again, self)
             await asyncio.sleep(self.again_s if calm else 0.2)
         found += [Finding(findings.LOST, each) for each in self.oracle.problems]
         found += [Finding(findings.DUPLICATE, each) for each in submissions.problems]
@@ -250,17 +251,6 @@ class Run:
         if self.plan.once and again:
             found.append(Finding(findings.DUPLICATE, f"{len(again)} texts were embedded up to {max(again)} times"))
         return found
-
-    async def _replay_dead(self) -> None:
-        """An operator replays what a lying embedder sent to the dead letters, once it is well again; where a flush took
-        those, what failed is announced anew, as `openbrain reindex --stale` does."""
-        kinds = {fault.kind for fault in self.plan.faults}
-        if "embedder" in kinds:
-            await asyncio.to_thread(streams_reading.replay, self.link, self.prefix)
-        if {"embedder", "streams flushed"} <= kinds:
-            rows = (await asyncio.to_thread(truth_reading.read, self.truth.url)).rows.values()
-            failed = [(row.id, row.revision) for row in rows if row.alive and row.error]
-            await asyncio.to_thread(streams_reading.announce, self.link, self.prefix, WORKSPACE, failed)
 
     async def _look(self) -> list[Finding]:
         try:
