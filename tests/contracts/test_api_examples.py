@@ -6,6 +6,7 @@ import pytest
 
 from openbrain.auth import Permission
 from openbrain.streams.administration import RedisStreams
+from openbrain.webhook_settings import Webhooks
 from openbrain_api.openapi.examples import EXAMPLES
 from openbrain_api.routes import ROUTES
 from tests.api_support import brain, brain_database_url, http
@@ -32,6 +33,8 @@ def test_every_route_with_a_body_of_its_own_shows_one() -> None:
 )
 async def test_it_is_taken(operator: Operator, method: str, path: str, name: str, value: dict[str, Any]) -> None:
     brain = operator.brain
+    posted = Webhooks(enabled=True, hosts=("hooks.example.org",))
+    brain.settings = brain.settings.model_copy(update={"webhooks": posted})
     app = brain.app(streams=RedisStreams(operator.settings, operator.redis))
     await brain.workspace("w1")
     await brain.settle()  # makes the indexes

@@ -14,7 +14,7 @@ from openbrain_api.requests import streams as stream_requests
 from openbrain_api.requests import vault as vault_requests
 from openbrain_api.requests.models import ModelChangeBody
 from openbrain_api.requests.verifying import VerifyBody
-from openbrain_api.requests.webhooks import WebhookBody, WebhookChangeBody
+from openbrain_api.requests.webhooks import WebhookBody
 
 Examples = Mapping[str, Mapping[str, object]]
 """Name -> body."""
@@ -145,10 +145,7 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
         },
     },
     signal_requests.HaltBody: {"everyone stops": {"title": "wrong prices are live", "content": "Nobody deploys."}},
-    signal_requests.AckBody: {"on it": {"note": "on it", "seq": 17}},
     WebhookBody: {"what is grave": {"url": "https://hooks.example.org/openbrain", "min_severity": "critical"}},
-    WebhookChangeBody: {"no more": {"enabled": False}},
-    signal_requests.NoteBody: {"done": {"note": "the disk was swapped"}},
     stream_requests.ReplayBody: {
         "a day for one room, slowly": {
             "stream": "memory.stored",
