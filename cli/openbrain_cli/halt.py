@@ -31,7 +31,7 @@ NAMED = 20
 
 @app.command("raise")
 @command(
-    "openbrain halt raise 'wrong prices are live' --content 'nobody deploys until #412 is merged'",
+    "openbrain halt raise 'wrong prices are live' --content 'nobody deploys until the price table is mended'",
     "openbrain halt raise 'the shop migrates' --scope project --org acme --project shop --ttl 3600",
 )
 def raise_halt(
