@@ -27,6 +27,7 @@ BASE = arc(page("2026-11-22-a"))
         ({}, 0, 3, 4),
         ({"created_us": NOW - 24 * HOUR}, 0, 3, 4),
         ({"created_us": NOW - 24 * HOUR - 1}, 0, 1, 2),
+        ({"created_us": NOW - 72 * HOUR}, 0, 1, 2),
         ({"created_us": NOW - 72 * HOUR - 1}, 0, 0, 1),
         ({"session_count": 3}, 0, 5, 6),
         ({"session_count": 9}, 0, 6, 6),

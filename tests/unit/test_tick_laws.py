@@ -124,3 +124,20 @@ def test_a_tick_killed_at_any_step_ends_in_the_same_bytes(tmp_path: Path) -> Non
         Vault(vault.root, Index(tmp_path / f"killed-{number}.jsonl")).tick()
         assert vault.tree() == whole.tree(), steps[number]
     assert len(steps) > 8
+
+
+def test_an_arc_that_the_inbox_brings_again_is_one_arc_in_the_same_pass(tmp_path: Path) -> None:
+    vault = Vault(tmp_path / "vault")
+    for path in ("clusters/2026-11-22/2026-11-22-a.md", "raw/inbox/2026-11-22-a.md"):
+        vault.write(path, page("2026-11-22-a", tools=1000))
+    plan, _ = vault.tick()
+    assert [arc.path for arc in plan.arcs()] == ["left/2026-11-22-a.md"]
+    assert vault.plan()[0].changes() == ()
+
+
+def test_a_heat_that_was_added_moves_the_lines_below_it(tmp_path: Path) -> None:
+    vault = Vault(tmp_path / "vault")
+    path = "clusters/2026-11-22/2026-11-22-a.md"
+    vault.write(path, page("2026-11-22-a", signal("Down")).replace("heat: 0\n", ""))
+    plan, _ = vault.tick()
+    assert plan.pages[path] == vault.scan().pages[path]
