@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -115,7 +116,7 @@ def test_a_half_written_file_is_cleared_away(tmp_path: Path, monkeypatch: pytest
         folder = lay(root, FILES)
         left = [number]
 
-        def killed(*names: str, left: list[int] = left, **where: int) -> None:
+        def killed(*names: str, left: list[int] = left, **where: Any) -> None:
             left[0] -= 1
             if left[0] < 0:
                 raise Killed
