@@ -13,6 +13,7 @@ from openbrain.client import OpenBrain
 from openbrain.events import Broadcast
 from openbrain.settings import Streams
 from tests.faults.signals.judging import Record, Said
+from tests.waiting import PATIENCE_S
 
 WORKSPACE = "default"
 ANSWER_S = 10.0
@@ -56,6 +57,7 @@ class Agent:
             stream=stream,
             cursor=FileCursor(self.place.folder / self.name),
             beat_s=self.beat_s,
+            start_s=PATIENCE_S,
         )
         self.ear = await self._stack.enter_async_context(ear)
 
