@@ -7,7 +7,6 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
 
 from openbrain.answers import AmygdalaState, BroadcastAnswer, Skipped
 from openbrain.auth import Permission
@@ -15,7 +14,6 @@ from openbrain.client import OpenBrain
 from openbrain.client.signals import News
 from openbrain.errors import Forbidden, TryLater
 from openbrain.settings import Server
-from openbrain_api.broadcasts.hub import Hub
 from tests.api_support import Brain, brain, brain_database_url, http, refused
 from tests.broadcasting import burn
 from tests.served import served
@@ -97,11 +95,6 @@ async def key(brain: Brain) -> str:
     return await brain.key(permissions=frozenset(Permission))
 
 
-def hub_of(app: Starlette) -> Hub:
-    found: Hub = app.state.hub
-    return found
-
-
 async def test_the_state_comes_first_then_what_comes(brain: Brain, key: str) -> None:
     """Also while no stream server answers."""
     await burn(brain.truth, "before")
@@ -177,7 +170,7 @@ async def test_no_more_listen_than_may(quick: Brain, key: str) -> None:
                     assert told.headers["retry-after"] == "1"
 
         async def nobody() -> bool:
-            return hub_of(app).listening == 0
+            return not app.state.hub.listening
 
         await until(nobody)
 
@@ -190,7 +183,7 @@ async def test_who_left_is_forgotten_before_anything_is_sent(brain: Brain, key: 
             await ada.hears_the_state()
 
         async def nobody() -> bool:
-            return hub_of(app).listening == 0
+            return not app.state.hub.listening
 
         await until(nobody)
 
@@ -204,7 +197,7 @@ async def test_a_server_that_stops_ends_its_streams_at_once(brain: Brain, key: s
         poll = asyncio.create_task(client.broadcasts(0, wait=30))
 
         async def both_listen() -> bool:
-            return sum(hub_of(app).listening for app in brain.apps) == 2
+            return bool(sum(app.state.hub.listening for app in brain.apps) == 2)
 
         await until(both_listen)
     await ada.ends()
@@ -258,7 +251,7 @@ async def test_a_long_poll_is_answered_when_something_comes(brain: Brain, key: s
         poll = asyncio.create_task(ada.broadcasts(0, wait=30))
 
         async def waits() -> bool:
-            return hub_of(app).listening == 1
+            return bool(app.state.hub.listening)
 
         await until(waits)
         await burn(brain.truth, "a")
