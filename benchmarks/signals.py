@@ -58,7 +58,11 @@ def run(options: argparse.Namespace) -> Report:
                             _calm(system, count)
                         if turn:  # the first warms up
                             turns.append(latencies)
-    return Report(NAME, tuple(_rows(took, count)), (f"{count} subscribers a side, {options.signals_raises} signals",))
+            shown = tuple(_shown(redis, system) for _ in range(options.signals_raises))
+    alarm = Row("XADD to GET /signal", "ms", shown)
+    return Report(
+        NAME, (*_rows(took, count), alarm), (f"{count} subscribers a side, {options.signals_raises} signals",)
+    )
 
 
 def _rows(took: dict[str, list[Sequence[float]]], count: int) -> Iterator[Row]:
@@ -126,7 +130,7 @@ def _one(side: str, redis: "Redis", fleet: Fleet) -> Sequence[float]:
     if side == BARE:
         stream, body = fleet.stream, b"x" * 600
     else:
-        stream, body = SIGNAL_RAISED.name, _nuclear()
+        stream, body = SIGNAL_RAISED.name, _nuclear(uuid.uuid4().hex)
     started = time.monotonic()
     redis.xadd(stream, {FIELD: body})
     return [(at - started) * 1000 for at in fleet.told()]
@@ -146,10 +150,27 @@ def _calm(system: System, count: int) -> None:
     time.sleep(0.5)  # until that is heard; nobody says so
 
 
-def _nuclear() -> bytes:
+def _shown(redis: "Redis", system: System) -> float:
+    """Milliseconds from the XADD until a client that polls is told of it."""
     number = uuid.uuid4().hex
+    with system.client() as http:
+        started = time.monotonic()
+        redis.xadd(SIGNAL_RAISED.name, {FIELD: _nuclear(number)})
+        while number not in http.get("/signal").raise_for_status().text:
+            if time.monotonic() - started > PATIENCE_S:
+                raise SystemExit("the alarm is not shown")
+        took = (time.monotonic() - started) * 1000
+        for halt in http.get("/v1/amygdala/halts", params={"state": "open"}).raise_for_status().json()["halts"]:
+            http.post(f"/v1/amygdala/halts/{halt['id']}/resume", json={}).raise_for_status()
+        for burning in http.get("/v1/amygdala/signals").raise_for_status().json()["signals"]:
+            if number in burning["title"]:
+                http.post(f"/v1/amygdala/signals/{burning['id']}/resolve", json={}).raise_for_status()
+    return took
+
+
+def _nuclear(number: str) -> bytes:
     data = SignalRaised(
-        workspace_id=WORKSPACE, source="bench", severity=Severity.NUCLEAR, title="everything burns", dedup_key=number
+        workspace_id=WORKSPACE, source="bench", severity=Severity.NUCLEAR, title=f"fire {number}", dedup_key=number
     )
     return encode(SIGNAL_RAISED.name, data, event_id=number, at=0)
 
