@@ -134,7 +134,7 @@ class Edits:
         return Thought(text=json.dumps(self._answer), model="m")
 
     async def check(self) -> Any:
-        raise NotImplementedError
+        raise AssertionError("a tick does not ask")
 
     async def close(self) -> None:
         """Nothing is open."""
