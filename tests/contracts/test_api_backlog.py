@@ -66,6 +66,7 @@ def test_every_route_that_writes_memories_asks_first() -> None:
         ("DELETE", "/v1/brain/forget/{id}"),
         ("DELETE", "/v1/brain/memories/{id}"),
         ("PATCH", "/v1/brain/memories/{id}"),
+        ("POST", "/index_artifact"),
         ("POST", "/v1/brain/import"),
         ("POST", "/v1/brain/memories/{id}:restore"),
         ("POST", "/v1/brain/remember"),

@@ -205,6 +205,7 @@ async def test_answers_and_refusals_are_as_described(
             "workspaces": "system",
             "halts": halted["halt"]["id"],
             "signals": halted["signal"]["id"],
+            "tick": (await client.post("/tick")).json()["job_id"],
             "operations": bulk.json()["operation"]["id"],
         }
         aim = next((each for part, each in aims.items() if part in path), other.json()["id"])

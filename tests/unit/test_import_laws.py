@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ def as_number(cell: str) -> float | None:
 
 
 def squeezed(text: str) -> str:
-    return "".join(text.split()).casefold()
+    return "".join(unicodedata.normalize("NFC", text).split()).casefold()
 
 
 def everything(value: Any) -> set[str]:
