@@ -125,15 +125,21 @@ async def test_nothing_is_found_of_what_was_erased(told: Brain, capsys: pytest.C
     assert await erase(told, memory_id) == answer
 
 
-async def test_the_neighbours_are_still_found_by_both_indexes(told: Brain) -> None:
-    done = await operation(told, (await erase(told, await the_one(told)))["operation_id"])
+async def test_the_neighbours_are_still_found_by_both_indexes(brain: Brain) -> None:
+    # One transaction, so that one segment holds it and its neighbours: a segment of its own would just go.
+    contents = [f"Neighbour {number} of the depot keeps {number * 7} keys." for number in range(30)]
+    offered = [{"content": each, "type": "fact"} for each in [*contents[:15], CONTENT, *contents[15:]]]
+    stored = await brain.post("/v1/brain/remember:batch", {"memories": offered})
+    await brain.settled()
+
+    done = await operation(brain, (await erase(brain, stored["results"][15]["id"]))["operation_id"])
 
     assert done["result"]["text"]["written_again"] > 0
     for weight in (0.0, 1.0):
-        answer = await told.post("/v1/brain/recall", {"query": "Neighbour of the depot", "text_weight": weight})
+        answer = await brain.post("/v1/brain/recall", {"query": "Neighbour of the depot", "text_weight": weight})
         assert answer["count"] == 10
-    again = await told.post("/v1/brain/remember", {"content": "Stored after.", "type": "fact"}, 201)
-    await told.indexed(again["id"])
+    again = await brain.post("/v1/brain/remember", {"content": "Stored after.", "type": "fact"}, 201)
+    await brain.indexed(again["id"])
 
 
 async def test_an_old_submission_that_comes_again_brings_nothing_back(told: Brain) -> None:
