@@ -21,7 +21,7 @@ from redis import Redis
 from benchmarks.report import Report, Row
 from benchmarks.system import System, running
 from openbrain.events import FIELD, SignalRaised, encode
-from openbrain.signals import Severity
+from openbrain.signals.values import Severity
 from openbrain.streams.table import SIGNAL_RAISED
 
 NAME = "signals"

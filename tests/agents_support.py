@@ -13,7 +13,7 @@ from openbrain.agents.halts import halt_of
 from openbrain.errors import TryLater
 from openbrain.events import FIELD, Broadcast, encode
 from openbrain.settings import Streams
-from openbrain.signals import Halt, HaltState, Severity, SignalState, Step
+from openbrain.signals.values import Halt, HaltState, Severity, SignalState, Step
 from openbrain.streams.table import BROADCAST
 from tests.streams_support import scaled
 

@@ -9,7 +9,7 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.events import Broadcast, CloudEvent, decode, event_type
 from openbrain.ports.access import Workspace
 from openbrain.ports.signals import RaiseOutcome, SignalChange
-from openbrain.signals import Raise, Severity, Signal, Step
+from openbrain.signals.values import Raise, Severity, Signal, Step
 from openbrain.visibility import Viewer
 from tests.truth_support import START, viewer
 

@@ -14,7 +14,7 @@ Reference = Annotated[bool, typer.Option("--reference", help="Print the referenc
 @command("openbrain settings --changed", "openbrain settings --json", "openbrain settings --reference > settings.md")
 def settings(changed: Changed = False, reference: Reference = False, json: AsJson = False) -> None:
     """Show the settings that a process started here would use; secrets and passwords are hidden."""
-    from openbrain import settings_reference
+    from openbrain.settings import reference as settings_reference
 
     if reference:
         print(settings_reference.page(), end="")

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from openbrain import limits
 from openbrain.errors import Invalid
 from openbrain.memory import Change, Reason
-from openbrain.signals import HaltScope, HaltState, Severity, SignalState, Step
+from openbrain.signals.values import HaltScope, HaltState, Severity, SignalState, Step
 from openbrain.times import to_iso
 
 FIELD = "__data__"

@@ -202,7 +202,7 @@ def poster(settings: Settings, clock: Clock) -> Poster:
 
 def reasoner(settings: Settings) -> Reasoner:
     """The model that ticks ask."""
-    from openbrain.reasoner_settings import NONE
+    from openbrain.settings.reasoner import NONE
 
     chosen = settings.reasoner
     if chosen.url == NONE:

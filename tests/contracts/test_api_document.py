@@ -12,10 +12,10 @@ from jsonschema.validators import Draft202012Validator
 
 from openbrain.auth import Permission
 from openbrain.ports.generations import IndexKind
+from openbrain.settings.webhooks import Webhooks
 from openbrain.streams.administration import RedisStreams
 from openbrain.streams.connection import connect
 from openbrain.streams.table import STORED, dead_letters
-from openbrain.webhook_settings import Webhooks
 from openbrain_api.openapi.document import document
 from openbrain_api.routes import ROUTES
 from tests.api_support import Brain, brain, brain_database_url, http, offer, unknown_id

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from openbrain.auth import Permission
+from openbrain.settings.webhooks import Webhooks
 from openbrain.streams.administration import RedisStreams
-from openbrain.webhook_settings import Webhooks
 from openbrain_api.openapi.examples import EXAMPLES
 from openbrain_api.routes import ROUTES
 from tests.api_support import brain, brain_database_url, http

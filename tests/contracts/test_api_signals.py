@@ -11,7 +11,7 @@ from openbrain.client import OpenBrain
 from openbrain.errors import Conflict, Forbidden, NotFound
 from openbrain.memory import MICROSECONDS
 from openbrain.pressure import Pressure
-from openbrain.signals import HaltState, Severity, SignalState
+from openbrain.signals.values import HaltState, Severity, SignalState
 from tests.api_support import Brain, brain, brain_database_url, http, refused, unknown_id
 
 __all__ = ["brain", "brain_database_url"]

@@ -7,7 +7,7 @@ from openbrain.auth import Permission
 from openbrain.client import OpenBrain
 from openbrain.errors import Conflict, Forbidden, Invalid, NotFound
 from openbrain.ports.webhooks import WebhookDeadLetter
-from openbrain.webhook_settings import Webhooks
+from openbrain.settings.webhooks import Webhooks
 from tests.api_support import Brain, brain, brain_database_url
 from tests.broadcasting import burn
 

@@ -13,7 +13,7 @@ from openbrain.events import FIELD
 from openbrain.memory import DAY
 from openbrain.ports.access import Workspace
 from openbrain.settings import Streams
-from openbrain.signals import Raise, Severity
+from openbrain.signals.values import Raise, Severity
 from openbrain.streams.broadcasting import number_of, stream_of
 from openbrain.streams.publisher import Publisher
 from openbrain_housekeeper.broadcasting import Broadcasting

@@ -10,7 +10,7 @@ from openbrain.errors import Invalid, NotFound
 from openbrain.events import CloudEvent, SignalAcknowledged, SignalRaised
 from openbrain.ids import uuid7
 from openbrain.memory import DAY
-from openbrain.signals import HaltScope, Severity, SignalState
+from openbrain.signals.values import HaltScope, Severity, SignalState
 from openbrain_amygdala.handlers.hearing import hear_all
 from openbrain_amygdala.handlers.raising import raise_all
 from openbrain_amygdala.handlers.sweeping import Kept, purge, sweep

@@ -4,7 +4,7 @@ import pytest
 
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import Conflict, Invalid, NotFound
-from openbrain.signals import Acknowledgement, HaltScope, HaltState, Severity, SignalState, Step, Subscriber
+from openbrain.signals.values import Acknowledgement, HaltScope, HaltState, Severity, SignalState, Step, Subscriber
 from tests.signal_support import change, of_org, raise_one, signal_of, steps, told, workspace
 from tests.truth_support import START, FakeClock, viewer
 

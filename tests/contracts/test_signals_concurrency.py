@@ -9,7 +9,7 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.signals import RaiseStatus, SignalFilter
-from openbrain.signals import HaltState, Severity, Step, Subscriber
+from openbrain.signals.values import HaltState, Severity, Step, Subscriber
 from tests.signal_support import change, fields, raise_one, raised, signal_of, told, workspace
 from tests.truth_support import FakeClock, viewer
 

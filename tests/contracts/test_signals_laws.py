@@ -16,8 +16,8 @@ from openbrain.adapters.sql.tables import OTHERS, metadata, outbox, workspaces
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.signals import SignalEntry, SignalFilter
-from openbrain.signal_rules import TIME, SignalTimes
-from openbrain.signals import (
+from openbrain.signals.rules import TIME, SignalTimes
+from openbrain.signals.values import (
     OPEN_STATES,
     TRANSITIONS,
     Halt,

@@ -11,8 +11,8 @@ from openbrain.adapters.sql.signal_tables import signals
 from openbrain.adapters.sql.signals_raising import count_of_source
 from openbrain.adapters.sql.signals_rows import signal_row
 from openbrain.ports.access import Workspace
-from openbrain.signal_rules import SignalTimes, opened, resolved, swept
-from openbrain.signals import Severity
+from openbrain.signals.rules import SignalTimes, opened, resolved, swept
+from openbrain.signals.values import Severity
 from tests.contracts.test_truth_plans import plans
 from tests.signal_support import raised
 from tests.truth_support import START, FakeClock, viewer

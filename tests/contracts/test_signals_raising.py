@@ -7,7 +7,7 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import Conflict, NotFound
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.signals import RaiseStatus, SignalFilter
-from openbrain.signals import HaltScope, HaltState, Severity, SignalState, Step
+from openbrain.signals.values import HaltScope, HaltState, Severity, SignalState, Step
 from tests.signal_support import change, fields, raise_one, raised, signal_of, steps, told, workspace
 from tests.truth_support import FakeClock, rows, viewer
 

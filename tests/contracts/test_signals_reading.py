@@ -2,7 +2,7 @@
 
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ports.signals import SignalFilter
-from openbrain.signals import Halt, Severity, Signal, SignalState, Step
+from openbrain.signals.values import Halt, Severity, Signal, SignalState, Step
 from tests.signal_support import change, of_org, raised, signal_of, workspace
 from tests.truth_support import START, viewer
 

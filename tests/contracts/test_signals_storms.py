@@ -4,8 +4,8 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.signals import RaiseStatus, SignalFilter
-from openbrain.signal_rules import SignalTimes
-from openbrain.signals import Severity, SignalState
+from openbrain.signals.rules import SignalTimes
+from openbrain.signals.values import Severity, SignalState
 from tests.signal_support import raise_one, raised, steps, told, workspace
 from tests.truth_support import FakeClock, viewer
 

@@ -6,7 +6,7 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.memory import DAY, MICROSECONDS
 from openbrain.ports.operations import Operation
 from openbrain.ports.signals import SignalFilter, Swept
-from openbrain.signals import HaltState, Severity, SignalState, Step
+from openbrain.signals.values import HaltState, Severity, SignalState, Step
 from tests.signal_support import change, fields, raise_one, raised, signal_of, steps, told, workspace
 from tests.truth_support import START, FakeClock, rows, viewer
 

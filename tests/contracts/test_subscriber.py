@@ -11,7 +11,7 @@ import pytest
 from openbrain.agents import FileCursor, MemoryCursor, Subscriber
 from openbrain.agents.redis_stream import BroadcastStream
 from openbrain.errors import Halted
-from openbrain.signals import HaltState, SignalState
+from openbrain.signals.values import HaltState, SignalState
 from tests.agents_support import Ear, HandApi, Truth, Wire, wire
 from tests.servers.process import Server
 from tests.streams_support import eventually

@@ -12,7 +12,7 @@ from openbrain.agents.http_api import HttpApi
 from openbrain.auth import Permission
 from openbrain.client import OpenBrain
 from openbrain.errors import Halted, SetupError, Unauthorised
-from openbrain.signals import HaltState, Raise, Severity
+from openbrain.signals.values import HaltState, Raise, Severity
 from tests.agents_support import Ear
 from tests.api_support import Brain, brain, brain_database_url
 from tests.served import served

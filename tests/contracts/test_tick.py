@@ -14,7 +14,7 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.reasoner import Question, Thought
 from openbrain.ports.signals import SignalChange, SignalFilter
-from openbrain.signals import Step
+from openbrain.signals.values import Step
 from openbrain.vault import journal
 from openbrain.vault.changes import Change
 from openbrain.vault.folder import Folder

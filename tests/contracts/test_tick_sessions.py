@@ -9,7 +9,7 @@ import pytest
 
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ports.signals import SignalChange
-from openbrain.signals import Raise, Severity, Step
+from openbrain.signals.values import Raise, Severity, Step
 from openbrain.times import from_datetime
 from openbrain_tick.ticking import Ports, tick
 from tests.tick_support import ALL, database_url, job, ports, vault_of

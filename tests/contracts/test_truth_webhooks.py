@@ -13,7 +13,7 @@ from openbrain.errors import Conflict, NotFound
 from openbrain.ids import uuid7
 from openbrain.ports.access import Workspace
 from openbrain.ports.webhooks import Webhook, WebhookDeadLetter
-from openbrain.signals import Severity
+from openbrain.signals.values import Severity
 from tests.truth_support import START, FakeClock
 
 MOST = 3

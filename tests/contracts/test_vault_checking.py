@@ -9,7 +9,7 @@ from openbrain.memory import MICROSECONDS
 from openbrain.ports.access import Workspace
 from openbrain.ports.signals import SignalChange, SignalFilter
 from openbrain.ports.ticks import TickJob
-from openbrain.signals import OPEN_STATES, Raise, Severity, Signal, Step
+from openbrain.signals.values import OPEN_STATES, Raise, Severity, Signal, Step
 from openbrain.vault.pipeline import SOURCE, Patience
 from openbrain.visibility import Viewer
 from openbrain_housekeeper.vault_checking import VaultCheck

@@ -11,8 +11,8 @@ from openbrain.adapters.webhook_poster import HttpPoster, Resolve
 from openbrain.errors import Invalid, NeverRetry, TryLater
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.webhooks import Webhook
-from openbrain.webhook_rules import new_secret, signature
-from openbrain.webhook_settings import Webhooks
+from openbrain.settings.webhooks import Webhooks
+from openbrain.signals.webhook_rules import new_secret, signature
 from tests.hook_receiver import Receiver, certified, receiver
 from tests.truth_support import START, FakeClock
 

@@ -9,7 +9,7 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.webhooks import Webhook
-from openbrain.signals import HaltScope, Severity, Step
+from openbrain.signals.values import HaltScope, Severity, Step
 from openbrain_amygdala.handlers.posting import Posting
 from tests.signal_support import change, raise_one, signal_of, workspace
 from tests.truth_support import START

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from openbrain.settings_reference import lines
+from openbrain.settings.reference import lines
 from openbrain_cli.main import COMMANDS
 from openbrain_cli.run import ROOMS
 from tests.servers.go_tools import COMPOSE

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import openbrain
-from openbrain.settings_reference import lines
+from openbrain.settings.reference import lines
 from openbrain.streams.table import STREAMS
 from openbrain_cli.run import ROOMS
 from tests.servers.go_tools import render_command

@@ -10,10 +10,10 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from openbrain.event_settings import Events
 from openbrain.events import FIELD, encode
 from openbrain.parts import Parts
 from openbrain.settings import Settings, Streams
+from openbrain.settings.events import Events
 from openbrain.streams.table import SUBMITTED
 from openbrain.submission import MemorySubmitted
 from openbrain_cli.system import Running, running

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from openbrain.events import FIELD, SignalAcknowledged, SignalRaised, encode
 from openbrain.ports.access import Workspace
-from openbrain.signals import Severity
+from openbrain.signals.values import Severity
 from openbrain.streams.broadcasting import stream_of
 from openbrain.streams.table import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
 from openbrain.visibility import Viewer

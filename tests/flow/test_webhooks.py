@@ -11,9 +11,9 @@ from openbrain.parts import Parts
 from openbrain.ports.access import Workspace
 from openbrain.ports.webhooks import Webhook
 from openbrain.settings import Settings
-from openbrain.signals import Raise, Severity
-from openbrain.webhook_rules import new_secret
-from openbrain.webhook_settings import Webhooks
+from openbrain.settings.webhooks import Webhooks
+from openbrain.signals.values import Raise, Severity
+from openbrain.signals.webhook_rules import new_secret
 from openbrain_amygdala.app import duties
 from tests.hook_receiver import receiver
 from tests.waiting import until

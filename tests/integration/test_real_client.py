@@ -16,8 +16,8 @@ import pytest
 
 from openbrain.adapters.clock import SystemClock
 from openbrain.events import SignalRaised
-from openbrain.signal_rules import checked
-from openbrain.signals import Severity
+from openbrain.signals.rules import checked
+from openbrain.signals.values import Severity
 from openbrain.vault.alarm import alarm
 from openbrain.visibility import Viewer
 from tests.api_support import Brain, brain, brain_database_url

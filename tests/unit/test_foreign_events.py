@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from openbrain.errors import Invalid
-from openbrain.event_settings import Events
 from openbrain.events import CloudEvent, ForeignEvent
-from openbrain.signals import Severity
+from openbrain.settings.events import Events
+from openbrain.signals.values import Severity
 from openbrain.streams.delivery import Entry
 from openbrain.streams.subscription import as_event
 from openbrain.streams.table import StreamSpec

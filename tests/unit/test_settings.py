@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openbrain import settings_reference
 from openbrain.settings import Settings
+from openbrain.settings import reference as settings_reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 

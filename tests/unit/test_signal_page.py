@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from openbrain.signal_settings import Signals
-from openbrain.signals import TRANSITIONS
+from openbrain.settings.signals import Signals
+from openbrain.signals.values import TRANSITIONS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "signals.md").read_text(encoding="utf-8")
 

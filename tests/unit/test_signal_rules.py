@@ -11,9 +11,9 @@ from openbrain.errors import Conflict, Invalid
 from openbrain.events import SignalRaised
 from openbrain.ids import content_hash
 from openbrain.memory import DAY, MICROSECONDS
-from openbrain.setting_groups import Group
 from openbrain.settings import Settings
-from openbrain.signal_rules import (
+from openbrain.settings.groups import Group
+from openbrain.signals.rules import (
     SignalTimes,
     acknowledged,
     checked,
@@ -30,7 +30,7 @@ from openbrain.signal_rules import (
     storm_identity,
     swept,
 )
-from openbrain.signals import (
+from openbrain.signals.values import (
     OPEN_STATES,
     TRANSITIONS,
     Acknowledgement,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from openbrain.agents.halts import Halts, halt_of
 from openbrain.agents.progress import Progress
 from openbrain.events import Broadcast
-from openbrain.signals import Halt, HaltScope, HaltState
+from openbrain.signals.values import Halt, HaltScope, HaltState
 from tests.agents_support import broadcast
 
 RUN = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), st.sampled_from(list(HaltState))), max_size=12).map(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.signals import Halt, HaltScope, Severity, Signal, SignalState
+from openbrain.signals.values import Halt, HaltScope, Severity, Signal, SignalState
 from openbrain.vault.alarm import alarm
 from openbrain.vault.front_matter import read
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds

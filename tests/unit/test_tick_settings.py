@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from openbrain.settings import Settings
-from openbrain.tick_settings import Tick
+from openbrain.settings.ticks import Tick
 from openbrain.vault.thresholds import HEAD, SPEC
 
 

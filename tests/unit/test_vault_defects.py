@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.signals import Severity, Signal, SignalState
+from openbrain.signals.values import Severity, Signal, SignalState
 from openbrain.vault.alarm import alarm
 from openbrain.vault.arcs import identity
 from openbrain.vault.index import Index

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openbrain.errors import NotFound
-from openbrain.signals import Severity, Signal, SignalState
+from openbrain.signals.values import Severity, Signal, SignalState
 from openbrain.vault.arc_reading import parse_arc
 from openbrain.vault.front_matter import read
 from openbrain.vault.index import Scan

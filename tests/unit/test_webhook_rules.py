@@ -7,7 +7,7 @@ import hmac
 import pytest
 
 from openbrain.errors import Invalid
-from openbrain.webhook_rules import checked_url, is_public, named, new_secret, signature
+from openbrain.signals.webhook_rules import checked_url, is_public, named, new_secret, signature
 
 HOSTS = ("hooks.example.org", ".example.net", "inside")
 

@@ -14,7 +14,7 @@ from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
 from openbrain.pressure import Pressure
 from openbrain.settings import Settings
-from openbrain.signals import Halt
+from openbrain.signals.values import Halt
 from openbrain.visibility import Viewer
 from openbrain_api.broadcasts.hub import Hub
 from openbrain_api.broadcasts.presence import Presence

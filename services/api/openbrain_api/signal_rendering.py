@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from openbrain.ports.signals import SignalEntry
-from openbrain.signals import Acknowledgement, Halt, Present, Signal, Subscriber
+from openbrain.signals.values import Acknowledgement, Halt, Present, Signal, Subscriber
 from openbrain_api.rendering import Json, to_iso
 
 

@@ -10,7 +10,7 @@ from openbrain.ports.access import Access
 from openbrain.ports.clock import Clock
 from openbrain.ports.signals import RaiseStatus, SignalChange, SignalFilter, Signals
 from openbrain.ports.ticks import Ticks, TickState
-from openbrain.signals import OPEN_STATES, Raise, Severity, Signal, SignalState, Step
+from openbrain.signals.values import OPEN_STATES, Raise, Severity, Signal, SignalState, Step
 from openbrain.vault.pipeline import SOURCE, Finding, Patience, Run, Unheard, findings
 from openbrain.visibility import Viewer
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from openbrain.ports.signals import Signals
-from openbrain.signals import Signal
+from openbrain.signals.values import Signal
 from openbrain.vault.arcs import Arc
 from openbrain.visibility import Viewer
 from openbrain_tick.phases.incidents import unclosed

@@ -8,8 +8,8 @@ from openbrain.errors import Conflict, Invalid, NotFound
 from openbrain.events import SignalRaised
 from openbrain.ports.probes import Prober
 from openbrain.ports.signals import RaiseStatus, SignalChange, Signals
-from openbrain.signal_rules import checked
-from openbrain.signals import Raise, Severity, Step
+from openbrain.signals.rules import checked
+from openbrain.signals.values import Raise, Severity, Step
 from openbrain.vault.alarm import Alarm, alarm
 from openbrain.vault.redaction import redacted
 from openbrain.visibility import Viewer

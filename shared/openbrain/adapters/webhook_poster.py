@@ -18,8 +18,8 @@ from openbrain.errors import NeverRetry, TryLater
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.webhooks import Webhook
-from openbrain.webhook_rules import checked_url, is_public, named, signature
-from openbrain.webhook_settings import Webhooks
+from openbrain.settings.webhooks import Webhooks
+from openbrain.signals.webhook_rules import checked_url, is_public, named, signature
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """(host, port) -> its IP addresses; `OSError` where it has none."""

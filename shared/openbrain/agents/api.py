@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from openbrain.events import Broadcast
-from openbrain.signals import Halt
+from openbrain.signals.values import Halt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

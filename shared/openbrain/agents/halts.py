@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from openbrain.events import Broadcast
-from openbrain.signals import Halt, HaltScope, HaltState
+from openbrain.signals.values import Halt, HaltScope, HaltState
 
 
 class Halts:

@@ -13,7 +13,7 @@ from openbrain.agents.api import Missed, News, Present
 from openbrain.client import OpenBrain
 from openbrain.client.signals import Place
 from openbrain.events import Broadcast
-from openbrain.signals import OPEN_STATES, Halt, HaltState, Step
+from openbrain.signals.values import OPEN_STATES, Halt, HaltState, Step
 from openbrain.times import from_datetime, to_iso
 
 _log = structlog.get_logger(__name__)

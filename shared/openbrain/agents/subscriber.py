@@ -17,7 +17,7 @@ from openbrain.agents.listening import Listening, Loop, heeded
 from openbrain.agents.redis_stream import BroadcastStream
 from openbrain.errors import Halted, SetupError, TryLater
 from openbrain.events import Broadcast
-from openbrain.signals import Halt
+from openbrain.signals.values import Halt
 from openbrain.streams.pauses import Backoff
 
 _log = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from openbrain.answers.base import Answer
 from openbrain.ports.signals import RaiseStatus
-from openbrain.signals import HaltScope, HaltState, Severity, SignalState
+from openbrain.signals.values import HaltScope, HaltState, Severity, SignalState
 
 
 class SignalAnswer(Answer):

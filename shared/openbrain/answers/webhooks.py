@@ -5,7 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from openbrain.answers.base import Answer
-from openbrain.signals import Severity
+from openbrain.signals.values import Severity
 
 
 class WebhookAnswer(Answer):

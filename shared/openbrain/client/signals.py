@@ -13,7 +13,7 @@ from openbrain import answers
 from openbrain.client.server_sent import Sent, events
 from openbrain.client.wire import Wire, write_headers
 from openbrain.errors import SetupError
-from openbrain.signals import HaltScope, HaltState, Severity, SignalState
+from openbrain.signals.values import HaltScope, HaltState, Severity, SignalState
 
 AMYGDALA = "/v1/amygdala"
 MEDIA = "text/event-stream"

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 from openbrain import answers
 from openbrain.client.wire import Wire
-from openbrain.signals import Severity
+from openbrain.signals.values import Severity
 
 WEBHOOKS = "/v1/amygdala/webhooks"
 

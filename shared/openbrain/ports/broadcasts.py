@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from openbrain.errors import NeverRetry
-from openbrain.signals import BroadcastRow
+from openbrain.signals.values import BroadcastRow
 
 
 class Passed(NeverRetry):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from openbrain.signals import (
+from openbrain.signals.values import (
     Acknowledgement,
     BroadcastRow,
     Halt,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from openbrain.signals import Halt, Severity, Signal
+from openbrain.signals.values import Halt, Severity, Signal
 from openbrain.times import to_iso
 from openbrain.vault.bodies import PARTS, clipped, first_line, fitted
 

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 
 from openbrain.errors import Halted, TryLater
 from openbrain.events import FIELD, SignalRaised, encode
-from openbrain.signals import Severity
+from openbrain.signals.values import Severity
 from openbrain.streams.table import SIGNAL_RAISED
 from tests.faults.findings import LOST, STALE, Finding
 from tests.faults.fleet import Zygote

@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 from openbrain.client import OpenBrain
 from openbrain.errors import OpenBrainError, TryLater
 from openbrain.events import FIELD, SignalRaised, encode
-from openbrain.signals import Severity
+from openbrain.signals.values import Severity
 from openbrain.streams.table import SIGNAL_RAISED
 from tests.faults.signals.agents import WORKSPACE
 from tests.faults.signals.plan import Raised

@@ -8,13 +8,13 @@ import structlog
 
 from openbrain import limits
 from openbrain.errors import Invalid, OpenBrainError
-from openbrain.event_settings import Events
 from openbrain.events import CloudEvent, ForeignEvent, SignalRaised
 from openbrain.ids import joined_hash
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.signals import Signals
-from openbrain.signal_rules import checked
-from openbrain.signals import Raise, Severity
+from openbrain.settings.events import Events
+from openbrain.signals.rules import checked
+from openbrain.signals.values import Raise, Severity
 from openbrain_amygdala.handlers.raising import happened, told
 
 _log = structlog.get_logger(__name__)

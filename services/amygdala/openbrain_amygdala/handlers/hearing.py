@@ -7,7 +7,7 @@ from typing import Protocol
 from openbrain.errors import Conflict, Invalid, OpenBrainError
 from openbrain.events import CloudEvent, SignalAcknowledged
 from openbrain.ports.signals import Halts, SignalChange, Signals, Subscribers
-from openbrain.signals import Step, Subscriber
+from openbrain.signals.values import Step, Subscriber
 from openbrain.visibility import Viewer
 from openbrain_amygdala.handlers.raising import happened
 

@@ -7,13 +7,13 @@ from typing import Protocol
 import orjson
 
 from openbrain import telemetry
-from openbrain.broadcast_events import veiled
 from openbrain.errors import NeverRetry, OpenBrainError
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.keeping import Upkeep
 from openbrain.ports.signals import Signals
 from openbrain.ports.webhooks import Poster, Webhook, WebhookDeadLetter, Webhooks
-from openbrain.signals import BroadcastRow, Severity
+from openbrain.signals.broadcast_events import veiled
+from openbrain.signals.values import BroadcastRow, Severity
 
 AT_ONCE = 100
 """Broadcasts that one webhook is given in one round, at most."""

@@ -8,8 +8,8 @@ from openbrain.errors import OpenBrainError
 from openbrain.events import CloudEvent, SignalRaised
 from openbrain.ids import joined_hash
 from openbrain.ports.signals import RaiseOutcome, Signals
-from openbrain.signal_rules import checked
-from openbrain.signals import Raise
+from openbrain.signals.rules import checked
+from openbrain.signals.values import Raise
 
 
 class Raised(Protocol):

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import orjson
 
-from openbrain.broadcast_events import veiled
 from openbrain.ports.hearing import Spoken
-from openbrain.signals import HaltScope, Step
+from openbrain.signals.broadcast_events import veiled
+from openbrain.signals.values import HaltScope, Step
 from openbrain.visibility import Viewer
 
 MEDIA = "text/event-stream"
@@ -63,7 +63,7 @@ def heard(spoken: Spoken) -> Heard:
 
 
 def _for_everyone(said: Mapping[str, object]) -> bool:
-    """As `broadcast_events.for_everyone`, of the event."""
+    """As `signals.broadcast_events.for_everyone`, of the event."""
     whole = said.get("halt_scope") == HaltScope.WORKSPACE
     return whole and (bool(said.get("halt")) or said.get("change") in (Step.RESUMED, Step.HALT_EXPIRED))
 

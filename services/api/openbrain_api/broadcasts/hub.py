@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from openbrain.errors import TryLater
 from openbrain.ports.hearing import Hearing, Spoken
 from openbrain.ports.signals import Signals
-from openbrain.signals import Present
+from openbrain.signals.values import Present
 from openbrain.visibility import Viewer
 from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
 

@@ -5,7 +5,7 @@ import contextlib
 
 from openbrain.errors import OpenBrainError
 from openbrain.ports.signals import Subscribers
-from openbrain.signals import Subscriber
+from openbrain.signals.values import Subscriber
 
 
 class Presence:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from openbrain.auth import Permission
 from openbrain.memory import DAY, Memory, MemoryType
 from openbrain.ports.signals import SignalFilter
-from openbrain.signals import OPEN_STATES, Halt, HaltState, Severity, Signal
+from openbrain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
 from openbrain.times import from_datetime
 from openbrain.vault.bodies import clipped, first_line
 from openbrain.vault.folder import Folder

@@ -6,7 +6,7 @@ from typing import Any
 from openbrain.errors import NotFound
 from openbrain.ids import is_uuid
 from openbrain.memory import MICROSECONDS
-from openbrain.signals import Halt, Subscriber, missing
+from openbrain.signals.values import Halt, Subscriber, missing
 from openbrain_api.http import reading
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

@@ -10,7 +10,7 @@ import orjson
 from openbrain.errors import Invalid
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.hearing import Spoken
-from openbrain.signals import Subscriber
+from openbrain.signals.values import Subscriber
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA, Heard, heard
 from openbrain_api.broadcasts.hub import SIGNALS

@@ -7,8 +7,8 @@ from openbrain.errors import Forbidden, NotFound
 from openbrain.events import SignalRaised
 from openbrain.ids import is_uuid
 from openbrain.ports.signals import RaiseStatus, SignalChange
-from openbrain.signal_rules import checked
-from openbrain.signals import HaltScope, Severity, Step
+from openbrain.signals.rules import checked
+from openbrain.signals.values import HaltScope, Severity, Step
 from openbrain_api.http import reading
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

@@ -5,7 +5,7 @@ import asyncio
 from openbrain.errors import OpenBrainError
 from openbrain.ports.signals import SignalFilter
 from openbrain.ports.ticks import Tick
-from openbrain.signals import OPEN_STATES
+from openbrain.signals.values import OPEN_STATES
 from openbrain.times import to_iso
 from openbrain.vault.pipeline import SOURCE
 from openbrain.visibility import Viewer

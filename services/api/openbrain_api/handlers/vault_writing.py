@@ -8,8 +8,8 @@ from openbrain.auth import Permission
 from openbrain.errors import Invalid
 from openbrain.events import SignalRaised
 from openbrain.limits import CONTENT_CHARS
-from openbrain.signal_rules import checked
-from openbrain.signals import Severity
+from openbrain.signals.rules import checked
+from openbrain.signals.values import Severity
 from openbrain.vault import inbox, posting
 from openbrain.vault.arc_reading import parse_arc
 from openbrain.vault.changes import Change, sha256

@@ -5,7 +5,7 @@ from typing import Any
 from openbrain.errors import Forbidden, NotFound
 from openbrain.ids import is_uuid, uuid7
 from openbrain.ports.webhooks import Webhook
-from openbrain.webhook_rules import checked_url, new_secret
+from openbrain.signals.webhook_rules import checked_url, new_secret
 from openbrain_api.http.reading import position
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

@@ -5,8 +5,8 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from openbrain import limits
-from openbrain.signals import Severity
-from openbrain.webhook_rules import URL_CHARS
+from openbrain.signals.values import Severity
+from openbrain.signals.webhook_rules import URL_CHARS
 from openbrain_api.requests.memories import Body, QueryString
 from openbrain_api.requests.signals import Cursor, PageSize, Seq
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from openbrain.signals import Signal
+from openbrain.signals.values import Signal
 from openbrain.times import to_iso
 from openbrain.vault.arc_reading import parse_arc
 from openbrain.vault.arcs import Arc, identity

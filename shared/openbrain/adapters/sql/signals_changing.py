@@ -23,8 +23,8 @@ from openbrain.adapters.sql.signals_telling import Telling
 from openbrain.errors import Conflict, Invalid
 from openbrain.ports.clock import Clock
 from openbrain.ports.signals import SignalChange
-from openbrain.signal_rules import SignalTimes, acknowledged, resolved, resumed
-from openbrain.signals import Halt, Signal, Step
+from openbrain.signals.rules import SignalTimes, acknowledged, resolved, resumed
+from openbrain.signals.values import Halt, Signal, Step
 from openbrain.visibility import Viewer
 
 

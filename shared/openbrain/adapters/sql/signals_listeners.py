@@ -10,7 +10,7 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.signal_tables import subscribers as table
 from openbrain.adapters.sql.signals_rows import remove_rows
 from openbrain.adapters.sql.statements import chunks, is_sqlite
-from openbrain.signals import Subscriber
+from openbrain.signals.values import Subscriber
 
 _ROW = tuple(table.c)
 

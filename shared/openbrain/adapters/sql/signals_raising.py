@@ -15,7 +15,7 @@ from openbrain.errors import Conflict, OpenBrainError
 from openbrain.ids import joined_hash
 from openbrain.ports.clock import Clock
 from openbrain.ports.signals import RaiseOutcome, RaiseStatus
-from openbrain.signal_rules import (
+from openbrain.signals.rules import (
     TIME,
     SignalTimes,
     expired,
@@ -26,7 +26,7 @@ from openbrain.signal_rules import (
     opened,
     storm_identity,
 )
-from openbrain.signals import Halt, Raise, Signal, Step
+from openbrain.signals.values import Halt, Raise, Signal, Step
 
 
 class SqlRaising:

@@ -21,7 +21,7 @@ from openbrain.adapters.sql.signals_rows import (
 from openbrain.adapters.sql.tables import workspaces
 from openbrain.ports.clock import Clock
 from openbrain.ports.signals import SignalEntry, SignalFilter
-from openbrain.signals import (
+from openbrain.signals.values import (
     OPEN_STATES,
     SEVERITIES,
     Acknowledgement,

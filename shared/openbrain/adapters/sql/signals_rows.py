@@ -22,8 +22,8 @@ from sqlalchemy import (
 from openbrain.adapters.sql.signal_tables import halts, signals
 from openbrain.errors import NotFound
 from openbrain.ids import joined_hash
-from openbrain.signal_rules import SignalTimes, due_at
-from openbrain.signals import SEVERITIES, Halt, HaltScope, HaltState, Signal, SignalState
+from openbrain.signals.rules import SignalTimes, due_at
+from openbrain.signals.values import SEVERITIES, Halt, HaltScope, HaltState, Signal, SignalState
 from openbrain.visibility import Viewer
 
 SIGNAL = tuple(column for column in signals.c if column.name not in ("open_key", "due_at"))

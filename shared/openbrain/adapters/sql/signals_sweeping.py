@@ -23,8 +23,8 @@ from openbrain.adapters.sql.tables import workspaces
 from openbrain.errors import NotFound
 from openbrain.ports.clock import Clock
 from openbrain.ports.signals import Swept
-from openbrain.signal_rules import TIME, SignalTimes, halt_expired, swept
-from openbrain.signals import HaltState, SignalState, Step
+from openbrain.signals.rules import TIME, SignalTimes, halt_expired, swept
+from openbrain.signals.values import HaltState, SignalState, Step
 
 _OPEN_HALT = halts.c.state == HaltState.OPEN.value
 

@@ -14,10 +14,10 @@ from openbrain.adapters.sql.inserts import insert_rows
 from openbrain.adapters.sql.signal_tables import broadcasts, signal_history
 from openbrain.adapters.sql.signals_rows import save_signal
 from openbrain.adapters.sql.tables import workspaces
-from openbrain.broadcast_events import for_everyone, renumbered, told
 from openbrain.errors import NotFound
-from openbrain.signal_rules import SignalTimes
-from openbrain.signals import Halt, Signal, Step
+from openbrain.signals.broadcast_events import for_everyone, renumbered, told
+from openbrain.signals.rules import SignalTimes
+from openbrain.signals.values import Halt, Signal, Step
 from openbrain.streams.table import BROADCAST
 
 

@@ -41,7 +41,7 @@ from openbrain.ports.access import Workspace, WorkspaceChange
 from openbrain.ports.clock import Clock
 from openbrain.ports.truth import Outcome, Status, Write
 from openbrain.settings import Truth
-from openbrain.signal_rules import SignalTimes
+from openbrain.signals.rules import SignalTimes
 
 EMBEDDED = "embedded"
 FILE = "truth.sqlite3"

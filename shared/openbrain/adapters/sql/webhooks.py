@@ -14,7 +14,7 @@ from openbrain.adapters.sql.tables import workspaces
 from openbrain.errors import Conflict, NotFound
 from openbrain.ports.clock import Clock
 from openbrain.ports.webhooks import Webhook, WebhookDeadLetter
-from openbrain.signals import SEVERITIES
+from openbrain.signals.values import SEVERITIES
 
 
 class SqlWebhooks:

@@ -130,7 +130,7 @@ class HaltState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Raise:
-    """One raise, checked (`signal_rules.checked`)."""
+    """One raise, checked (`rules.checked`)."""
 
     workspace_id: str
     source: str

@@ -12,7 +12,7 @@ from openbrain.errors import Conflict, Invalid
 from openbrain.events import SignalRaised
 from openbrain.ids import content_hash, joined_hash, uuid7
 from openbrain.memory import DAY, MICROSECONDS
-from openbrain.signals import (
+from openbrain.signals.values import (
     TRANSITIONS,
     Halt,
     HaltScope,

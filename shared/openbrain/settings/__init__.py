@@ -10,14 +10,14 @@ from typing import TypeVar
 from pydantic import AliasChoices, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from openbrain.event_settings import Events
 from openbrain.limits import WAIT_SECONDS
 from openbrain.memory import HALF_LIFE_DAYS, MemoryType
-from openbrain.reasoner_settings import Reasoner
-from openbrain.setting_groups import Group, Seconds
-from openbrain.signal_settings import Signals
-from openbrain.tick_settings import Tick
-from openbrain.webhook_settings import Webhooks
+from openbrain.settings.events import Events
+from openbrain.settings.groups import Group, Seconds
+from openbrain.settings.reasoner import Reasoner
+from openbrain.settings.signals import Signals
+from openbrain.settings.ticks import Tick
+from openbrain.settings.webhooks import Webhooks
 
 G = TypeVar("G", bound=Group)
 

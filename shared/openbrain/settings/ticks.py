@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from cronsim import CronSim, CronSimError
 from pydantic import Field, field_validator, model_validator
 
-from openbrain.setting_groups import Group, Seconds
+from openbrain.settings.groups import Group, Seconds
 from openbrain.vault.thresholds import PRESETS, SPEC, Thresholds
 
 

@@ -4,7 +4,7 @@ import orjson
 
 from openbrain.events import Broadcast, encode
 from openbrain.ids import uuid7
-from openbrain.signals import Halt, HaltScope, HaltState, Signal, Step
+from openbrain.signals.values import Halt, HaltScope, HaltState, Signal, Step
 from openbrain.streams.table import BROADCAST
 from openbrain.times import to_iso
 

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from openbrain.setting_groups import Group, Seconds
+from openbrain.settings.groups import Group, Seconds
 
 NONE = "none"
 

@@ -11,8 +11,8 @@ from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaMode
 
-from openbrain.setting_groups import Group
 from openbrain.settings import Settings
+from openbrain.settings.groups import Group
 
 _PASSWORD = re.compile(r"(?<=://)([^/@\s]*?):([^/@\s]*)@")
 HIDDEN = "(hidden)"

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from openbrain.setting_groups import Group, Seconds
+from openbrain.settings.groups import Group, Seconds
 
 
 class Webhooks(Group):

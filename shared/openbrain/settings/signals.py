@@ -3,8 +3,8 @@
 from pydantic import Field
 
 from openbrain.memory import DAY, MICROSECONDS
-from openbrain.setting_groups import Group, Seconds
-from openbrain.signal_rules import SignalTimes
+from openbrain.settings.groups import Group, Seconds
+from openbrain.signals.rules import SignalTimes
 
 
 class Signals(Group):
