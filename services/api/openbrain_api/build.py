@@ -1,6 +1,7 @@
 """The app, from its ports. Nothing connects and nothing is global: a process may hold several."""
 
 import contextlib
+import functools
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
@@ -108,7 +109,7 @@ def build_api(
         stopped=Together(lambda seen, agents: truth.ack_halt(*seen, agents)),
         embedders=embedders,
         indexes={IndexKind.TEXT: text, IndexKind.VECTOR: vectors},
-        document=document(ROUTES),
+        document=_document,
     )
 
     @contextlib.asynccontextmanager
@@ -145,6 +146,11 @@ def _paths(api: Api) -> list[Path]:
     for route in sorted(ROUTES, key=lambda route: "}:" not in route.path):
         by_path[route.path].append(route)
     return [Path(path, Endpoint(path, routes, api)) for path, routes in by_path.items()]
+
+
+@functools.cache
+def _document() -> bytes:
+    return document(ROUTES)
 
 
 async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:

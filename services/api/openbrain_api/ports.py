@@ -1,6 +1,6 @@
 """What handlers may reach: handed in whole by the builder, nothing is global."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from openbrain.auth import Keyring
@@ -54,5 +54,5 @@ class Api:
     presence: Presence
     stopped: Together[tuple[Viewer, str], Halt]
     """Acknowledges the halt of that id, seen with those eyes, for an agent."""
-    document: bytes
-    """The OpenAPI document."""
+    document: Callable[[], bytes]
+    """The OpenAPI document, made upon the first question, which takes half a second."""

@@ -1,5 +1,7 @@
 """How the process is. Open to everyone: they name parts, never what is in them."""
 
+import asyncio
+
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 import openbrain
@@ -58,4 +60,4 @@ async def metrics(call: Call[Nothing, Nothing]) -> Reply:
 
 async def document(call: Call[Nothing, Nothing]) -> Reply:
     """This API as OpenAPI 3.1."""
-    return Reply(200, call.api.document)
+    return Reply(200, await asyncio.to_thread(call.api.document))
