@@ -223,6 +223,16 @@ async def test_the_present_state_is_shared_by_those_who_come_at_once(world: Worl
     assert found[0].seq == 1
 
 
+async def test_the_present_state_is_never_older_than_the_question(world: World) -> None:
+    hub = world.hub()
+    before = await hub.present(viewer())
+    await burn(world.truth, "a")
+    after = await hub.present(viewer())
+
+    assert (before.seq, after.seq) == (0, 1)
+    assert len(after.signals) == 1
+
+
 async def test_hearing_reads_what_stands_behind_a_number(world: World) -> None:
     hearing = RedisHearing(world.settings)
     await world.say("a", "b", "c")

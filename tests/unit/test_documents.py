@@ -1,6 +1,7 @@
 """The committed reference pages say what the code does."""
 
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import orjson
@@ -8,9 +9,12 @@ import pytest
 
 from openbrain.events import encode
 from openbrain.memory import MemoryType
+from openbrain.parts import Parts
+from openbrain.settings import Settings
 from openbrain.streams.documents import asyncapi, documents, event_schema
 from openbrain.streams.table import STORED, STREAMS, SUBMITTED, StreamSpec
 from openbrain.submission import MemorySubmitted
+from openbrain_housekeeper.app import application
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 DOCUMENTS = documents()
@@ -49,5 +53,14 @@ def test_the_system_document_names_every_stream_and_reader() -> None:
     }
 
     assert document["asyncapi"] == "3.0.0"
-    assert addresses == {spec.name for spec in STREAMS}
+    assert addresses == {spec.address for spec in STREAMS}
+    assert "amygdala.broadcast.{workspace}" in addresses
     assert {(spec.name, group) for spec in STREAMS for group in spec.groups} <= groups
+
+
+def test_the_housekeepers_page_names_what_it_relays() -> None:
+    parts = Parts(Settings.model_validate({"streams": {"url": "redis://nowhere.invalid", "prefix": "p."}}))
+    document: dict[str, Any] = application(parts).schema.to_specification().to_jsonable()
+    addresses = {channel["address"] for channel in document["channels"].values()}
+
+    assert {"p.memory.stored", "p.amygdala.broadcast.{workspace}", "p.tick.completed"} <= addresses

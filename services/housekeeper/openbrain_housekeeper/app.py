@@ -7,8 +7,10 @@ from typing import Any
 
 from faststream.asgi import AsgiFastStream
 from faststream.redis import RedisBroker
+from faststream.specification import AsyncAPI
 from redis.asyncio import Redis
 
+import openbrain
 from openbrain import logs
 from openbrain import settings as all_settings
 from openbrain.collecting import long_running
@@ -48,6 +50,11 @@ VAULTS_EVERY_S = 60.0
 TICKS_EVERY_S = 5.0
 OPERATIONS_POLL_S = 0.25
 """Between two looks for an operation to work on."""
+RELAYED = (
+    *(table.STORED, table.EMBEDDED, table.SUPERSEDED, table.REINDEX, table.REINDEX_COMPLETED),
+    *(table.BROADCAST, table.TICK_REQUESTED, table.TICK_COMPLETED),
+)
+"""What stands in the outbox."""
 
 
 def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
@@ -194,8 +201,8 @@ def application(parts: Parts) -> AsgiFastStream:
     """The application for `faststream run`; its broker only declares what the relay publishes."""
     room = housekeeper(parts)
     broker = RedisBroker(specification_url=without_login(parts.settings.streams.url))
-    for spec in (table.STORED, table.EMBEDDED, table.SUPERSEDED, table.REINDEX, table.REINDEX_COMPLETED):
-        name = parts.settings.streams.prefix + spec.name
+    for spec in RELAYED:
+        name = parts.settings.streams.prefix + spec.address
         broker.publisher(stream=name, schema=CloudEvent[spec.data], description=spec.about)  # type: ignore[name-defined]
 
     @asynccontextmanager
@@ -208,7 +215,14 @@ def application(parts: Parts) -> AsgiFastStream:
         finally:
             await room.stop()
 
-    return AsgiFastStream(broker, logger=None, lifespan=lifespan, asgi_routes=health.routes([room]))
+    return AsgiFastStream(
+        broker,
+        logger=None,
+        lifespan=lifespan,
+        asgi_routes=health.routes([room]),
+        specification=AsyncAPI(title="openbrain housekeeper", version=openbrain.__version__),
+        asyncapi_path="/docs",
+    )
 
 
 def __getattr__(name: str) -> Any:

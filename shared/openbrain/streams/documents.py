@@ -39,11 +39,14 @@ def asyncapi() -> Mapping[str, Any]:
             reader = _declared(message)
             stream = StreamSub(spec.name, group=group, consumer=f"{group}-replica")
             broker.subscriber(stream=stream, title=f"{spec.name} read by {group}", description=spec.about)(reader)
-        broker.publisher(stream=spec.name, title=f"{spec.name} published", description=spec.about, schema=message)
+        broker.publisher(stream=spec.address, title=f"{spec.name} published", description=spec.about, schema=message)
     specification = AsyncAPI(
         broker, title="OpenBrain", version=openbrain.__version__, description=_INTRODUCTION
     ).to_specification()
     document: Mapping[str, Any] = json.loads(json.dumps(specification.to_jsonable(), sort_keys=True))
+    for channel in document["channels"].values():
+        if "{workspace}" in channel["address"]:
+            channel["parameters"] = {"workspace": {"description": "Whose signals."}}
     return document
 
 

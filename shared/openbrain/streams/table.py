@@ -34,6 +34,11 @@ class StreamSpec:
         """The CloudEvents type on it: the newest."""
         return events.event_type(self.name, self.version)
 
+    @property
+    def address(self) -> str:
+        """Its name, with a place for the workspace where it is one of each."""
+        return f"{self.name}.{{workspace}}" if self.per_workspace and not self.from_outside else self.name
+
     def decoder(self) -> Decode:
         """Reads an event of it, whatever version; makes models, so once a reader."""
         return decoder(self.name, self.data, version=self.version, older=self.older)

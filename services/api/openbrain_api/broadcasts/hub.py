@@ -5,6 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from openbrain.errors import TryLater
 from openbrain.ports.hearing import Hearing, Spoken
@@ -12,12 +13,10 @@ from openbrain.ports.signals import Signals
 from openbrain.signals.values import Present
 from openbrain.visibility import Viewer
 from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
+from openbrain_api.broadcasts.together import Together
 
 SIGNALS = 100
 """Told by a state at most: the strongest."""
-FRESH_S = 0.25
-MOST_PRESENT = 256
-Eyes = tuple[str, tuple[str, ...] | None, bool]
 
 
 class Hub:
@@ -29,7 +28,7 @@ class Hub:
         self._most = most
         self._look_s = look_s
         self._channels: dict[str, Channel] = {}
-        self._present: dict[Eyes, tuple[float, Present]] = {}
+        self._present: Together[Viewer, Present] = Together(lambda eyes, _: truth.present(eyes, SIGNALS))
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._draining = False
 
@@ -72,15 +71,9 @@ class Hub:
             return made
 
     async def present(self, viewer: Viewer) -> Present:
-        """What burns, for who begins to listen. Those who begin at once share an answer: what came since follows it."""
-        eyes = (viewer.workspace_id, viewer.orgs, viewer.without_org)
-        async with self._locks[viewer.workspace_id]:
-            known = self._present.get(eyes)
-            if known is None or time.monotonic() - known[0] > FRESH_S:
-                known = self._present[eyes] = (time.monotonic(), await self._truth.present(viewer, SIGNALS))
-                if len(self._present) > MOST_PRESENT:
-                    self._present.pop(next(iter(self._present)))
-            return known[1]
+        """What burns, for who begins to listen: read after he asked, so that no halt that is acknowledged is missing.
+        Those who ask while an answer is read share the next."""
+        return await self._present.ask(replace(viewer, agent_id="", session_id=""), viewer.agent_id)
 
     def drain(self) -> None:
         """Everyone who listens is ended, and nobody new begins: the process is about to end."""
