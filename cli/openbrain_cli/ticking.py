@@ -45,8 +45,11 @@ async def _ended(brain: "OpenBrain", *, ai: bool, dry_run: bool, extract: bool) 
     from uuid import uuid4
 
     asked = await brain.request_tick(ai=ai, dry_run=dry_run, extract=extract, key=str(uuid4()))
+    told = None
     while not (seen := await brain.tick(asked.job_id, wait=LOOK_S)).status.ended:
-        continue
+        if seen.error not in (None, told):
+            told = seen.error
+            say(f"put off, and tried again for an hour (Ctrl-C leaves it to the server): {told}")
     return seen
 
 

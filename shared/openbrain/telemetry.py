@@ -60,7 +60,7 @@ WEBHOOK_POSTS = Counter(
 )
 TICKS = Counter(
     "openbrain_ticks",
-    "Ticks of vaults by what became of them: completed, dry_run, failed.",
+    "Ticks of vaults by what became of them: completed, dry_run, failed, put_off (and tried again).",
     ("outcome",),
     registry=REGISTRY,
 )

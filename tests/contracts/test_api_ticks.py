@@ -1,5 +1,6 @@
 """Ticks over HTTP: asked for once a key, watched, and nobody else's."""
 
+import asyncio
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from openbrain.auth import Permission
 from openbrain.client import OpenBrain
 from openbrain.ids import uuid7
+from openbrain.ports.ticks import Tick
 from tests.api_support import Brain, brain, brain_database_url, http, refused
 
 __all__ = ["brain", "brain_database_url"]
@@ -50,6 +52,26 @@ async def test_a_tick_is_watched_until_it_ends(kept: Brain) -> None:
 
     assert (before.json()["status"], before.json()["report"], before.json()["slot"]) == ("pending", None, None)
     assert (after.json()["status"], after.json()["report"]) == ("completed", {"total_ms": 3, "diff": "+line"})
+
+
+async def test_who_watches_is_told_that_it_was_put_off(kept: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, tick = asyncio.Event(), kept.truth.tick
+
+    async def looking(workspace_id: str, tick_id: str) -> Tick | None:
+        found = await tick(workspace_id, tick_id)
+        looked.set()
+        return found
+
+    monkeypatch.setattr(kept.truth, "tick", looking)
+    async with await client(kept) as asked:
+        job_id = (await asked.post("/tick")).json()["job_id"]
+        await kept.truth.hold_tick(job_id, "me", 30)
+        watched = asyncio.create_task(asked.get(f"/tick/{job_id}", params={"wait": "25"}))
+        await looked.wait()
+        await kept.truth.put_off_tick(job_id, "me", 60, "the vault is away")
+        told = await watched
+
+    assert (told.json()["status"], told.json()["error"]) == ("pending", "the vault is away")
 
 
 async def test_ticks_of_others_are_not_there(kept: Brain) -> None:

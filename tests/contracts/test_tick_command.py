@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import TryLater
+from openbrain.errors import SetupError, TryLater
 from openbrain.ports.ticks import TickJob
 from openbrain_tick.handling import handle
 from openbrain_tick.ticking import Ports, tick
@@ -19,6 +19,7 @@ from tests.contracts.test_tick_requests import requested
 from tests.served import served
 from tests.tick_support import job, pages, ports_of, vault_of
 from tests.vault_pages import Vault as Pages
+from tests.waiting import until
 
 __all__ = ["brain", "brain_database_url", "job", "pages"]
 
@@ -35,7 +36,7 @@ async def ticked(brain: Brain, ports: Ports, work: Any) -> AsyncIterator[None]:
                 if not each.state.ended:
                     known = {"slot": each.job.slot or each.job.id, "job_id": each.job.id}
                     event = requested(ai=each.job.ai, dry_run=each.job.dry_run, **known)
-                    await handle(event, truth=ports.truth, work=work, holder="room", hold_s=30)
+                    await handle(event, truth=ports.truth, clock=ports.clock, work=work, holder="room", hold_s=30)
             await asyncio.sleep(0.02)
 
     task = asyncio.create_task(take())
@@ -73,7 +74,7 @@ async def test_a_person_sees_the_diff_the_deed_and_the_failure(kept: Brain, page
         assert pages.tree() == before
         done = await run()
         again = await run("--no-ai", "--json")
-        broken.append(TryLater("the vault's folder can't be opened: is it mounted?"))
+        broken.append(SetupError("the vault is another's"))
         failed = await run()
 
     assert (shown.code, done.code, again.code, failed.code) == (0, 0, 0, 1), (shown, done, again, failed)
@@ -81,4 +82,35 @@ async def test_a_person_sees_the_diff_the_deed_and_the_failure(kept: Brain, page
     assert "would be written, 0 would be removed" in shown.err
     assert "files written, 0 removed" in done.err
     assert (again.json["status"], again.json["report"]["phases"]["ai"]) == ("completed", {"skipped": "not asked for"})
-    assert "the tick failed: the vault's folder can't be opened: is it mounted?" in failed.err
+    assert "the tick failed: the vault is another's" in failed.err
+
+
+async def test_a_person_hears_that_a_tick_was_put_off(
+    kept: Brain, pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openbrain_cli.ticking.LOOK_S", 1)
+    ports = ports_of(kept.truth, kept.clock)
+    tries: list[int] = []
+    looks: list[str] = []
+    app = kept.app()
+
+    async def counting(scope: Any, receive: Any, send: Any) -> None:
+        await app(scope, receive, send)
+        looks.append(scope.get("path", ""))
+
+    async def looked_twice() -> bool:
+        return sum(path.startswith("/tick/") for path in looks) >= tries[0] + 2
+
+    async def work(given: TickJob) -> dict[str, Any]:
+        tries.append(len(looks))
+        if len(tries) == 1:
+            raise TryLater("the vault's folder can't be opened: is it mounted?")
+        await until(looked_twice)
+        return await tick(given, vault_of(pages), ports)
+
+    async with served(counting) as url, ticked(kept, ports, work):
+        typed = Terminal(tmp_path, tmp_path / "none", {"OPENBRAIN_URL": url, "OPENBRAIN_API_KEY": await kept.key("w1")})
+        done = await asyncio.to_thread(typed.run, "tick")
+
+    assert done.code == 0, done
+    assert done.err.count("tried again for an hour (Ctrl-C leaves it to the server): the vault's folder can't be") == 1

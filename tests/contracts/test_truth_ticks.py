@@ -115,6 +115,29 @@ async def test_a_failed_one_says_why(truth: SqlTruth, clock: FakeClock) -> None:
     assert [each.state for each in (await said(truth))[1:]] == ["failed"]
 
 
+async def test_one_that_was_put_off_waits_and_is_said_again(truth: SqlTruth, clock: FakeClock) -> None:
+    asked = (await truth.request_tick(job(clock))).job
+    held = await truth.hold_tick(asked.id, "me", 30)
+    await said(truth)
+    minute = 60 * MICROSECONDS
+
+    assert not await truth.put_off_tick(asked.id, "another", 120, "no")
+    assert await truth.put_off_tick(asked.id, "me", 120, "the vault is away" * 100)
+    assert not await truth.finish_tick(asked.id, "me", {})
+
+    waits = await truth.tick("w1", asked.id)
+    assert waits is not None
+    assert held is not None
+    assert (waits.state, waits.started_at, waits.finished_at) == (TickState.PENDING, held.started_at, None)
+    assert waits.error.startswith("the vault is away")
+    clock.advance(2 * minute)
+    assert await truth.announce_ticks(clock.now() - minute, 10) == 0
+    clock.advance(minute + 1)
+    assert await truth.announce_ticks(clock.now() - minute, 10) == 1
+    assert [each.job_id for each in await said(truth)] == [asked.id]
+    assert await truth.hold_tick(asked.id, "me", 30) is not None
+
+
 async def test_what_was_lost_is_said_again_and_not_too_often(truth: SqlTruth, clock: FakeClock) -> None:
     pending = (await truth.request_tick(job(clock))).job
     running = (await truth.request_tick(job(clock, slot="key:1"))).job

@@ -73,7 +73,9 @@ def room(parts: Parts) -> Room:
         return await tick(job, vaults.of(job.workspace_id), ports())
 
     async def handle(batch: Sequence[Delivery[TickRequested]]) -> list[Exception | None]:
-        results = await handle_all(batch, truth=parts.truth, work=work, holder=consumer_name(), hold_s=hold_s)
+        results = await handle_all(
+            batch, truth=parts.truth, clock=parts.clock, work=work, holder=consumer_name(), hold_s=hold_s
+        )
         await parts.wake.notify()
         return results
 

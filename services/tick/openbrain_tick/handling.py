@@ -12,12 +12,16 @@ import structlog
 
 from openbrain.errors import OpenBrainError, TryLater
 from openbrain.events import CloudEvent, TickRequested
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
 from openbrain.ports.ticks import TickJob, Ticks
 from openbrain.streams.delivery import Delivery
 from openbrain.telemetry import TICK_SECONDS, TICKS
 
 HOLD_S = 45.0
 """Shorter than the lease of a stream's entry, so that whoever is given the entry of a dead process finds no hold."""
+AGAIN_FOR_S = 3600.0
+"""What waiting may mend is tried again for so long. The pauses double, so that these are seven tries at most."""
 _NAMES = uuid.UUID("6f70656e-6272-6169-6e2e-7469636b0000")
 _log = structlog.get_logger(__name__)
 
@@ -26,7 +30,13 @@ Work = Callable[[TickJob], Awaitable[dict[str, Any]]]
 
 
 async def handle_all(
-    batch: Sequence[Delivery[TickRequested]], *, truth: Ticks, work: Work, holder: str, hold_s: float = HOLD_S
+    batch: Sequence[Delivery[TickRequested]],
+    *,
+    truth: Ticks,
+    clock: Clock,
+    work: Work,
+    holder: str,
+    hold_s: float = HOLD_S,
 ) -> list[Exception | None]:
     """Those of different workspaces side by side, of one workspace one after the other."""
     locks: dict[str, asyncio.Lock] = {}
@@ -34,7 +44,7 @@ async def handle_all(
     async def one(delivery: Delivery[TickRequested]) -> Exception | None:
         async with locks.setdefault(delivery.event.data.workspace_id, asyncio.Lock()):
             try:
-                await handle(delivery.event, truth=truth, work=work, holder=holder, hold_s=hold_s)
+                await handle(delivery.event, truth=truth, clock=clock, work=work, holder=holder, hold_s=hold_s)
             except OpenBrainError as error:
                 return error
             return None
@@ -43,19 +53,34 @@ async def handle_all(
 
 
 async def handle(
-    event: CloudEvent[TickRequested], *, truth: Ticks, work: Work, holder: str, hold_s: float = HOLD_S
+    event: CloudEvent[TickRequested],
+    *,
+    truth: Ticks,
+    clock: Clock,
+    work: Work,
+    holder: str,
+    hold_s: float = HOLD_S,
 ) -> None:
-    """Nothing where it has ended, or another works on it. What fails is written down: only a truth that is away sends
-    the entry back."""
+    """Nothing where it has ended, or another works on it. What fails is written down, and what waiting may mend is put
+    off: only a truth that is away sends the entry back."""
     job = (await truth.request_tick(job_of(event), announce=False)).job
     held = await truth.hold_tick(job.id, holder, hold_s)
     if held is None:
         return
     with TICK_SECONDS.time():
         async with _kept(truth, job.id, holder, hold_s):
-            report, error = await _worked(work, job)
-    TICKS.labels(outcome="failed" if error else "dry_run" if job.dry_run else "completed").inc()
-    if not await truth.finish_tick(job.id, holder, report, error):
+            report, failure = await _worked(work, job)
+    begun_s = (clock.now() - (held.started_at or held.requested_at)) / MICROSECONDS
+    # Not a dry run: who asked for it waits for it.
+    if isinstance(failure, TryLater) and not job.dry_run and begun_s < AGAIN_FOR_S:
+        outcome = "put_off"
+        _log.info("tick.put_off", workspace=job.workspace_id, tick=job.id, message=str(failure))
+        ours = await truth.put_off_tick(job.id, holder, begun_s, str(failure))
+    else:
+        outcome = "failed" if failure else "dry_run" if job.dry_run else "completed"
+        ours = await truth.finish_tick(job.id, holder, report, _told(failure, job) if failure else "")
+    TICKS.labels(outcome=outcome).inc()
+    if not ours:
         _log.warning("tick.lost", workspace=job.workspace_id, tick=job.id)
 
 
@@ -73,18 +98,23 @@ def job_of(event: CloudEvent[TickRequested]) -> TickJob:
     )
 
 
-async def _worked(work: Work, job: TickJob) -> tuple[dict[str, Any], str]:
-    """The report, and what went wrong: contents stand in neither."""
+async def _worked(work: Work, job: TickJob) -> tuple[dict[str, Any], Exception | None]:
+    """The report, or what went wrong."""
     try:
-        return await work(job), ""
-    except OpenBrainError as error:
-        _log.warning("tick.failed", workspace=job.workspace_id, tick=job.id, message=str(error))
-        return {}, str(error) or type(error).__name__
+        return await work(job), None
     except Exception as error:  # noqa: BLE001 - else the entry would come again and again
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(last.filename).name}:{last.lineno}"
-        _log.error("tick.broke", workspace=job.workspace_id, tick=job.id, error=type(error).__name__, place=place)
-        return {}, f"internal error ({type(error).__name__} at {place}): tell those who maintain OpenBrain"
+        return {}, error
+
+
+def _told(failure: Exception, job: TickJob) -> str:
+    """What is written down of it: no contents."""
+    if isinstance(failure, OpenBrainError):
+        _log.warning("tick.failed", workspace=job.workspace_id, tick=job.id, message=str(failure))
+        return str(failure) or type(failure).__name__
+    last = traceback.extract_tb(failure.__traceback__)[-1]
+    place, kind = f"{Path(last.filename).name}:{last.lineno}", type(failure).__name__
+    _log.error("tick.broke", workspace=job.workspace_id, tick=job.id, error=kind, place=place)
+    return f"internal error ({kind} at {place}): tell those who maintain OpenBrain"
 
 
 @contextlib.asynccontextmanager

@@ -33,7 +33,7 @@ class TickAnswer(Answer):
     requested_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    error: str | None = Field(description="Why it failed.")
+    error: str | None = Field(description="Why it failed; while it has not ended, why it was put off.")
     report: dict[str, Any] | None = Field(
         description="What each phase did, once it has ended; of a dry run with `diff`, what would be written."
     )

@@ -48,6 +48,7 @@ class Tick:
     finished_at: int | None = None
     report: Mapping[str, Any] = field(default_factory=dict)
     error: str = ""
+    """Why it failed; of one that has not ended, why it was put off."""
 
 
 class Ticks(Protocol):
@@ -73,6 +74,10 @@ class Ticks(Protocol):
     async def finish_tick(self, tick_id: str, holder: str, report: Mapping[str, Any], error: str = "") -> bool:
         """Completed, or failed where there is an error; says so as `tick.completed`, without what `diff` holds. False
         where it is ours no more, and then nothing is written."""
+
+    async def put_off_tick(self, tick_id: str, holder: str, seconds: float, why: str) -> bool:
+        """Give it back, pending again with why: `announce_ticks` says it anew once it has been idle from so many
+        seconds on. False where it is ours no more."""
 
     async def announce_ticks(self, idle_since: int, limit: int) -> int:
         """Say `tick.requested` again of those that nobody has begun or gone on with since that time; returns how

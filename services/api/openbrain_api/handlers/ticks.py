@@ -43,7 +43,7 @@ async def request_tick(call: Call[Nothing, TickQuery]) -> Reply:
 
 
 async def tick(call: Call[Nothing, TickStateQuery]) -> Reply:
-    """One, at once or when it has ended."""
+    """One, at once or when it has ended, or was put off."""
     vault_of(call)
     job_id = call.path["id"].lower()
     found = await call.api.truth.tick(call.actor.workspace_id, job_id) if is_uuid(job_id) else None
@@ -56,7 +56,8 @@ async def tick(call: Call[Nothing, TickStateQuery]) -> Reply:
 async def _ended(call: Call[Nothing, TickStateQuery], found: Tick) -> Tick:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + call.query.wait
-    while not found.state.ended and (left := deadline - loop.time()) > 0:
+    before = found.error
+    while not found.state.ended and found.error == before and (left := deadline - loop.time()) > 0:
         await asyncio.sleep(min(_PAUSE_S, left))
         try:
             found = await call.api.truth.tick(found.job.workspace_id, found.job.id) or found

@@ -22,5 +22,10 @@ class TickStateQuery(QueryString):
     """How long to watch it."""
 
     wait: Annotated[
-        int, Field(ge=0, le=limits.WAIT_SECONDS, description="Answer when it has ended, or after this many seconds.")
+        int,
+        Field(
+            ge=0,
+            le=limits.WAIT_SECONDS,
+            description="Answer when it has ended or was put off, or after this many seconds.",
+        ),
     ] = 0

@@ -72,6 +72,13 @@ class SqlTicks:
         now = self._clock.now()
         return await self._database.write(lambda connection: _finish(connection, tick_id, holder, report, error, now))
 
+    async def put_off_tick(self, tick_id: str, holder: str, seconds: float, why: str) -> bool:
+        """As in the port."""
+        until = self._clock.now() + round(seconds * MICROSECONDS)
+        values = {"state": TickState.PENDING.value, "holder": "", "held_until": until, "error": why[:ERROR_CHARS]}
+        statement = update(table).where(_held(tick_id, holder)).values(values)
+        return await self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+
     async def announce_ticks(self, idle_since: int, limit: int) -> int:
         """As in the port."""
         now = self._clock.now()
