@@ -34,13 +34,23 @@ class Later(TyperCommand):
         return typer.main.get_command(found)
 
 
-def group_of(commands: Mapping[str, tuple[str, str]]) -> type[TyperGroup]:
-    """A group of these commands: name -> (module:function, what it does)."""
+def group_of(sections: Mapping[str, Mapping[str, tuple[str, str]]]) -> type[TyperGroup]:
+    """A group of these commands: section of the help -> name -> (module:function, what it does)."""
 
     class Group(TyperGroup):
         def __init__(self, **attributes: Any) -> None:
             super().__init__(**attributes)
-            self.commands = {name: Later(name, target, about) for name, (target, about) in commands.items()}
+            self.commands = {
+                name: Later(name, target, about)
+                for commands in sections.values()
+                for name, (target, about) in commands.items()
+            }
+
+        def format_commands(self, _ctx: Any, formatter: Any) -> None:
+            width = max(len(name) for name in self.commands)
+            for title, commands in sections.items():
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(width), about) for name, (_, about) in commands.items()])
 
     return Group
 

@@ -60,7 +60,7 @@ def _tell(ended: "OperationAnswer", *, json: bool) -> None:
 
 def _lines(index: Mapping[str, Any]) -> Iterator[str]:
     yield f"{index['name']} ({index['status']})"
-    yield f"{index['entries']} entries for {index['rows']} that should be, {index['tombstones']} tombstones"
+    yield f"holds {index['entries']} of {index['rows']}, tombstones: {index['tombstones']}"
     found = ", ".join(f"{count} {fault}" for fault, count in index["faults"].items() if count)
     yield found or index["note"] or "equal"
     if index["queued"]:

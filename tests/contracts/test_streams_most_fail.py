@@ -1,6 +1,5 @@
 """When most entries fail, the reader stops instead of making dead letters of them, and goes on by itself."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,6 @@ from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import SUBMITTED
 from openbrain.submission import MemorySubmitted
 from tests.streams_support import Looks, Seen, eventually, looking, numbers, publish, room, scaled, started, stored
-from tests.waiting import PATIENCE_S
 
 FIRST = 60
 
@@ -99,6 +97,18 @@ async def test_it_is_tried_with_one_entry_after_growing_pauses(url: str) -> None
     pauses = [later - earlier for earlier, later in zip(seen.times, seen.times[1:], strict=False)]
     assert min(pauses) >= 0.049
     assert max(pauses[2:]) >= 0.19, pauses
+
+
+async def test_a_poison_in_front_does_not_hide_in_a_quiet_stream_that_the_others_would_do(url: str) -> None:
+    deployment, settings = Deployment(), scaled(url, batch=16)
+    deployment.poison, seen = {0}, Seen(deployment.handle)
+    await publish(settings, *(stored(number) for number in range(16)))
+    async with looking(settings) as looks, started(room(settings, seen)):
+        await eventually(lambda: len(seen.batches) > 4)
+        deployment.broken = False
+        await eventually(looks.idle)
+        assert [letter["attempts"] for letter in await looks.dead()] == ["4"]
+    assert sorted(deployment.done) == list(range(1, 16))
 
 
 async def test_one_poison_among_good_neighbours_is_buried_as_ever(url: str) -> None:
@@ -193,23 +203,46 @@ async def test_what_is_kept_is_given_back_uncounted_when_the_room_stops(url: str
     assert sorted(deployment.done) == list(range(FIRST))
 
 
-async def test_it_keeps_its_leases_and_lets_another_replica_work(url: str) -> None:
-    """A second replica that is well does the rest; what the first keeps is its own until it stops."""
+async def test_what_it_kept_is_done_by_a_replica_that_is_well(url: str) -> None:
+    """While the first one still stands: after its first probe failed, too, it gives all back, and no attempt counts."""
     broken, well = Deployment(), Deployment()
     well.broken = False
-    settings = scaled(url, batch=16, lease_s=0.3, reap_s=0.02, breaker_s=0.5, breaker_max_s=1)
+    settings = scaled(url, batch=16, lease_s=30, reap_s=0.02, breaker_s=0.05, breaker_max_s=0.2)
     await publish(settings, *(stored(number) for number in range(16)))
-    async with looking(settings) as looks:
-        async with started(room(settings, broken.handle)):
-            await eventually(lambda: stopped(looks))
-            async with started(room(settings, well.handle)):
-                await publish(settings, *(stored(number) for number in range(16, FIRST)))
-                await asyncio.sleep(1)
-                assert set(range(16)).isdisjoint(well.done), "no lease ran out"
-                assert await looks.state() == {}
-        async with started(room(settings, well.handle)):
-            await eventually(looks.idle, within=PATIENCE_S)
-    assert sorted(well.done) == list(range(FIRST))
+    reading, seen = room(settings, broken.handle), Seen(well.handle)
+    async with looking(settings) as looks, started(reading):
+        await eventually(lambda: stopped(looks))
+        async with started(room(settings, seen)):
+            await publish(settings, *(stored(number) for number in range(16, FIRST)))
+            await eventually(lambda: len(well.done) == FIRST)
+            assert "entries" in await reading.unready(), "the first one stands, and probes"
+        assert await looks.state() == {}, "no attempt was counted"
+        assert await looks.dead() == []
+    assert sorted(well.done) == list(range(FIRST)), "each once"
+    assert {each.failures + each.abandonments for each in seen.deliveries} == {0}
+
+
+async def test_replicas_that_all_fail_hand_one_entry_to_and_fro_and_no_attempt_counts(url: str) -> None:
+    replicas = [Deployment() for _ in range(2)]
+    settings = scaled(url, batch=16, lease_s=30, reap_s=0.02, breaker_s=0.05, breaker_max_s=0.1)
+    seen = [Seen(each.handle) for each in replicas]
+    await publish(settings, *(stored(number) for number in range(16)))
+    rooms = [room(settings, each) for each in seen]
+    async with looking(settings) as looks, started(*rooms):
+        await eventually(lambda: all(len(each.batches) > 12 for each in seen))
+        for each in seen:
+            whole = [batch for batch in each.batches if len(batch) > 1]
+            assert len(whole) <= 2, "before it knew; then one at a time"
+            pauses = [later - earlier for earlier, later in zip(each.times[3:], each.times[4:], strict=False)]
+            assert min(pauses) >= 0.024, "after a pause"
+        assert await looks.state() == {}
+        assert await looks.dead() == []
+
+        for deployment in replicas:
+            deployment.broken = False
+        await eventually(looks.idle)
+        assert await looks.dead() == []
+    assert sorted(replicas[0].done + replicas[1].done) == list(range(16)), "each once"
 
 
 async def _letters(looks: Looks, count: int) -> bool:

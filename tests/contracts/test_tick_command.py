@@ -96,7 +96,7 @@ async def test_a_person_hears_that_a_tick_was_put_off(
 
     async def counting(scope: Any, receive: Any, send: Any) -> None:
         await app(scope, receive, send)
-        looks.append(scope.get("path", ""))
+        looks.append(scope.get("path", "")); import time, os; os.write(2, f"{time.time():.2f} {time.process_time():.1f} {scope.get(chr(112)+chr(97)+chr(116)+chr(104))}\n".encode())
 
     async def looked_twice() -> bool:
         return sum(path.startswith("/tick/") for path in looks) >= tries[0] + 2

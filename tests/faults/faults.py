@@ -14,10 +14,12 @@ from tests.faults import index_faults
 from tests.faults.fleet import struck
 from tests.faults.plan import Fault
 from tests.faults.scene import Scene
-from tests.faults.streams_reading import GROUPS, SPOILT
+from tests.faults.streams_reading import GROUPS, SPOILT, leftovers
 from tests.servers.process import ServerProcess
+from tests.waiting import PATIENCE_S
 
-_BEHIND_S = 60.0
+_HALF_MARKED = "SELECT COUNT(*) FROM memories WHERE text_revision <> revision"
+_UNPUBLISHED = "SELECT COUNT(*) FROM outbox"
 
 
 async def strike(fault: Fault, scene: Scene) -> None:
@@ -35,7 +37,7 @@ async def _kill(fault: Fault, scene: Scene) -> None:
 async def _stop(fault: Fault, scene: Scene) -> None:
     for process in scene.fleet.of(fault.target)[:1]:
         scene.fleet.signal(process, signal.SIGSTOP)
-        await asyncio.sleep(fault.seconds)
+        await _lasts(fault, scene)
         scene.fleet.signal(process, signal.SIGCONT)
 
 
@@ -62,7 +64,8 @@ async def _streams_demoted(fault: Fault, scene: Scene) -> None:
     await _undone(scene, fault, ("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE"))
 
 
-async def _streams_flushed(_: Fault, scene: Scene) -> None:
+async def _streams_flushed(fault: Fault, scene: Scene) -> None:
+    await _until_published(fault, scene)
     with contextlib.closing(scene.link()) as link:
         while True:
             try:
@@ -101,8 +104,12 @@ def _fill(filler: Any) -> None:
 
 
 async def _lasts(fault: Fault, scene: Scene) -> None:
-    """Its time; and, where it is to last as long, until every operation is acknowledged, or something is embedded."""
+    """Its time; and, where it is to last as long, until every operation is acknowledged and published, something is
+    embedded, or the model has failed somebody."""
     while fault.more.get("until done") and not scene.all_done():
+        await asyncio.sleep(0.05)
+    await _until_published(fault, scene)
+    while fault.more.get("until met") and not scene.double.troubled:
         await asyncio.sleep(0.05)
     while fault.more.get("until embedded") and not scene.double.served.keys() - {"a"}:
         await asyncio.sleep(0.05)
@@ -202,31 +209,44 @@ async def _spoilt(_: Fault, scene: Scene) -> None:
 
 
 async def _late_start(fault: Fault, scene: Scene) -> None:
+    await _until_published(fault, scene)
     scene.start_room(fault.target)
 
 
 async def _another_replica(fault: Fault, scene: Scene) -> None:
-    """As soon as the one that runs stands still at its mark. When it has done everything, the first goes on."""
-    (first,) = scene.fleet.of(fault.target)
-    while not struck(first.log):
-        await asyncio.sleep(0.02)
-    scene.fleet.start(fault.target)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_BEHIND_S):
-            while not (scene.all_done() and await asyncio.to_thread(_all_text_marked, scene)):
-                await asyncio.sleep(0.1)
-    scene.fleet.signal(first, signal.SIGCONT)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_BEHIND_S):
-            while len(struck(first.log)) < fault.more.get("marks", 1):
-                await asyncio.sleep(0.02)
+    """As soon as the one that runs stands still at its mark. When the other has done everything, what the first had in
+    hand too, the first goes on: what it does then nobody does again. `TimeoutError` where it never came to that."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not (found := scene.fleet.of(fault.target)) or not struck(found[0].log):
+            await asyncio.sleep(0.02)
+        first = found[0]
+        scene.fleet.start(fault.target)
+        while not (scene.all_done() and await asyncio.to_thread(_all_text_done, scene)):
+            await asyncio.sleep(0.1)
+        await index_faults.deletes_forgotten(scene)
+        scene.fleet.signal(first, signal.SIGCONT)
+        while len(struck(first.log)) < fault.more.get("marks", 1):
+            await asyncio.sleep(0.02)
     await asyncio.sleep(1)
 
 
-def _all_text_marked(scene: Scene) -> bool:
+def _all_text_done(scene: Scene) -> bool:
+    """Nothing is left of it in the streams, so nobody has reason to read a row again."""
+    with contextlib.closing(scene.link()) as link:
+        left = [each for each in leftovers(link, scene.prefix) if "for indexer-text:" in each.about]
+    return not (left or _count(scene, _UNPUBLISHED) or _count(scene, _HALF_MARKED))
+
+
+async def _until_published(fault: Fault, scene: Scene) -> None:
+    """Where it is asked for: until the streams hold all that was committed so far."""
+    while fault.more.get("published") and await asyncio.to_thread(_count, scene, _UNPUBLISHED):
+        await asyncio.sleep(0.05)
+
+
+def _count(scene: Scene, statement: str) -> int:
     with contextlib.closing(scene.sql()) as link, link.cursor() as cursor:
-        cursor.execute("SELECT COUNT(*) FROM memories WHERE text_revision <> revision")
-        return bool(cursor.fetchone() == (0,))
+        cursor.execute(statement)
+        return int(cursor.fetchone()[0])
 
 
 async def _nothing(_: Fault, __: Scene) -> None:
@@ -240,7 +260,6 @@ _HOW: dict[str, Callable[[Fault, Scene], Awaitable[None]]] = {
     "clock skew": _nothing,
     "late start": _late_start,
     "another replica": _another_replica,
-    "deletes are forgotten at once": index_faults.deletes_forgotten,
     "entries damaged": index_faults.damaged,
     "entries lost": index_faults.lost,
     "kill": _kill,

@@ -1,21 +1,17 @@
 """What happens to entries behind the product's back, in Elasticsearch."""
 
-import asyncio
-
 import httpx
 
 from tests.faults.plan import Fault
 from tests.faults.scene import Scene
 
 
-async def deletes_forgotten(_: Fault, scene: Scene) -> None:
+async def deletes_forgotten(scene: Scene) -> None:
     """Elasticsearch remembers a delete for a minute by default: as if that had passed."""
     async with httpx.AsyncClient(base_url=scene.elasticsearch_url(), timeout=10) as http:
-        for _attempt in range(100):
-            answer = await http.put(f"/{scene.prefix}*/_settings", json={"index.gc_deletes": "0s"})
-            if answer.status_code == 200 and await _indexes(http, scene.prefix):
-                return
-            await asyncio.sleep(0.05)
+        settings = {"index.gc_deletes": "0s"}
+        (await http.put(f"/{scene.prefix}*/_settings", json=settings)).raise_for_status()
+        (await http.post(f"/{scene.prefix}*/_refresh")).raise_for_status()
 
 
 async def _indexes(http: httpx.AsyncClient, prefix: str) -> list[str]:

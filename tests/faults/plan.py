@@ -79,7 +79,8 @@ class Plan:
     converge_s: float = 0.0
     """How long the indexes may take to become equal when all is calm; 0 takes the usual patience."""
     held: tuple[int, str] = (-1, "")
-    """Operations from this number on wait until a process of this room has passed its mark."""
+    """Operations from this number on wait until a process of this room has passed its mark; where it is '', until
+    nothing is under way."""
     once: bool = False
     """Whether nothing may be embedded twice, for nobody died."""
 

@@ -161,8 +161,8 @@ class Run:
         for room in ROOMS:
             if room not in late:
                 self.start_room(room)
-        for api in self.apis():
-            await self.fleet.ready(api)
+        for each in (*self.apis(), *self.fleet.of("housekeeper")):
+            await self.fleet.ready(each)
 
     def apis(self) -> Sequence[Process]:
         """Who answers requests."""
@@ -206,11 +206,15 @@ class Run:
 
     async def _before(self, operation: Operation) -> None:
         number, room = self.plan.held
-        if 0 <= number <= operation.number:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CONVERGE_S):
-                    while not any(struck(process.log) for process in self.fleet.of(room)):
-                        await asyncio.sleep(0.02)
+        if not 0 <= number <= operation.number:
+            return
+        if not room:
+            await self._quiet()
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CONVERGE_S):
+                while not any(struck(process.log) for process in self.fleet.of(room)):
+                    await asyncio.sleep(0.02)
 
     def _one_done(self) -> None:
         self._done += 1

@@ -1,15 +1,20 @@
 """Plans made by hand, each for one way in which a pipeline can lose something. All pass; none survives its mutant."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tests.faults.operations import Operation
 from tests.faults.plan import LEASE_S, RECONCILING, RESTING, ROOMS, SERVERS, Fault, Plan
+from tests.waiting import PATIENCE_S
 
 _ONE_EACH = dict.fromkeys(ROOMS, 1)
 _HOLD_S = LEASE_S * 1.7
-_LONG_HOLD_S = 90.0
+_LONG_HOLD_S = 2 * PATIENCE_S
 """Until another replica lets it go on."""
+_PATIENT = {"OPENBRAIN_TEXT__TIMEOUT_S": "30"}
+"""So that what is done late is done at its first try."""
+_ALL_THERE = {"until done": True, "published": True}
 _LONG = " ".join(f"word{number}" for number in range(900))
 PRODUCERS = 4
 
@@ -65,7 +70,8 @@ def killed_in_the_middle() -> Plan:
 
 def a_writer_from_the_past() -> Plan:
     """A text indexer stands still between reading rows and writing them. Meanwhile half of them change and half end,
-    and the other replica writes that. Then it goes on, writes what it read, and dies before it could look again."""
+    and another replica takes over all that it held and writes it. When nothing is left to do the first goes on, writes
+    what it read, and dies before it could look again: so nobody mends what the fence lets through."""
     first, second = _operations("remember"), _operations("update", "forget")
     changes = tuple(each for each in second if (each.kind == "update") == (each.slot % 2 == 0))
     after = tuple(
@@ -73,12 +79,14 @@ def a_writer_from_the_past() -> Plan:
         for number, each in enumerate(changes)
     )
     return _plan(
-        Fault("deletes are forgotten at once"),
+        # All of them in one batch.
+        Fault("late start", "indexer-text", at=len(first) / len(first + after), more={"published": True}),
         _mark("indexer-text", "before the effect", 1, "stop", _LONG_HOLD_S),
         _mark("indexer-text", "after the effect", 1),
         Fault("another replica", "indexer-text", more={"marks": 2}),
         operations=first + after,
         held=(len(first), "indexer-text"),
+        settings=_PATIENT,
     )
 
 
@@ -89,6 +97,7 @@ def a_late_mark() -> Plan:
         Fault("another replica", "indexer-text"),
         operations=_operations("remember", "update"),
         held=(12, "indexer-text"),
+        settings=_PATIENT,
     )
 
 
@@ -104,8 +113,8 @@ def damaged_entries() -> Plan:
 def a_late_reader() -> Plan:
     """A room starts for the first time when its streams are half written."""
     return _plan(
-        Fault("late start", "indexer-text", at=0.6),
-        Fault("late start", "indexer-vector", at=0.6),
+        Fault("late start", "indexer-text", at=0.6, more={"published": True}),
+        Fault("late start", "indexer-vector", at=0.6, more={"published": True}),
         operations=_operations("remember", "update"),
     )
 
@@ -144,8 +153,8 @@ def a_slow_model() -> Plan:
 def a_trimmed_reader() -> Plan:
     """Streams are trimmed soon, and a room stands still for longer than that."""
     return _plan(
-        Fault("stop", "indexer-text", at=0.1, seconds=5),
-        Fault("stop", "embedder", at=0.1, seconds=5),
+        Fault("stop", "indexer-text", at=0.1, seconds=3, more=_ALL_THERE),
+        Fault("stop", "embedder", at=0.1, seconds=3, more=_ALL_THERE),
         operations=_operations("remember", "update"),
         pause_s=0.15,
         settings={"OPENBRAIN_STREAMS__RETENTION_S": "0.5", "OPENBRAIN_HOUSEKEEPING__TRIM_EVERY_S": "0.3"},
@@ -156,8 +165,8 @@ def a_trimmed_reader() -> Plan:
 def spoilt_entries() -> Plan:
     """Entries that no room can take stand among those that it can, while the rooms are not there."""
     return _plan(
-        Fault("stop", "indexer-text", at=0.05, seconds=1.5),
-        Fault("stop", "embedder", at=0.05, seconds=1.5),
+        Fault("stop", "indexer-text", at=0.05, more=_ALL_THERE),
+        Fault("stop", "embedder", at=0.05, more=_ALL_THERE),
         Fault("spoilt entries", at=0.3),
         Fault("spoilt entries", at=0.6),
         operations=_operations("remember", "update"),
@@ -166,7 +175,8 @@ def spoilt_entries() -> Plan:
 
 def a_lying_model() -> Plan:
     """The model answers with fewer vectors than it was asked for: attempts fail, and are repeated."""
-    return _plan(Fault("embedder", "too few", seconds=1, more={"until done": True}), operations=_operations("remember"))
+    lying = Fault("embedder", "too few", seconds=1, more={"until done": True, "until met": True})
+    return _plan(lying, operations=_operations("remember"))
 
 
 def shorter_texts() -> Plan:
@@ -179,15 +189,16 @@ def shorter_texts() -> Plan:
         Operation(8 + number, number, "update", stream=False, content=f"operation {8 + number} short unique{number}")
         for number in range(8)
     )
-    return _plan(operations=long + short, pause_s=0.4)
+    return _plan(operations=long + short, held=(len(long), ""))
 
 
 def a_dying_api() -> Plan:
     """The API dies between commit and answer; its client repeats the request, and copies are allowed."""
+    made = _operations("remember", "supersede", twin=True)
     return _plan(
         _mark("api", "between commit and answer", 2),
         _mark("ingest", "after the effect", 2),
-        operations=_operations("remember", "supersede", twin=True),
+        operations=tuple(replace(each, stream=each.slot % 2 == 1) for each in made),
     )
 
 
@@ -195,8 +206,8 @@ def a_flushed_server() -> Plan:
     """The stream server loses everything, what an indexer has not read yet among it, and nobody lends a hand."""
     return _plan(
         Fault("streams flushed", at=0.3),
-        Fault("streams flushed", at=0.6),
-        Fault("late start", "indexer-text", at=0.8),
+        Fault("streams flushed", at=0.6, more={"published": True}),
+        Fault("late start", "indexer-text", at=1.0, more={"published": True}),
         operations=_operations("remember", slots=24),
         settings=RECONCILING,
         converge_s=45,
@@ -207,7 +218,7 @@ def lost_entries() -> Plan:
     """An index loses half of its entries, though every row says that they are there."""
     return _plan(
         Fault("entries lost", at=2.0),
-        operations=_operations("remember", "update"),
+        operations=_operations("remember", slots=24),
         settings=RECONCILING,
         converge_s=45,
     )

@@ -50,7 +50,7 @@ class Consumer:
             least=settings.failing_least,
             clock=runtime.clock,
         )
-        self._ending = Ending(runtime, group, subscription.on_dead, held=self.held, count=self.count, later=self._tried)
+        self.ending = Ending(runtime, group, subscription.on_dead, held=self.held, count=self.count, later=self._tried)
         self._seconds = telemetry.STREAM_HANDLER_SECONDS.labels(*labels)
         self._sizes = telemetry.STREAM_BATCH_ENTRIES.labels(*labels)
         self._breaker_open = telemetry.STREAM_BREAKER_OPEN.labels(runtime.group)
@@ -70,18 +70,18 @@ class Consumer:
         """Count entries by what became of them."""
         self._outcomes[outcome].inc(number)
 
-    async def process(self, entries: Sequence[Entry], loop: str) -> None:
-        """Acknowledge, park, bury or set aside each of these entries. Raises `Closing` and cancellation only."""
+    async def process(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> None:
+        """Acknowledge, park, bury or set aside each of these entries. Raises `Closing` and cancellation only. Not
+        `counted`: a failure is the entry's own, and no sign that most fail."""
         with self._holding(entries):
-            await self._work(await self._parse(entries, loop), loop)
+            await self._work(await self._parse(entries, loop, counted=counted), loop, counted=counted)
 
     async def try_kept(self, loop: str) -> None:
         """The same for what was kept when most entries failed: one while that lasts; then all, and then it is each
         one's own failure and nobody's sign."""
         counted = self.limit.stopped
         while entries := self.limit.take(1 if counted else self.pace.size):
-            with self._holding(entries):
-                await self._work(await self._parse(entries, loop, counted=counted), loop, counted=counted)
+            await self.process(entries, loop, counted=counted)
             if counted or self.limit.stopped:
                 return
 
@@ -119,7 +119,7 @@ class Consumer:
         if counted and telling and self.limit.note(0, len(telling), telling[-1][1], unknown=len(good)):
             self._keep([entry for entry, _ in telling])
         else:
-            await self._ending.give_up(bad, loop)
+            await self.ending.give_up(bad, loop)
         return good
 
     async def _work(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool = True) -> None:
@@ -247,9 +247,9 @@ class Consumer:
         self._settling.update(ending)
         try:
             if done:
-                await self._ending.acknowledge(done, loop)
+                await self.ending.acknowledge(done, loop)
             if failed:
-                await self._ending.give_up(failed, loop)
+                await self.ending.give_up(failed, loop)
         finally:
             self.aside.drop(ending)
             for entry in ending:

@@ -42,6 +42,13 @@ class Ending:
         await self._insist(loop, lambda: self._group.ack(ids))
         self._count("handled", len(ids))
 
+    async def give_back(self, ids: Sequence[str], loop: str) -> None:
+        """Another may have them at once: nothing is counted."""
+        given = await self._insist(loop, lambda: self._group.give_back(ids)) or 0
+        self._count("released", given)
+        if given > 1:  # else one that was tried in vain, again and again
+            _log.info("streams.entries_released", stream=self._group.stream, entries=given)
+
     async def give_up(self, failed: Sequence[tuple[Delivery[Any] | Entry, Exception]], loop: str) -> None:
         """An attempt failed: park them, or bury those that have no other. An entry: what could not be parsed."""
         again = []

@@ -14,6 +14,8 @@ from openbrain.streams.pauses import Backoff
 
 _REMEMBERED = 40
 """Outcomes that weigh on the verdict beside those of the batch at hand: older ones fade."""
+_KNOWN = 2000
+"""Ids of entries that were given back, at most: the oldest are forgotten, and are then like any other."""
 _log = structlog.get_logger(__name__)
 
 
@@ -24,9 +26,10 @@ class MostFail(OpenBrainError):
 class FailureLimit:
     """Of one stream and group: open; or stopped, and then one entry at a time is tried after each pause.
 
-    What failed when it stopped is kept in hand, and costs no attempt. A probe is by turns one of those and a new one
-    from the stream, so that a heap of poison does not hide that all others would do. Where a probe works, all goes on,
-    and what was kept is tried once more, each on its own account.
+    What failed when it stopped costs no attempt: it is kept in hand for the first probe, and given back when that
+    fails, for another replica may be well. A probe is by turns one of those and a new one from the stream, so that a
+    heap of poison does not hide that all others would do. Where a probe works, all goes on, and what was kept or given
+    back is tried once more, each on its own account.
 
     share: of the entries, 0..1; where more fail it stops. least: failures without which it never does.
     """
@@ -44,12 +47,17 @@ class FailureLimit:
         self.stopped = False
         self.kept: dict[str, Entry] = {}
         """In the order in which they are tried again."""
+        self.gives_back = False
+        """Whether what is kept is of no use here: a probe failed, too."""
         self.why = ""
         """While stopped: what failed, and how often."""
+        self.probed = ""
+        """The one that was given back and tried again last."""
         self._stream, self._group, self._backoff, self._clock = stream, group, backoff, clock
         self._share, self._least = share, least
         self._done = self._failed = self._until = 0.0
         self._new_next = False
+        self._given: dict[str, None] = {}
         self._gauge = telemetry.STREAM_STOPPED.labels(stream, group)
         self._gauge.set(0)
 
@@ -60,6 +68,7 @@ class FailureLimit:
             if done:
                 self._go_on()
             elif failed:
+                self.gives_back = True
                 self._until = self._clock() + self._backoff.next()
             return self.stopped and failed > 0
         fade = min(1.0, _REMEMBERED / max(1.0, self._done + self._failed))
@@ -70,7 +79,7 @@ class FailureLimit:
         return self.stopped
 
     def _stop(self, error: Exception, of: float) -> None:
-        self.stopped, self._new_next = True, False
+        self.stopped, self.gives_back, self._new_next = True, False, False
         self._until = self._clock() + self._backoff.next()
         self._gauge.set(1)
         failed, of = round(self._failed), round(of)
@@ -86,7 +95,7 @@ class FailureLimit:
         )
 
     def _go_on(self) -> None:
-        self.stopped, self.why = False, ""
+        self.stopped, self.gives_back, self.why = False, False, ""
         self._done = self._failed = 0.0
         self._backoff.reset()
         self._gauge.set(0)
@@ -97,15 +106,13 @@ class FailureLimit:
         return max(0.0, self._until - self._clock()) if self.stopped else 0.0
 
     def room(self, wanted: int) -> int:
-        """How many of so many entries that were parked or abandoned may be taken now."""
-        if not self.stopped:
-            return wanted
-        return 0 if self.kept or self.wait_s() > 0 else min(1, wanted)
+        """How many of so many entries that were parked or abandoned may be taken now, but for a probe."""
+        return 0 if self.stopped else wanted
 
     def takes_new(self, most: int) -> bool:
-        """Whether the next probe is a new entry and not a kept one; at most so many are kept for it."""
+        """Whether the next probe is a new entry and not one that failed; at most so many are brought in for it."""
         new, self._new_next = self._new_next, not self._new_next
-        return not self.kept or (new and len(self.kept) < most)
+        return new and len(self.kept) + len(self._given) < most
 
     def keep(self, entries: Iterable[Entry]) -> None:
         """They wait in hand, behind the others."""
@@ -118,6 +125,22 @@ class FailureLimit:
         taken = list(islice(self.kept.values(), count))
         self.drop(entry.id for entry in taken)
         return taken
+
+    def give_back(self) -> list[str]:
+        """All that is kept; it is so no more, but known again."""
+        given = list(self.kept)
+        self.kept.clear()
+        self._given.update(dict.fromkeys(given))
+        for entry in list(islice(self._given, max(0, len(self._given) - _KNOWN))):
+            del self._given[entry]
+        return given
+
+    def own_account(self, entries: Iterable[Entry]) -> set[str]:
+        """Those of these that failed here when most did, now that most don't: each answers for itself, once."""
+        own = set() if self.stopped else {entry.id for entry in entries if entry.id in self._given}
+        for entry in own:
+            del self._given[entry]
+        return own
 
     def drop(self, ids: Iterable[str]) -> None:
         """They are no longer ours."""

@@ -59,9 +59,11 @@ class ConsumerGroup:
         """Make the group at the stream's beginning; False if it stands already."""
         return bool(await scripts.JOIN(self.client, self._keys, self.group))
 
-    async def take(self, count: int, *, alone: bool) -> list[Taken]:
-        """Parked entries that are due and abandoned ones, at most so many; `alone`: the one that must be by itself."""
-        args = (PARKED, self._ripe_ms, self._lease_ms, count, ALONE_AFTER, int(alone))
+    async def take(self, count: int, *, alone: bool, after: str = "") -> list[Taken]:
+        """Parked entries that are due and abandoned ones, at most so many; `alone`: the one that must be by itself;
+        `after`: only such as came behind this one."""
+        since = f"({after}" if after else "-"
+        args = (PARKED, self._ripe_ms, self._lease_ms, count, ALONE_AFTER, int(alone), since)
         taken = await scripts.TAKE(self.client, self._keys, self.group, self.consumer, *args)
         return [
             Taken(Entry(entry.decode(), fields, failures, abandonments), bool(abandoned))
@@ -90,6 +92,11 @@ class ConsumerGroup:
         """Renew the leases of these; the ids that are no longer ours."""
         lost = await scripts.RENEW(self.client, self._keys, self.group, self.consumer, " ".join(ids))
         return [each.decode() for each in lost]
+
+    async def give_back(self, ids: Sequence[str]) -> int:
+        """Let others have these, due at once and uncounted; how many were still ours."""
+        args = (self.group, self.consumer, PARKED, self._ripe_ms, " ".join(ids))
+        return int(await scripts.GIVE_BACK(self.client, self._keys, *args))
 
     async def release(self) -> int:
         """Give back what we hold, due at once and uncounted, and leave the group; how many that was."""

@@ -15,11 +15,12 @@ from openbrain.streams.delivery import Entry
 from openbrain.streams.group import kind, message
 from openbrain.streams.pauses import Trouble
 from openbrain.streams.runtime import Closing, Runtime
+from openbrain.streams.taking import give_back, probe
 
 _log = structlog.get_logger(__name__)
 _TURN_S = 0.05
-_KEPT = 200
-"""Entries that may be kept, at least, while most fail and now and then one more is tried."""
+_BROUGHT = 200
+"""Entries that may be in hand or given back, at least, while most fail and now and then one more is tried."""
 _REST_S = 0.2
 _QUIET_S = 0.02
 """A read that waits this long found nothing: with an entry there it answers at once."""
@@ -107,15 +108,26 @@ class Reader:
             await self._rest(max(_TURN_S, runtime.breaker.wait_s()))
 
     async def _probes_new(self) -> bool:
-        """While most entries fail: rest, or try one that was kept, or say that one may be read."""
-        limit = self.consumer.limit
+        """While most entries fail: rest, or try one that failed, or say that one may be read."""
+        consumer, limit = self.consumer, self.consumer.limit
+        if limit.gives_back and limit.kept:
+            await give_back(consumer, self.loop)
         if (pause := limit.wait_s()) > 0:
             await self._rest(min(pause, self.runtime.settings.breaker_max_s))
             return False
-        if limit.takes_new(max(_KEPT, 2 * self.runtime.settings.batch)):
+        if limit.takes_new(max(_BROUGHT, 2 * self.runtime.settings.batch)):
             return True
-        await self.consumer.try_kept(self.loop)
-        return False
+        if limit.kept:
+            await consumer.try_kept(self.loop)
+            return False
+        return not await self._probes_parked()
+
+    async def _probes_parked(self) -> bool:
+        try:
+            return await probe(self.consumer, self.loop)
+        except AWAY as error:
+            await self._recover(error)
+            return True
 
     async def _rest(self, seconds: float) -> None:
         self._since = time.monotonic()  # nothing can be read here: others may be

@@ -10,6 +10,7 @@ from openbrain.streams.consumer import Consumer
 from openbrain.streams.group import kind, message
 from openbrain.streams.pauses import Trouble
 from openbrain.streams.runtime import Closing, Runtime
+from openbrain.streams.taking import take_up
 
 _log = structlog.get_logger(__name__)
 _TIDY_S = 600
@@ -101,13 +102,4 @@ class Reaper:
         elif alone and self.runtime.breaker.wait_s() > 0:
             return False
         room = self.consumer.limit.room(aside.room(self.consumer.pace.size))
-        taken = await self.group.take(room, alone=alone) if room else []
-        abandoned = sum(each.was_abandoned for each in taken)
-        if abandoned:
-            self.consumer.count("abandoned", abandoned)
-            _log.warning("streams.entries_abandoned", stream=self.group.stream, entries=abandoned)
-        if taken:
-            self.consumer.count("taken", len(taken))
-            entries = [each.entry for each in taken if each.entry.id not in self.consumer.held]
-            await self.consumer.process(entries, self.loop)
-        return bool(taken)
+        return bool(room) and await take_up(self.consumer, room, self.loop, alone=alone)

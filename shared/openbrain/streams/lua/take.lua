@@ -1,4 +1,5 @@
--- ARGV: group, me, parked, ripe (ms), lease (ms), count, crashes after which an entry is handled alone, 1 to take one of those.
+-- ARGV: group, me, parked, ripe (ms), lease (ms), count, crashes after which an entry is handled alone, 1 to take one of those,
+-- the id from which on it looks.
 -- Takes parked entries that are due and entries whose holder stopped renewing them, and counts an abandonment for the
 -- latter. Answers {id, fields, failures, abandonments} of each.
 local parked, ripe, lease = ARGV[3], ARGV[4], ARGV[5]
@@ -18,7 +19,7 @@ local function consider(id, abandoned)
 end
 
 local function look(consumer, idle, abandoned)
-  for _, entry in ipairs(redis.call('XPENDING', stream, group, 'IDLE', idle, '-', '+', count * 2, consumer)) do
+  for _, entry in ipairs(redis.call('XPENDING', stream, group, 'IDLE', idle, ARGV[9], '+', count * 2, consumer)) do
     consider(entry[1], abandoned)
   end
 end
