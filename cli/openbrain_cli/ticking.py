@@ -1,5 +1,6 @@
 """tick."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from openbrain.answers import TickAnswer
     from openbrain.client import OpenBrain
 
-LOOK_S = 25
+LOOK_S, PAUSE_S = 25, 2
 NoAi = Annotated[bool, typer.Option("--no-ai", help="Do not ask the model.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing, and show the diff.")]
 Extract = Annotated[bool, typer.Option("--extract", help="Make arcs of new transcripts first.")]
@@ -47,9 +48,12 @@ async def _ended(brain: "OpenBrain", *, ai: bool, dry_run: bool, extract: bool) 
     asked = await brain.request_tick(ai=ai, dry_run=dry_run, extract=extract, key=str(uuid4()))
     told = None
     while not (seen := await brain.tick(asked.job_id, wait=LOOK_S)).status.ended:
-        if seen.error not in (None, told):
+        if seen.error is None:
+            continue
+        if seen.error != told:
             told = seen.error
             say(f"put off, and tried again for an hour (Ctrl-C leaves it to the server): {told}")
+        await asyncio.sleep(PAUSE_S)
     return seen
 
 

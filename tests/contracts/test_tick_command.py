@@ -85,10 +85,7 @@ async def test_a_person_sees_the_diff_the_deed_and_the_failure(kept: Brain, page
     assert "the tick failed: the vault is another's" in failed.err
 
 
-async def test_a_person_hears_that_a_tick_was_put_off(
-    kept: Brain, pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("openbrain_cli.ticking.LOOK_S", 1)
+async def test_a_person_hears_that_a_tick_was_put_off(kept: Brain, pages: Pages, tmp_path: Path) -> None:
     ports = ports_of(kept.truth, kept.clock)
     tries: list[int] = []
     looks: list[str] = []
@@ -96,16 +93,16 @@ async def test_a_person_hears_that_a_tick_was_put_off(
 
     async def counting(scope: Any, receive: Any, send: Any) -> None:
         await app(scope, receive, send)
-        looks.append(scope.get("path", "")); import time, os; os.write(2, f"{time.time():.2f} {time.process_time():.1f} {scope.get(chr(112)+chr(97)+chr(116)+chr(104))}\n".encode())
+        looks.extend(path for path in [scope.get("path", "")] if path.startswith("/tick/"))
 
-    async def looked_twice() -> bool:
-        return sum(path.startswith("/tick/") for path in looks) >= tries[0] + 2
+    async def looked() -> bool:
+        return len(looks) > tries[0]
 
     async def work(given: TickJob) -> dict[str, Any]:
         tries.append(len(looks))
         if len(tries) == 1:
             raise TryLater("the vault's folder can't be opened: is it mounted?")
-        await until(looked_twice)
+        await until(looked)
         return await tick(given, vault_of(pages), ports)
 
     async with served(counting) as url, ticked(kept, ports, work):

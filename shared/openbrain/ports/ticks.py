@@ -50,6 +50,11 @@ class Tick:
     error: str = ""
     """Why it failed; of one that has not ended, why it was put off."""
 
+    @property
+    def put_off(self) -> bool:
+        """Whether it waits to be tried again."""
+        return self.state is TickState.PENDING and bool(self.error)
+
 
 class Ticks(Protocol):
     """A foreign id answers like an unknown one: with None."""

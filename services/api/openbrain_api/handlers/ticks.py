@@ -56,8 +56,7 @@ async def tick(call: Call[Nothing, TickStateQuery]) -> Reply:
 async def _ended(call: Call[Nothing, TickStateQuery], found: Tick) -> Tick:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + call.query.wait
-    before = found.error
-    while not found.state.ended and found.error == before and (left := deadline - loop.time()) > 0:
+    while not (found.state.ended or found.put_off) and (left := deadline - loop.time()) > 0:
         await asyncio.sleep(min(_PAUSE_S, left))
         try:
             found = await call.api.truth.tick(found.job.workspace_id, found.job.id) or found
