@@ -73,6 +73,8 @@ class Rooms:
                 env={**os.environ, **self.environment, **other},
                 stdout=out,
                 stderr=out,
+                # Alone, as in a container: a kernel that shares its time among sessions gives each room its own share.
+                start_new_session=True,
             )
         process = Process(room, port, popen, log)
         self.started.append(process)

@@ -1,0 +1,209 @@
+"""What a steady load met while indexes were made anew: samples, and what they show."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+MOST = 2.0
+"""How much slower than before things may be: p95 of recalls, and of the time from submitting to indexed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """One question. Seconds by the clock of the run."""
+
+    at: float
+    seconds: float
+    failed: str = ""
+    """Why, where it failed or was degraded."""
+
+
+@dataclass(slots=True)
+class Write:
+    """One change."""
+
+    how: str
+    at: float
+    memory_id: str = ""
+    acknowledged: float | None = None
+    indexed: float | None = None
+    """When both indexes held it, as the truth says."""
+    failed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From one moment to another."""
+
+    begin: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.begin
+
+    def meets(self, begin: float, end: float) -> bool:
+        return begin <= self.end and end >= self.begin
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of a part of the run. Milliseconds."""
+
+    recalls: int
+    failed_recalls: Counter[str]
+    recall_p50: float
+    recall_p95: float
+    writes: int
+    failed_writes: Counter[str]
+    indexed_p50: float
+    indexed_p95: float
+    waiting: int
+    """Writes that were never seen indexed."""
+
+
+@dataclass
+class Samples:
+    """All of a run."""
+
+    recalls: list[Recall] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    kills: list[Span] = field(default_factory=list)
+    """From each kill -9 until all that was submitted before the room was back is indexed."""
+
+    def figures(self, *spans: Span) -> Figures:
+        """What began in these spans. A write that met a kill waits for the dead reader's lease: it counts as written,
+        and not among the latencies."""
+        recalls = [each for each in self.recalls if any(span.meets(each.at, each.at) for span in spans)]
+        writes = [each for each in self.writes if any(span.meets(each.at, each.at) for span in spans)]
+        indexed = [
+            each.indexed - each.at
+            for each in writes
+            if each.indexed is not None and not any(kill.meets(each.at, each.indexed) for kill in self.kills)
+        ]
+        took = [each.seconds for each in recalls]
+        return Figures(
+            recalls=len(recalls),
+            failed_recalls=Counter(each.failed for each in recalls if each.failed),
+            recall_p50=_percentile(took, 50),
+            recall_p95=_percentile(took, 95),
+            writes=len(writes),
+            failed_writes=Counter(each.failed for each in writes if each.failed),
+            indexed_p50=_percentile(indexed, 50),
+            indexed_p95=_percentile(indexed, 95),
+            waiting=sum(each.indexed is None and not each.failed for each in writes),
+        )
+
+
+@dataclass
+class Phase:
+    """One operation under load, held against the quiet before and after it."""
+
+    name: str
+    span: Span
+    quiet: tuple[Span, Span]
+    killed: Sequence[str]
+    report: dict[str, Any]
+
+    def told(self, samples: Samples) -> dict[str, Any]:
+        """In numbers."""
+        busy, quiet, before = samples.figures(self.span), samples.figures(*self.quiet), samples.figures(self.quiet[0])
+        return {
+            "name": self.name,
+            "seconds": round(self.span.seconds, 1),
+            "killed": list(self.killed),
+            "kill_seconds": [round(each.seconds, 1) for each in samples.kills if self.span.meets(each.begin, each.end)],
+            "status": self.report["status"],
+            "error": self.report.get("error") or "",
+            "recalls": busy.recalls,
+            "failed_recalls": dict(busy.failed_recalls),
+            "recall_ms": [round(busy.recall_p50, 1), round(busy.recall_p95, 1)],
+            "recall_ms_quiet": [round(quiet.recall_p50, 1), round(quiet.recall_p95, 1)],
+            "recall_p95_before": round(before.recall_p95, 1),
+            "recall_ratio": _ratio(busy.recall_p95, quiet.recall_p95),
+            "writes": busy.writes,
+            "failed_writes": dict(busy.failed_writes),
+            "never_indexed": busy.waiting,
+            "indexed_ms": [round(busy.indexed_p50), round(busy.indexed_p95)],
+            "indexed_ms_quiet": [round(quiet.indexed_p50), round(quiet.indexed_p95)],
+            "indexed_p95_before": round(before.indexed_p95),
+            "indexed_ratio": _ratio(busy.indexed_p95, quiet.indexed_p95),
+            "result": self.report.get("result") or {},
+        }
+
+
+def broken(phases: Sequence[dict[str, Any]]) -> list[str]:
+    """The promises that did not hold."""
+    found = []
+    for each in phases:
+        name = each["name"]
+        if each["status"] != "done":
+            found.append(f"{name}: ended as {each['status']}: {each['error']}")
+        if each["failed_recalls"]:
+            found.append(f"{name}: recalls failed: {each['failed_recalls']}")
+        if each["failed_writes"] or each["never_indexed"]:
+            found.append(f"{name}: writes failed: {each['failed_writes']}, never indexed: {each['never_indexed']}")
+        found += [f"{name}: {what} {each[what]} > {MOST}" for what in RATIOS if not each[what] <= MOST]
+        if each["result"].get("failures") or each["result"].get("differences"):
+            found.append(f"{name}: not whole: {each['result']}")
+    return found
+
+
+RATIOS = ("recall_ratio", "indexed_ratio")
+
+
+def table(phases: Sequence[dict[str, Any]]) -> str:
+    """For people."""
+    head = (
+        "phase",
+        "s",
+        "recalls",
+        "failed",
+        "p50/p95 ms",
+        "quiet",
+        "ratio",
+        "writes",
+        "indexed p50/p95",
+        "quiet",
+        "ratio",
+    )
+    lines = [head, *(_line(each) for each in phases)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(
+            f"{cell:>{width}}" if column else f"{cell:{width}}"
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        )
+        for line in lines
+    )
+
+
+def _line(each: dict[str, Any]) -> Sequence[str]:
+    return (
+        each["name"],
+        f"{each['seconds']:.0f}",
+        str(each["recalls"]),
+        str(sum(each["failed_recalls"].values())),
+        _pair(each["recall_ms"]),
+        _pair(each["recall_ms_quiet"]),
+        f"{each['recall_ratio']:.2f}",
+        str(each["writes"]),
+        _pair(each["indexed_ms"]),
+        _pair(each["indexed_ms_quiet"]),
+        f"{each['indexed_ratio']:.2f}",
+    )
+
+
+def _pair(values: Sequence[float]) -> str:
+    return "/".join(f"{each:.0f}" for each in values)
+
+
+def _ratio(one: float, other: float) -> float:
+    return round(one / other, 2) if other else float("nan")
+
+
+def _percentile(seconds: Sequence[float], part: float) -> float:
+    return float(np.percentile(seconds, part)) * 1000 if seconds else float("nan")
