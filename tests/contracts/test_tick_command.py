@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,22 @@ from tests.contracts.test_tick_requests import requested
 from tests.served import served
 from tests.tick_support import job, pages, ports_of, vault_of
 from tests.vault_pages import Vault as Pages
-from tests.waiting import until
 
 __all__ = ["brain", "brain_database_url", "job", "pages"]
 
 
 @contextlib.asynccontextmanager
-async def ticked(brain: Brain, ports: Ports, work: Any) -> AsyncIterator[None]:
-    """What is asked for is done, as the room does it."""
+async def ticked(
+    brain: Brain, ports: Ports, work: Any, again: Callable[[], bool] = lambda: True
+) -> AsyncIterator[None]:
+    """What is asked for is done, as the room does it; what was put off once `again` holds."""
 
     async def take() -> None:
         while True:
             for entry in await brain.truth.take(10):
                 await brain.truth.delete([entry.id])
             for each in await brain.truth.ticks("w1", 10):
-                if not each.state.ended:
+                if not each.state.ended and (not each.put_off or again()):
                     known = {"slot": each.job.slot or each.job.id, "job_id": each.job.id}
                     event = requested(ai=each.job.ai, dry_run=each.job.dry_run, **known)
                     await handle(event, truth=ports.truth, clock=ports.clock, work=work, holder="room", hold_s=30)
@@ -95,17 +96,13 @@ async def test_a_person_hears_that_a_tick_was_put_off(kept: Brain, pages: Pages,
         await app(scope, receive, send)
         looks.extend(path for path in [scope.get("path", "")] if path.startswith("/tick/"))
 
-    async def looked() -> bool:
-        return len(looks) > tries[0]
-
     async def work(given: TickJob) -> dict[str, Any]:
         tries.append(len(looks))
         if len(tries) == 1:
             raise TryLater("the vault's folder can't be opened: is it mounted?")
-        await until(looked)
         return await tick(given, vault_of(pages), ports)
 
-    async with served(counting) as url, ticked(kept, ports, work):
+    async with served(counting) as url, ticked(kept, ports, work, lambda: len(looks) > tries[0]):
         typed = Terminal(tmp_path, tmp_path / "none", {"OPENBRAIN_URL": url, "OPENBRAIN_API_KEY": await kept.key("w1")})
         done = await asyncio.to_thread(typed.run, "tick")
 
