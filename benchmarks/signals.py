@@ -1,7 +1,8 @@
 """A nuclear signal from its XADD until a thousand subscribers know that they must stop; the same number of bare readers
-of a stream beside it, and subscribers by server-sent events.
+of a stream beside it, and subscribers by server-sent events, with the same events written to the same subscribers by
+the barest server beside that: what they cost by themselves.
 
-The system is `openbrain up`, one process; the subscribers share some processes of their own. Both sides take turns.
+The system is `openbrain up`, one process; the subscribers share some processes of their own. The sides take turns.
 """
 
 import argparse
@@ -12,10 +13,12 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+import orjson
 from redis import Redis
 
 from benchmarks.report import Report, Row
@@ -28,7 +31,8 @@ NAME = "signals"
 GOAL_MS = 250.0
 WORKSPACE = "default"
 PATIENCE_S = 120.0
-REDIS, SSE, BARE = "redis", "sse", "bare"
+FLOORS = {"bare": "bare XADD to XREAD", "bare sse": "the barest server-sent events"}
+REDIS, SSE, BARE, BARE_SSE = "redis", "sse", "bare", "bare sse"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -51,13 +55,15 @@ def run(options: argparse.Namespace) -> Report:
         socket = str(system.folder / "streams" / "valkey.sock")
         with Redis(unix_socket_path=socket) as redis:
             for side, turns in took.items():
-                with _fleet(side, system, socket, count, options.signals_processes) as fleet:
+                before = _state(system)
+                with _fleet(side, system.url, system.key, socket, count, options.signals_processes) as fleet:
                     for turn in range(options.signals_raises + 1):
                         latencies = _one(side, redis, fleet)
                         if side != BARE:
                             _calm(system, count)
                         if turn:  # the first warms up
                             turns.append(latencies)
+            took[BARE_SSE] = list(_again(system, redis, socket, options, before))
             shown = tuple(_shown(redis, system) for _ in range(options.signals_raises))
     alarm = Row("XADD to GET /signal", "ms", shown)
     return Report(
@@ -66,15 +72,20 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _rows(took: dict[str, list[Sequence[float]]], count: int) -> Iterator[Row]:
-    bare = {share: [_share(each, share) for each in took[BARE]] for share in (50, 99)}
-    for side, what in ((BARE, "bare XADD to XREAD"), (REDIS, "by Redis"), (SSE, "by server-sent events")):
+    for side, what, floor in (
+        (BARE, "bare XADD to XREAD", ""),
+        (REDIS, "by Redis", BARE),
+        (BARE_SSE, "by the barest server-sent events", ""),
+        (SSE, "by server-sent events", BARE_SSE),
+    ):
         for share in (50, 99):
             values = tuple(_share(each, share) for each in took[side])
-            goal = GOAL_MS if side != BARE and share == 99 else None
+            goal = GOAL_MS if floor and share == 99 else None
             yield Row(f"{what}, {count} readers, p{share}", "ms", values, goal=goal, at_most=True)
-            if side != BARE:
-                ratios = tuple(ours / theirs for ours, theirs in zip(values, bare[share], strict=True))
-                yield Row(f"{what}, p{share}", "", (), "bare XADD to XREAD", ratios)
+            if floor:
+                floors = (_share(each, share) for each in took[floor])
+                ratios = tuple(ours / theirs for ours, theirs in zip(values, floors, strict=True))
+                yield Row(f"{what}, p{share}", "", (), FLOORS[floor], ratios)
 
 
 def _share(latencies: Sequence[float], share: int) -> float:
@@ -96,7 +107,7 @@ class Fleet:
 
 
 @contextmanager
-def _fleet(side: str, system: System, socket: str, count: int, processes: int) -> Iterator[Fleet]:
+def _fleet(side: str, url: str, key: str, socket: str, count: int, processes: int) -> Iterator[Fleet]:
     stream = f"bench.{uuid.uuid4().hex}"
     with ExitStack() as stack:
         workers = []
@@ -104,25 +115,64 @@ def _fleet(side: str, system: System, socket: str, count: int, processes: int) -
             share = count // processes + (number < count % processes)
             told = {
                 "side": side,
-                "url": system.url,
-                "key": system.key,
+                "url": url,
+                "key": key,
                 "socket": socket,
                 "stream": stream,
                 "workspace": WORKSPACE,
                 "first": number * count,
                 "count": share,
             }
-            worker = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.signals_worker", json.dumps(told)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            stack.callback(_ended, worker)
-            workers.append(worker)
+            workers.append(stack.enter_context(_program("signals_worker", told)))
         for worker in workers:
             _line(worker)  # ready
         yield Fleet(workers, stream)
+
+
+@contextmanager
+def _program(name: str, task: Mapping[str, object]) -> Iterator["subprocess.Popen[str]"]:
+    """Ends when the block does."""
+    command = [sys.executable, "-m", f"benchmarks.{name}", json.dumps(task)]
+    program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield program
+    finally:
+        _ended(program)
+
+
+def _again(
+    system: System, redis: "Redis", socket: str, options: argparse.Namespace, state: dict[str, Any]
+) -> Iterator[Sequence[float]]:
+    """What was broadcast behind that state, by a server that does nothing else."""
+    stream = f"bench.{uuid.uuid4().hex}"
+    with system.client() as http:
+        after, told = state["seq"], list[dict[str, Any]]()
+        while (
+            page := http.get("/v1/amygdala/broadcasts", params={"after": after}).raise_for_status().json()["broadcasts"]
+        ):
+            after, told = page[-1]["seq"], told + page
+        halts = http.get("/v1/amygdala/halts", params={"limit": 100}).raise_for_status().json()["halts"]
+    answers = {"state": json.dumps(state), "halts": {each["id"]: json.dumps(each) for each in halts}}
+    with _program("signals_bare", {**answers, "socket": socket, "stream": stream}) as server:
+        url = f"http://127.0.0.1:{_line(server).strip()}"
+        with _fleet(SSE, url, "", socket, options.signals_subscribers, options.signals_processes) as fleet:
+            turns = 0
+            for each in told:
+                frame = b"id: %d\nevent: broadcast\ndata: %s\n\n" % (each["seq"], orjson.dumps(each["event"]))
+                started = time.monotonic()
+                redis.xadd(stream, {"frame": frame})
+                if each["event"]["data"]["halt"]:
+                    latencies = [(at - started) * 1000 for at in fleet.told()]
+                    time.sleep(1)  # all have acknowledged by then
+                    turns += 1
+                    if turns > 1:
+                        yield latencies
+
+
+def _state(system: System) -> dict[str, Any]:
+    with system.client() as http:
+        state: dict[str, Any] = http.get("/v1/amygdala/state").raise_for_status().json()
+    return state
 
 
 def _one(side: str, redis: "Redis", fleet: Fleet) -> Sequence[float]:

@@ -41,7 +41,7 @@ class Heard:
         at = self._at[signal]
         at.append(time.monotonic())
         if len(at) == self._readers:
-            _say(json.dumps(self._at.pop(signal)))
+            say(json.dumps(self._at.pop(signal)))
 
 
 async def main(task: dict[str, Any]) -> None:
@@ -59,7 +59,7 @@ async def main(task: dict[str, Any]) -> None:
             await asyncio.gather(*(each.__aenter__() for each in subscribers[start : start + AT_ONCE]))
         await asyncio.sleep(1)  # the last streams open
     heard.begun = True
-    _say("ready")
+    say("ready")
     await asyncio.to_thread(sys.stdin.read)
     for each in reading:
         each.cancel()
@@ -88,7 +88,8 @@ def _subscriber(task: dict[str, Any], number: int, heard: Heard) -> Subscriber:
     return Subscriber(HttpApi(brain, via=task["side"]), told, stream=stream, beat_s=BEAT_S)
 
 
-def _say(words: str) -> None:
+def say(words: str) -> None:
+    """To whoever started this."""
     print(words, flush=True)
 
 
