@@ -21,7 +21,6 @@ from openbrain.adapters.minilm import MiniLM
 from openbrain.adapters.open_gate import OpenGate
 from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import metadata
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.auth import Permission, hash_secret, issue
 from openbrain.embedders import Embedders
@@ -38,6 +37,7 @@ from openbrain.streams.hearing import RedisHearing
 from openbrain_api.build import build_api
 from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_text, project_vector
+from tests.schema import make_tables
 from tests.truth_support import FakeClock, rows
 
 MODELS: Mapping[str, type[EventData]] = {
@@ -162,7 +162,7 @@ async def open_brain(database_url: str, folder: Path, **settings: Any) -> AsyncI
     text = TantivyText(folder / "text", commit_ms=5)
     vectors = QdrantEdgeVectors(folder / "vectors")
     try:
-        await database.write(metadata.create_all)
+        await database.write(make_tables)
         truth = SqlTruth(database, clock)
         vaults = {name: folder / f"vault-of-{name}" for name in ("w1", "system")}
         for vault in vaults.values():

@@ -10,13 +10,13 @@ import pytest
 
 from openbrain.adapters.minilm import MiniLM
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import metadata
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.events import CloudEvent, MemoryStored
 from openbrain.ids import uuid7
 from openbrain.memory import Change, Memory
 from openbrain.ports.embedder import ModelIdentity
 from openbrain_embedder.handlers import embed_stored
+from tests.schema import make_tables
 from tests.truth_support import START, FakeClock, write
 
 Fault = Callable[[Sequence[str]], Exception | None]
@@ -46,7 +46,7 @@ class WithFaults(MiniLM):
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
     opened = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=10)
-    await opened.write(metadata.create_all)
+    await opened.write(make_tables)
     yield opened
     await opened.close()
 

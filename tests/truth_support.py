@@ -10,13 +10,14 @@ from sqlalchemy import select, text
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
-from openbrain.adapters.sql.tables import memories, metadata
+from openbrain.adapters.sql.tables import memories
 from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.events import CloudEvent, MemoryStored, MemorySuperseded, decode, event_type
 from openbrain.ids import content_hash, uuid7
 from openbrain.memory import DAY, Memory, MemoryType
 from openbrain.ports.truth import Origin, Status, Write
 from openbrain.visibility import Viewer
+from tests.schema import make_tables
 
 START = 1_800_000_000_000_000
 """Where a test's clock begins: January 2027, in microseconds."""
@@ -59,7 +60,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     """A database with the tables of today."""
     opened = Database.open(database_url, pool=8, lock_wait_s=10)
     try:
-        await opened.write(metadata.create_all)
+        await opened.write(make_tables)
         yield opened
     finally:
         await opened.close()

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import metadata
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ids import point_id
 from openbrain.memory import Memory, State
@@ -22,6 +21,7 @@ from openbrain.ports.truth import Edit, Embedded
 from openbrain.visibility import Criteria, visible
 from openbrain_indexer.entries import text_entry, vector_entries
 from openbrain_indexer.handlers import Writable, project_text, project_vector
+from tests.schema import make_tables
 from tests.truth_support import FakeClock, origin, viewer, write
 
 MODEL = "toy-0123456789ab-4-p1s1"
@@ -35,7 +35,7 @@ def clock() -> FakeClock:
 @pytest.fixture
 async def truth(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlTruth]:
     database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=10)
-    await database.write(metadata.create_all)
+    await database.write(make_tables)
     yield SqlTruth(database, clock)
     await database.close()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection
 
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import OTHERS, metadata, outbox, workspaces
+from openbrain.adapters.sql.tables import OTHERS, outbox, workspaces
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.signals import SignalEntry, SignalFilter
@@ -29,6 +29,7 @@ from openbrain.signals.values import (
     SignalState,
     Step,
 )
+from tests.schema import make_tables
 from tests.signal_support import change, fields, heard, raised, told, workspace
 from tests.truth_support import START, FakeClock, database_url, viewer
 
@@ -66,7 +67,7 @@ class World:
     def __init__(self, url: str) -> None:
         self.runner = asyncio.Runner()
         self.database = Database.open(url, pool=2)
-        self.runner.run(self.database.write(metadata.create_all))
+        self.runner.run(self.database.write(make_tables))
         self.begin()
 
     def begin(self) -> None:

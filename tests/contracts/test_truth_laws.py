@@ -27,6 +27,7 @@ from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.errors import Conflict, Invalid, NotFound
 from openbrain.memory import Memory, Reason
 from openbrain.ports.truth import Edit, Outcome, Status
+from tests.schema import make_tables
 from tests.truth_support import FakeClock, announced, database_url, origin, row, rows, viewer, write
 
 __all__ = ["database_url"]
@@ -249,7 +250,7 @@ class Users(RuleBasedStateMachine):
 def test_the_laws_of_the_truth(database_url: str) -> None:
     async def prepare() -> None:
         database = Database.open(database_url)
-        await database.write(metadata.create_all)
+        await database.write(make_tables)
         await database.close()
 
     asyncio.run(prepare())

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import metadata
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import TryLater
 from openbrain.index_writing import Written, everywhere, writable
 from openbrain.ports.generations import Generation, IndexKind
+from tests.schema import make_tables
 from tests.truth_support import FakeClock
 
 FIRST = Generation(kind=IndexKind.TEXT, name="t-1", model="", dimensions=0, builder="b1", status="serving")
@@ -35,7 +35,7 @@ def clock() -> FakeClock:
 @pytest.fixture
 async def truth(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlTruth]:
     database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db")
-    await database.write(metadata.create_all)
+    await database.write(make_tables)
     made = SqlTruth(database, clock)
     await made.ensure(FIRST)
     clock.advance(1)

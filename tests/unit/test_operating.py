@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import metadata
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import Invalid, TryLater
 from openbrain.ids import uuid7
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.operations import Operation, OperationStatus, Progress
 from openbrain_housekeeper.operating import Worker
+from tests.schema import make_tables
 from tests.truth_support import FakeClock, rows
 from tests.waiting import until
 
@@ -22,7 +22,7 @@ from tests.waiting import until
 @pytest.fixture
 async def truth(tmp_path: Path) -> AsyncIterator[SqlTruth]:
     database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db")
-    await database.write(metadata.create_all)
+    await database.write(make_tables)
     yield SqlTruth(database, FakeClock())
     await database.close()
 

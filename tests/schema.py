@@ -1,0 +1,29 @@
+"""The tables of today in an empty database, from statements that are written once for a run."""
+
+from typing import Any
+
+from sqlalchemy import Connection, Dialect
+from sqlalchemy.engine.mock import MockConnection
+
+from openbrain.adapters.sql.tables import metadata
+
+_STATEMENTS: dict[str, list[str]] = {}
+
+
+def make_tables(connection: Connection) -> None:
+    """What `metadata.create_all` does, which asks for each table whether it is there and compiles it anew."""
+    name = connection.dialect.name
+    if name not in _STATEMENTS:
+        _STATEMENTS[name] = _statements(connection.dialect)
+    for statement in _STATEMENTS[name]:
+        connection.exec_driver_sql(statement)
+
+
+def _statements(dialect: Dialect) -> list[str]:
+    found: list[str] = []
+
+    def keep(element: Any, *_parameters: Any, **_options: Any) -> None:
+        found.append(str(element.compile(dialect=dialect)))
+
+    metadata.create_all(MockConnection(dialect, keep), checkfirst=False)
+    return found
