@@ -1,0 +1,85 @@
+"""A replay goes on after the housekeeper that fed it was killed: every entry comes again, and none for ever."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from openbrain.ids import uuid7
+from openbrain.ports.operations import Operation, OperationStatus
+from openbrain.ports.streams import REPLAY
+from openbrain.settings import Streams
+from openbrain.streams.replaying import drop_settled
+from openbrain.streams.table import STORED
+from tests.integration.conftest import Servers
+from tests.integration.rooms import Process, Rooms
+from tests.streams_support import Seen, room, stored
+from tests.streams_support import started as reading
+from tests.waiting import until
+
+pytestmark = pytest.mark.timeout(300)
+GROUP, COUNT = "embedder", 600
+
+
+async def _published(servers: Servers) -> str:
+    stream = servers.prefix + STORED.name
+    for number in range(COUNT):
+        await servers.redis.xadd(stream, {"__data__": stored(number)})
+    return stream
+
+
+async def _asked(servers: Servers) -> Operation:
+    # At this rate a step is short, and the kill comes between many of them.
+    request = {"stream": STORED.name, "groups": [GROUP], "from": "-", "to": "+", "rate": 200}
+    asked = Operation(id=uuid7(1), workspace_id="default", kind=REPLAY, actor="test", request=request, total=COUNT)
+    return await servers.truth.start_operation(asked)
+
+
+async def _led(*keepers: Process) -> Process:
+    async def leads() -> Any:
+        return [each for each in keepers if "leader.leads" in each.log.read_text(encoding="utf-8")]
+
+    await until(leads, pause=0.1)
+    (leader,) = await leads()
+    return leader  # type: ignore[no-any-return]
+
+
+async def test_a_replay_outlives_the_housekeeper_that_is_killed(servers: Servers, started: Rooms) -> None:
+    stream = await _published(servers)
+    settings = Streams(url=servers.environment["OPENBRAIN_STREAMS__URL"], prefix=servers.prefix, poll_s=0.2)
+    seen, keepers = Seen(), [started.start("housekeeper") for _ in range(2)]
+    await started.all_ready()
+    async with reading(room(settings, seen, GROUP)):
+        await until(lambda: _given(seen, 1))
+        asked = await _asked(servers)
+
+        async def now() -> Operation:
+            found = await servers.truth.operation("default", asked.id)
+            assert found is not None
+            assert found.status not in {OperationStatus.FAILED, OperationStatus.CANCELLED}, found
+            return found
+
+        async def in_the_middle() -> bool:
+            return 0 < (await now()).done < COUNT
+
+        await until(in_the_middle, pause=0.05)
+        (await _led(*keepers)).kill()
+        assert await in_the_middle(), "or this proves nothing"
+        before = await now()
+
+        async def done() -> bool:
+            return (await now()).status is OperationStatus.DONE
+
+        await until(done, pause=0.2)
+        after = await now()
+
+    assert after.done >= COUNT > before.done, "it went on from where it was"
+    assert min(seen.all.count(number) for number in range(COUNT)) >= 2, "each came again"
+    extra = sum(count - 2 for count in Counter(seen.all).values())
+    assert extra <= COUNT // 2, "only what the killed one had not written down came once more"
+    # What waits may be told as done by the step that copied the last of it; the rest is the housekeeper's sweep.
+    assert await drop_settled(servers.redis, stream, GROUP) == 0, "nothing is left of it"
+
+
+async def _given(seen: Seen, times: int) -> bool:
+    return len(seen.all) == times * COUNT
