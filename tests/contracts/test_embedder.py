@@ -5,13 +5,14 @@ import dataclasses
 import math
 import re
 from array import array
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from openbrain.adapters.minilm import MiniLM
 from openbrain.adapters.mpnet import MPNet
 from openbrain.adapters.ollama import Ollama
+from openbrain.adapters.onnx_sentences import OnnxSentences
 from openbrain.ports.embedder import Embedder
 from tests.waiting import PATIENCE_S
 
@@ -30,17 +31,27 @@ TEXTS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def opened() -> Iterator[dict[str, OnnxSentences]]:
+    """The models that run in process: they keep nothing of what they embed, and take seconds to load."""
+    models: dict[str, OnnxSentences] = {}
+    yield models
+    for model in models.values():
+        asyncio.run(model.close())
+
+
 @pytest.fixture(params=["minilm", "mpnet", "ollama"])
-async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
-    opened: Embedder
+async def embedder(request: pytest.FixtureRequest, opened: dict[str, OnnxSentences]) -> AsyncIterator[Embedder]:
     if request.param == "ollama":
-        opened = Ollama(request.getfixturevalue("ollama_server").url, "all-minilm", batch=8)
-    elif request.param == "mpnet":
-        opened = MPNet(request.getfixturevalue("mpnet_models") / "all-mpnet-base-v2")
-    else:
-        opened = MiniLM()
-    yield opened
-    await opened.close()
+        ollama = Ollama(request.getfixturevalue("ollama_server").url, "all-minilm", batch=8)
+        yield ollama
+        await ollama.close()
+        return
+    if request.param not in opened and request.param == "mpnet":
+        opened["mpnet"] = MPNet(request.getfixturevalue("mpnet_models") / "all-mpnet-base-v2")
+    elif request.param not in opened:
+        opened["minilm"] = MiniLM()
+    yield opened[request.param]
 
 
 def cosine(one: "array[float]", other: "array[float]") -> float:
