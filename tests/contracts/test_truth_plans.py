@@ -7,14 +7,25 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, and_, event
 
-from openbrain.adapters.sql import closing, direct, erasing, operations, projecting, purging, reading, recalls, vectors
+from openbrain.adapters.sql import (
+    closing,
+    direct,
+    due,
+    erasing,
+    operations,
+    projecting,
+    purging,
+    reading,
+    recalls,
+    vectors,
+)
 from openbrain.adapters.sql.conditions import LIVING, compiled
 from openbrain.adapters.sql.database import SQLITE, Database
 from openbrain.adapters.sql.rows import row_from_memory
 from openbrain.adapters.sql.tables import memories
 from openbrain.memory import MemoryType
 from openbrain.ports.erasing import Bulk
-from openbrain.ports.generations import IndexKind
+from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.truth import Embedded
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.truth_support import START, memory
@@ -129,6 +140,20 @@ async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
     ):
         (plan,) = await plans(many, work)
         assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan
+
+
+async def test_a_part_of_the_truth_is_added_up_without_reading_the_rest(many: Database) -> None:
+    for kind in IndexKind:
+        generation = Generation(kind=kind, name="i", model="m", dimensions=1, builder="b", status="serving")
+        for work in (
+            partial(due.sums, generation=generation, after=IDS[10], until=IDS[12]),
+            partial(due.in_buckets, generation=generation, after=IDS[10], until=IDS[12], buckets=[1]),
+            partial(due.behind, generation=generation, after=IDS[10], until=IDS[12], limit=5),
+        ):
+            for plan in await plans(many, work):
+                assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan, plan
+                assert "INDEX ix_memories" not in plan, plan
+                assert "'key': 'ix_memories" not in plan, plan
 
 
 async def test_what_ends_in_steps_is_found_in_the_order_of_the_index(many: Database) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from zlib import crc32
 
-from sqlalchemy import BindParameter, Connection, CursorResult, bindparam, text
+from sqlalchemy import BindParameter, Connection, bindparam, text
 
 from openbrain.adapters.sql.sqlite_crc32 import CRC32
 from openbrain.adapters.sql.statements import chunks, is_sqlite
@@ -17,8 +17,12 @@ from openbrain.ports.index import Sum
 from openbrain.ports.reconciling import Due
 
 _WHAT_IS_HASHED = "m.id, {passage}, m.revision, m.updated_at, m.content_hash, :builder"
+_NUMBERED = {IndexKind.TEXT: "'|0|'", IndexKind.VECTOR: "'|' || p.passage || '|'"}
+# SQLite makes a new text at each ||: the builder, which all lines end with, is put between them instead.
+_LINE = "m.id || {number} || m.revision || '|' || m.updated_at || '|' || m.content_hash"
 
-_LIVING = "(m.deleted_at IS NULL AND m.archived_at IS NULL AND m.reason IS NULL)"
+# The plus keeps SQLite from looking for the reason by its index, through all living rows for each part of the table.
+_LIVING = "(m.deleted_at IS NULL AND m.archived_at IS NULL AND +m.reason IS NULL)"
 _WANTED = {IndexKind.TEXT: _LIVING, IndexKind.VECTOR: f"({_LIVING} AND m.wants_vector)"}
 _BEHIND = {
     IndexKind.TEXT: "m.text_revision <> m.revision",
@@ -35,13 +39,14 @@ _COUNT = {
 _HIGH = {IndexKind.TEXT: "1", IndexKind.VECTOR: "m.passages_high"}
 _ID_CHARS = 36
 _SPAN = "m.id > :after AND m.id <= :until"
-_WALK = "SELECT MAX(id) FROM (SELECT id FROM memories WHERE id > :after ORDER BY id LIMIT :count) AS those"
+_WALK = "SELECT id FROM memories WHERE id > :after ORDER BY id LIMIT 1 OFFSET :passed"
+_REST = "SELECT MAX(id) FROM memories WHERE id > :after"
 
 
 def walk(connection: Connection, after: str, limit: int) -> str | None:
     """The id that ends the next `limit` rows."""
-    found: str | None = connection.scalar(text(_WALK), {"after": after, "count": limit})
-    return found
+    found: str | None = connection.scalar(text(_WALK), {"after": after, "passed": limit - 1})
+    return found if found is not None else connection.scalar(text(_REST), {"after": after})
 
 
 def sums(connection: Connection, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
@@ -50,15 +55,16 @@ def sums(connection: Connection, generation: Generation, after: str, until: str)
     vector = kind is IndexKind.VECTOR
     source = f"memories AS m JOIN {_PASSAGES}" if vector else "memories AS m"
     failed = f" AND NOT {_FAILED[kind]}" if serves(generation) else ""
-    hashed = _WHAT_IS_HASHED.format(passage="p.passage" if vector else "0")
     where = f"FROM {source} WHERE {_SPAN} AND {_WANTED[kind]}{failed}"
     span = {"after": after, "until": until}
     if is_sqlite(connection):
-        # It has no such hash, and calling ours for each row takes it longer than handing the rows over.
-        joined = hashed.replace(", ", " || '|' || ")
-        statement = f"SELECT {joined} {where}"
-        rows: CursorResult[Any] = connection.exec_driver_sql(statement, _named(statement, generation, span))
-        return _added_up(rows.cursor.fetchall())
+        # It has no such hash, and calling ours for each row takes it longer than handing all lines over as one text.
+        line = _LINE.format(number=_NUMBERED[kind])
+        end = f"|{generation.builder}"
+        statement = f"SELECT group_concat({line}, :separator) {where}"
+        lines: str | None = _run(connection, statement, generation, span | {"separator": f"{end}\n"})[0][0]
+        return _added_up(f"{lines}{end}".encode()) if lines else {}
+    hashed = _WHAT_IS_HASHED.format(passage="p.passage" if vector else "0")
     statement = (
         f"SELECT {_bucket(connection)} AS bucket, COUNT(*), SUM({_crc32(connection, hashed)}) {where} GROUP BY bucket"
     )
@@ -66,13 +72,12 @@ def sums(connection: Connection, generation: Generation, after: str, until: str)
     return {bucket: Sum(count, int(digests), 0) for bucket, count, digests in found}
 
 
-def _added_up(rows: Sequence[Any]) -> Mapping[int, Sum]:
+def _added_up(lines: bytes) -> Mapping[int, Sum]:
     counts, digests = [0] * BUCKETS, [0] * BUCKETS
-    for (line,) in rows:
-        hashed = line.encode()
-        bucket = crc32(hashed[:_ID_CHARS]) % BUCKETS
+    for line in lines.split(b"\n"):
+        bucket = crc32(line[:_ID_CHARS]) % BUCKETS
         counts[bucket] += 1
-        digests[bucket] += crc32(hashed)
+        digests[bucket] += crc32(line)
     return {bucket: Sum(count, digests[bucket], 0) for bucket, count in enumerate(counts) if count}
 
 
