@@ -39,11 +39,14 @@ class Listener:
         self.ended = True
         self._news.set()
 
-    async def wait(self, seconds: float) -> bool:
-        """Whether something was told since the last wait, or within that time."""
+    async def wait(self, seconds: float | None = None) -> bool:
+        """Whether something was told since the last wait, or within that time; None: for as long as it takes."""
         try:
-            async with asyncio.timeout(seconds):
+            if seconds is None:
                 await self._news.wait()
+            else:
+                async with asyncio.timeout(seconds):
+                    await self._news.wait()
         except TimeoutError:
             return False
         self._news.clear()
