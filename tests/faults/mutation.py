@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -43,15 +43,16 @@ def tried(task: Task, servers: World, logs: Path | None) -> tuple[Task, bool, st
     if logs is not None and not mutant and not verdict.good:
         logs.mkdir(parents=True, exist_ok=True)
         logs_of(verdict, logs)
-    if missed := not mutant and [each for each in _marks(plan) if each not in verdict.injected]:
-        return task, False, f"nobody came to its mark: {', '.join(missed)}"
+    if not mutant and (never := missed(plan, verdict.injected)):
+        return task, False, f"nobody came to its mark: {', '.join(never)}"
     return task, verdict.good is (mutant == ""), told(verdict.findings, 2) or f"{verdict.seconds:.1f} s"
 
 
-def _marks(plan: Plan) -> list[str]:
-    """As the verdict counts them."""
+def missed(plan: Plan, injected: Collection[str]) -> list[str]:
+    """The marks that no process passed: what they are about was not tried."""
     marks = [fault for fault in plan.faults if fault.kind.endswith("at a mark")]
-    return [f"at a mark: {each.kind.partition(' ')[0]} {each.target}" for each in marks]
+    named = [f"at a mark: {each.more['action']} {each.more['room']} {each.more['point']}" for each in marks]
+    return [each for each in named if each not in injected]
 
 
 def main() -> int:

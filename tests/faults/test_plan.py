@@ -4,7 +4,9 @@ import random
 
 import pytest
 
+from tests.faults.inside import POINTS
 from tests.faults.mutants import MUTANTS
+from tests.faults.mutation import missed
 from tests.faults.operations import operations
 from tests.faults.plan import SERVERS, UP, plan
 from tests.faults.scenarios import SCENARIOS
@@ -47,6 +49,17 @@ def test_operations_make_sense(seed: int) -> None:
         standing[operation.slot] = {"forget": "forgotten", "expire": "none", "erase": "none"}.get(
             operation.kind, "alive"
         )
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_mark_that_nobody_came_to_is_told(scenario: str) -> None:
+    plan = SCENARIOS[scenario]()
+    marks = [each.more for each in plan.faults if each.kind.endswith("at a mark")]
+    passed = [f"at a mark: {each['action']} {each['room']} {each['point']}" for each in marks]
+
+    assert all(each["point"] in POINTS[each["room"]] for each in marks)
+    assert missed(plan, passed) == []
+    assert missed(plan, passed[1:]) == passed[:1]
 
 
 def test_every_mutant_has_its_scenario() -> None:
