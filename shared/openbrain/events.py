@@ -48,6 +48,8 @@ class MemoryReindex(MemoryStored):
     generation: str | None = None
     re_embed: bool = False
     """Whether the model is asked though it gave vectors for the same texts before."""
+    model: str | None = None
+    """The vectors of this model are in the truth: `memory.embedded`, at low priority. For every generation of it."""
 
 
 class MemoryEmbedded(EventData):

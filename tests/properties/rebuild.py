@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -150,6 +151,7 @@ def _report(
         "writes_a_second": options.writes,
         "recalls_a_second": options.recalls,
         "rate": options.rate,
+        "index_timeout": options.index_timeout,
         "recalls": whole.recalls,
         "writes": whole.writes,
         "phases": told,
@@ -189,7 +191,7 @@ def _say(what: str) -> None:
     print(what, file=sys.stderr, flush=True)  # noqa: T201 - a command
 
 
-def settings_of(values: Mapping[str, str], double: str) -> dict[str, str]:
+def settings_of(values: Mapping[str, str], double: str, index_timeout: float) -> dict[str, str]:
     """Times as they are delivered, but for what a kill costs and what a verification waits for."""
     kept = {name: value for name, value in values.items() if not name.startswith("OPENBRAIN_STREAMS__")}
     return {
@@ -203,6 +205,7 @@ def settings_of(values: Mapping[str, str], double: str) -> dict[str, str]:
         "OPENBRAIN_HOUSEKEEPING__LEASE_S": "5",
         "OPENBRAIN_HOUSEKEEPING__GRACE_S": "20",
         "OPENBRAIN_SERVER__RATE_PER_MINUTE": "0",
+        "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": str(index_timeout),
     }
 
 
@@ -219,11 +222,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--steps", nargs="+", choices=[each.name for each in STEPS], default=[each.name for each in STEPS]
     )
+    parser.add_argument(
+        "--index-timeout", type=float, default=3, help="seconds after which an index counts as down for a recall"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, help="keeps the rooms' logs there")
     parser.add_argument("--json", type=Path, help="write the report there")
     options = parser.parse_args(arguments)
     os.environ.setdefault("ES_JAVA_OPTS", NODE)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # rooms and servers end with us
     with ExitStack() as stack:
         run = {each: stack.enter_context(server(each)) for each in ("redis", "mariadb", "elasticsearch")}
         folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -252,7 +259,8 @@ async def _main(run: Mapping[str, Server], double: int, folder: Path, options: a
         elasticsearch=run["elasticsearch"],
         ollama=run["redis"],  # another stands for it
     )
-    servers = await prepared(settings_of(values, f"http://127.0.0.1:{double}"), "rebuild", folder)
+    told = settings_of(values, f"http://127.0.0.1:{double}", options.index_timeout)
+    servers = await prepared(told, "rebuild", folder)
     try:
         return await rebuilt(servers, folder, run["elasticsearch"].url, options)
     finally:

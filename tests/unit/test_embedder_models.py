@@ -68,9 +68,13 @@ def reindex(memory: Memory, name: str | None = BESIDE.name, **more: Any) -> Clou
 
 
 async def _outbox(truth: SqlTruth, stream: str) -> list[dict[str, Any]]:
+    return [data for name, data in await _announced(truth) if name == stream]
+
+
+async def _announced(truth: SqlTruth) -> list[tuple[str, dict[str, Any]]]:
     entries = await truth.take(1000)
     await truth.delete([entry.id for entry in entries])
-    return [orjson.loads(entry.body)["data"] for entry in entries if entry.stream == stream]
+    return [(entry.stream, orjson.loads(entry.body)["data"]) for entry in entries]
 
 
 async def _has(truth: SqlTruth, memory: Memory, identity: Any) -> bool:
@@ -105,13 +109,17 @@ async def test_the_serving_model_comes_first_and_the_other_is_asked_for_behind_i
     assert await embedding.stored([reindex(memory)]) == {}
 
     assert await _has(room.truth, memory, SECOND)
-    (told,) = await _outbox(room.truth, "memory.embedded")
-    assert told["model"] == SECOND.key
+    entries = await _announced(room.truth)
+    assert [stream for stream, _ in entries] == ["memory.reindex"], "nothing live waits for its vectors either"
+    told = MemoryReindex.model_validate(entries[0][1])
+    assert (told.model, told.generation, told.version) == (SECOND.key, None, memory.version)
     assert len(second.asked) == 1
 
-    assert await embedding.stored([reindex(memory), reindex(memory)]) == {}
+    done = CloudEvent[MemoryReindex](id=uuid7(START), source="/test", type="openbrain.memory.reindex.v1", data=told)
+    assert await embedding.stored([reindex(memory), reindex(memory), done]) == {}
+    assert await embedding.known([done]) == await embedding.imported([done]) == {}
     assert len(second.asked) == 1, "what is there is not embedded again"
-    assert await _outbox(room.truth, "memory.embedded") == [], "and not told again"
+    assert await _announced(room.truth) == [], "and not told again"
 
 
 async def test_embedding_again_asks_the_model_and_replaces_what_was_known(

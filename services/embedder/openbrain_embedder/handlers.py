@@ -61,6 +61,9 @@ class Document:
             input_hashes=self.hashes,
             causation_id=self.event.causationid,
             traceparent=self.event.traceparent,
+            # For a generation beside the one that serves there may be as many as there are memories.
+            bulk=getattr(self.event.data, "generation", None) is not None,
+            version=self.memory.version,
         )
 
 

@@ -141,10 +141,12 @@ def _is_gone(error: Exception) -> bool:
 
 
 def _parted(events: Events) -> tuple[Events, Mapping[str, list[CloudEvent[Any]]]]:
-    """Those that name no generation, and the others by the one they name."""
+    """Those that name no generation, and the others by the one they name. What is embedded already is not for us."""
     for_all: list[CloudEvent[Any]] = []
     by_name: defaultdict[str, list[CloudEvent[Any]]] = defaultdict(list)
     for event in events:
+        if getattr(event.data, "model", None) is not None:
+            continue
         name = getattr(event.data, "generation", None)
         (for_all if name is None else by_name[name]).append(event)
     return for_all, by_name

@@ -17,20 +17,20 @@ import structlog
 from openbrain import reconciling
 from openbrain.errors import Conflict, NeverRetry, TryLater
 from openbrain.events import ReindexCompleted, encode
-from openbrain.ids import uuid7
 from openbrain.index_writing import drop_generation
-from openbrain.memory import MICROSECONDS, Change
+from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, Generations, GenerationStatus, IndexKind
 from openbrain.ports.index import Replaceable
 from openbrain.ports.operations import Operation, Progress
 from openbrain.ports.reconciling import Reconciling
-from openbrain.ports.reindexing import Extent, Listed
+from openbrain.ports.reindexing import Listed
 from openbrain.ports.reindexing import Reindexing as Rows
 from openbrain.streams.table import REINDEX as STREAM
 from openbrain.streams.table import REINDEX_COMPLETED
 from openbrain_housekeeper.other_model import MODEL, ON_THEIR_WAY, lacking_vectors
 from openbrain_housekeeper.other_model import Truth as Embedded
+from openbrain_housekeeper.reindex_asked import event_about, extent_of, generation_of
 
 PAGE = 1000
 """Memories announced in one step."""
@@ -65,6 +65,8 @@ class Target:
 Publish = Callable[[Sequence[tuple[str, bytes]]], Awaitable[Sequence[Exception | None]]]
 Behind = Callable[[Sequence[str]], Awaitable[int]]
 """Entries of `memory.reindex` that these groups have not done yet."""
+Oldest = Callable[[Sequence[str]], Awaitable[int | None]]
+"""Since when the oldest of them waits, by our clock; None where none does."""
 
 
 class Reindexing:
@@ -76,6 +78,7 @@ class Reindexing:
         targets: Mapping[IndexKind, Target],
         publish: Publish,
         behind: Behind,
+        oldest: Oldest,
         clock: Clock,
         *,
         grace_s: float = 10,
@@ -83,7 +86,8 @@ class Reindexing:
     ) -> None:
         """`grace_s`: what changed so lately is on its way by itself. `patience_s`: how long a busy stream is waited
         for before both are compared all the same."""
-        self._truth, self._targets, self._publish, self._behind, self._clock = truth, targets, publish, behind, clock
+        self._truth, self._targets, self._publish, self._clock = truth, targets, publish, clock
+        self._behind, self._oldest = behind, oldest
         self._grace, self._patience = round(grace_s * MICROSECONDS), round(patience_s * MICROSECONDS)
         self._phases: Mapping[str, Callable[[Operation], Awaitable[Progress]]] = {
             "plan": self._plan,
@@ -105,7 +109,7 @@ class Reindexing:
         """Take away what was built and never served. `TryLater` while somebody may still write it."""
         if "generation" not in operation.result:
             return
-        planned = _generation(operation)
+        planned = generation_of(operation)
         standing = {each.name: each for each in await self._truth.generations(planned.kind)}
         found = standing.get(planned.name, planned)
         if found.status in (GenerationStatus.SERVING, GenerationStatus.KEPT):
@@ -124,24 +128,24 @@ class Reindexing:
         return _next(operation, "begin", generation=told, began_at=self._clock.now(), replaces=serving.name)
 
     async def _begin(self, operation: Operation) -> Progress:
-        planned = _generation(operation)
+        planned = generation_of(operation)
         await self._targets[planned.kind].prepare(planned)
         await self._truth.begin(planned)
         return _next(operation, "known")
 
     async def _wait_for_writers(self, operation: Operation) -> Progress:
-        planned = _generation(operation)
+        planned = generation_of(operation)
         unaware = [each for each in await self._truth.writers(planned.kind) if planned.name not in each.names]
         if unaware:
             raise TryLater(f"{len(unaware)} of those who write indexes do not know the new one yet")
         return await self._counted(operation, {})
 
     async def _counted(self, operation: Operation, told: Mapping[str, Any]) -> Progress:
-        total = await self._truth.count_extent(_extent(operation))
+        total = await self._truth.count_extent(extent_of(operation))
         return replace(_next(operation, "scan", **told), total=total)
 
     async def _scan(self, operation: Operation) -> Progress:
-        extent, rate = _extent(operation), int(operation.request.get("rate") or 0)
+        extent, rate = extent_of(operation), int(operation.request.get("rate") or 0)
         if await self._behind(GROUPS[extent.kind]) > BEHIND:
             await asyncio.sleep(0.1)
             return _next(operation, "scan")
@@ -157,33 +161,42 @@ class Reindexing:
         return replace(told, done=operation.done + len(rows))
 
     async def _announce(self, rows: Sequence[Listed], operation: Operation) -> None:
-        name = None if operation.request.get("in_place") else _generation(operation).name
+        name = None if operation.request.get("in_place") else generation_of(operation).name
         now, anew = self._clock.now(), bool(operation.request.get("re_embed"))
-        events = [(STREAM.name, _event(row, name, now, re_embed=anew)) for row in rows]
+        events = [(STREAM.name, event_about(row, name, now, re_embed=anew)) for row in rows]
         results = await self._publish(events) if events else ()
         if any(refused is not None for refused in results):
             raise TryLater("the stream server refused some events; they are published again")
 
     async def _drain(self, operation: Operation) -> Progress:
-        await self._until_quiet(operation)
-        failures = await self._truth.count_failed(_extent(operation))
+        await self._until_done(operation, operation.result["since"])
+        failures = await self._truth.count_failed(extent_of(operation))
         return _next(operation, "complete", failures=failures)
 
-    async def _until_quiet(self, operation: Operation, most: int = 0) -> bool:
-        """Whether the readers have done all there is, or all but `most`; `TryLater` while they have not and it is worth
-        waiting."""
-        waiting = max(0, await self._behind(GROUPS[_extent(operation).kind]) - most)
-        if waiting and self._clock.now() - operation.result["since"] < self._patience:
+    async def _until_done(self, operation: Operation, announced: int, most: int | None = None) -> bool:
+        """Whether the readers have done all that was announced by then, and of what came since all but `most`;
+        `TryLater` while they have not and it is worth waiting. What is live may announce more all the time."""
+        groups = GROUPS[extent_of(operation).kind]
+        oldest = await self._oldest(groups)
+        done = oldest is None or oldest > announced
+        waiting = await self._behind(groups) if not done or most is not None else 0
+        if done and (most is None or waiting <= most):
+            return True
+        if self._clock.now() - announced < self._patience:
             raise TryLater(f"{waiting} entries are on their way into the index")
-        return not waiting
+        return False
 
     async def _compare(self, operation: Operation) -> Progress:
-        quiet = await self._until_quiet(operation, ON_THEIR_WAY if MODEL in operation.request else 0)
-        generation, now = _generation(operation), self._clock.now()
+        told = operation.result
+        if told.get("announced_by") is None:
+            return await self._all_announced(operation)
+        most = ON_THEIR_WAY if MODEL in operation.request else None
+        quiet = await self._until_done(operation, told["announced_by"], most)
+        generation, now = generation_of(operation), self._clock.now()
         index = self._targets[generation.kind].index()
         account = await reconciling.account(self._truth, index, generation)
-        # Once the readers are through, what was there before the scan ended should be in it.
-        young = max(now - self._grace, operation.result["since"] if quiet else 0)
+        # Once the readers are through, what was there before should be in it; what came later may be on its way.
+        young = told["since"] if quiet else now - self._grace
         lacking: set[str] = set()
         async for some in reconciling.differences(self._truth, index, generation, account.differing):
             settled = [each for each in some if each.changed_at < young]
@@ -191,9 +204,9 @@ class Reindexing:
             if quiet and settled:
                 await reconciling.repair(self._truth, index, generation, settled, now)
         if MODEL in operation.request:
-            lacking.update(await lacking_vectors(self._truth, generation, now - self._grace, again=quiet))
+            lacking.update(await lacking_vectors(self._truth, generation, young, again=quiet))
         failed = await self._truth.failed_of(generation.kind, sorted(lacking)) if lacking else frozenset()
-        rounds = int(operation.result["rounds"]) + quiet
+        rounds = int(told["rounds"]) + quiet
         left = sorted(lacking - failed)
         if not left or (rounds > ROUNDS and len(left) <= int(operation.request.get("max_failures") or 0)):
             return _next(operation, "swap", failures=len(lacking), compared=account.due.entries)
@@ -202,10 +215,18 @@ class Reindexing:
                 f"{len(left)} memories can't be written into {generation.name}, which is given up: look at the dead "
                 f"letters of {STREAM.name}; the first are {', '.join(left[:SHOWN])}"
             )
-        return replace(_next(operation, "compare", rounds=rounds), waits=True)
+        again = {"since": self._clock.now(), "announced_by": None} if quiet else {}
+        return replace(_next(operation, "compare", rounds=rounds, **again), waits=True)
+
+    async def _all_announced(self, operation: Operation) -> Progress:
+        """What was announced until `since` is in the stream by now, so that reading it shows whether it is done."""
+        oldest = await self._truth.unpublished_since()
+        if oldest is not None and oldest <= operation.result["since"]:
+            raise TryLater("what was announced is not published yet")
+        return _next(operation, "compare", announced_by=self._clock.now())
 
     async def _swap(self, operation: Operation) -> Progress:
-        generation = _generation(operation)
+        generation = generation_of(operation)
         standing = {each.name: each for each in await self._truth.written(generation.kind)}
         before = standing.get(operation.result["replaces"])
         # What this version can't write is not kept current, so that it could not answer again.
@@ -219,7 +240,7 @@ class Reindexing:
 
     async def _clear(self, operation: Operation) -> Progress:
         """What this version can't write can't answer again: nothing may lie on in it."""
-        generation = _generation(operation)
+        generation = generation_of(operation)
         index = self._targets[generation.kind].index()
         for each in await self._truth.generations(generation.kind):
             if each.status in (GenerationStatus.KEPT, GenerationStatus.RETIRED) and each.builder != generation.builder:
@@ -253,33 +274,3 @@ class Reindexing:
 
 def _next(operation: Operation, phase: str, **told: object) -> Progress:
     return Progress(done=operation.done, total=operation.total, result={**operation.result, **told, "phase": phase})
-
-
-def _generation(operation: Operation) -> Generation:
-    told = operation.result["generation"]
-    return Generation(kind=IndexKind(operation.request["index"]), status=GenerationStatus.BUILDING, **told)
-
-
-def _extent(operation: Operation) -> Extent:
-    asked = operation.request
-    return Extent(
-        kind=IndexKind(asked["index"]),
-        workspace_id=str(asked.get("workspace_id") or ""),
-        org=str(asked.get("org") or ""),
-        project=str(asked.get("project") or ""),
-        since=int(asked.get("since") or 0),
-        stale=bool(asked.get("stale")),
-    )
-
-
-def _event(row: Listed, generation: str | None, now: int, *, re_embed: bool) -> bytes:
-    data = {
-        "memory_id": row.id,
-        "workspace_id": row.workspace_id,
-        "version": row.version,
-        "revision": row.revision,
-        "change": Change.REINDEX,
-        "generation": generation,
-        "re_embed": re_embed or None,
-    }
-    return encode(STREAM.name, data, event_id=uuid7(now), at=now, subject=row.id)

@@ -6,13 +6,16 @@ from functools import partial
 from redis.asyncio import Redis
 
 from openbrain import wiring
-from openbrain.errors import Conflict
+from openbrain.errors import Conflict, TryLater
+from openbrain.memory import MICROSECONDS
 from openbrain.parts import Parts
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation
+from openbrain.streams.connection import AWAY, ask
 from openbrain.streams.gauges import behind
 from openbrain.streams.publisher import Publisher
 from openbrain.streams.table import REINDEX as STREAM
+from openbrain.streams.waiting import oldest_waiting
 from openbrain_housekeeper.other_model import MODEL
 from openbrain_housekeeper.reindexing import Reindexing, Target
 
@@ -23,6 +26,17 @@ def reindexing(parts: Parts, client: Redis, publisher: Publisher) -> Reindexing:
 
     async def waiting(groups: Sequence[str]) -> int:
         return await behind(client, stream, groups)
+
+    async def since(groups: Sequence[str]) -> int | None:
+        """The stream server's clock may differ from ours: how long something waits does not."""
+        oldest = await oldest_waiting(client, [(stream, group) for group in groups])
+        if oldest is None:
+            return None
+        try:
+            seconds, micros = await ask(client, "TIME")
+        except AWAY as error:
+            raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
+        return parts.clock.now() - (int(seconds) * MICROSECONDS + int(micros) - oldest)
 
     text = Target(
         index=lambda: parts.text,
@@ -35,7 +49,7 @@ def reindexing(parts: Parts, client: Redis, publisher: Publisher) -> Reindexing:
         prepare=lambda generation: parts.vectors.prepare(generation.name, generation.dimensions),
     )
     targets = {IndexKind.TEXT: text, IndexKind.VECTOR: vectors}
-    return Reindexing(parts.truth, targets, publisher.publish, waiting, parts.clock)
+    return Reindexing(parts.truth, targets, publisher.publish, waiting, since, parts.clock)
 
 
 async def _next_text(parts: Parts, operation: Operation) -> Generation:

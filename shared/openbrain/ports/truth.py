@@ -203,6 +203,9 @@ class Embedded:
     input_hashes: tuple[str, ...]
     causation_id: str | None = None
     traceparent: str | None = None
+    bulk: bool = False
+    """Nobody waits for it: announced behind what is live, on `memory.reindex`."""
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +231,7 @@ class Vectors(Protocol):
         replace: bool = False,
     ) -> None:
         """Add vectors by input hash (those already there stay, unless `replace`), replace the passages of each memory
-        whose row is still at that revision and alive, raise passages_high, announce `memory.embedded` for those."""
+        whose row is still at that revision and alive, raise passages_high, announce those (`Embedded.bulk`)."""
 
     async def count_inputs(self, model: str) -> int:
         """How many model inputs memories use whose vectors by this model are known."""

@@ -35,8 +35,9 @@ def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcem
     return _frequent(REINDEX if origin.bulk else STORED, data, memory.id, origin, at)
 
 
-def again(row: Sequence[Any], generation: str | None, at: int) -> Announcement:
-    """`memory.reindex` about a row as it stands (id, workspace, version, revision), for one generation or all."""
+def again(row: Sequence[Any], generation: str | None, at: int, *, model: str | None = None) -> Announcement:
+    """`memory.reindex` about a row as it stands (id, workspace, version, revision), for one generation, those of a
+    model, or all."""
     memory_id, workspace_id, version, revision = row
     data = {
         "memory_id": memory_id,
@@ -45,6 +46,7 @@ def again(row: Sequence[Any], generation: str | None, at: int) -> Announcement:
         "revision": revision,
         "change": Change.REINDEX,
         "generation": generation,
+        "model": model,
     }
     body = encode(REINDEX.name, data, event_id=uuid7(at), at=at, subject=memory_id)
     return REINDEX.name, body
@@ -63,7 +65,11 @@ def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Orig
 
 
 def embedded(passages: Embedded, model: str, at: int) -> Announcement:
-    """`memory.embedded` about a row whose passages have just been put into the truth."""
+    """`memory.embedded` about a row whose passages have just been put into the truth; `memory.reindex` where it may
+    wait."""
+    if passages.bulk:
+        row = passages.memory_id, passages.workspace_id, passages.version, passages.revision
+        return again(row, None, at, model=model)
     data = (
         f'"memory_id":"{passages.memory_id}","workspace_id":{_quoted(passages.workspace_id)},'
         f'"revision":{passages.revision},"model":{_quoted(model)}'

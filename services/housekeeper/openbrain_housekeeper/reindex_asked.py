@@ -1,0 +1,42 @@
+"""What the operation of a reindex is about, and what it announces."""
+
+from openbrain.events import encode
+from openbrain.ids import uuid7
+from openbrain.memory import Change
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.operations import Operation
+from openbrain.ports.reindexing import Extent, Listed
+from openbrain.streams.table import REINDEX as STREAM
+
+
+def generation_of(operation: Operation) -> Generation:
+    """The one that it builds."""
+    told = operation.result["generation"]
+    return Generation(kind=IndexKind(operation.request["index"]), status=GenerationStatus.BUILDING, **told)
+
+
+def extent_of(operation: Operation) -> Extent:
+    """Which rows."""
+    asked = operation.request
+    return Extent(
+        kind=IndexKind(asked["index"]),
+        workspace_id=str(asked.get("workspace_id") or ""),
+        org=str(asked.get("org") or ""),
+        project=str(asked.get("project") or ""),
+        since=int(asked.get("since") or 0),
+        stale=bool(asked.get("stale")),
+    )
+
+
+def event_about(row: Listed, generation: str | None, now: int, *, re_embed: bool) -> bytes:
+    """`memory.reindex` about a row, for one generation or all."""
+    data = {
+        "memory_id": row.id,
+        "workspace_id": row.workspace_id,
+        "version": row.version,
+        "revision": row.revision,
+        "change": Change.REINDEX,
+        "generation": generation,
+        "re_embed": re_embed or None,
+    }
+    return encode(STREAM.name, data, event_id=uuid7(now), at=now, subject=row.id)

@@ -1,0 +1,145 @@
+"""What a reindex waits for: for all that was announced until then, and for nothing that comes steadily behind it."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.tantivy_text import TantivyText
+from openbrain.errors import TryLater
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.operations import Operation, Progress
+from openbrain.ports.reindexing import Extent
+from openbrain_housekeeper.reindexing import Reindexing, Target
+from openbrain_indexer.handlers import project_text
+from tests.embedder_support import database, truth
+from tests.truth_rows import put
+from tests.truth_support import FakeClock, clock, memory
+
+NEW = Generation(kind=IndexKind.TEXT, name="t-2", model="", dimensions=0, builder="", status=GenerationStatus.BUILDING)
+
+__all__ = ["clock", "database", "truth"]
+
+
+@dataclass
+class Stream:
+    """`memory.reindex` and its readers, as far as they are asked."""
+
+    published: list[tuple[str, bytes]] = field(default_factory=list)
+    waiting: int = 0
+    oldest: int | None = None
+
+    async def publish(self, events: Sequence[tuple[str, bytes]]) -> Sequence[Exception | None]:
+        self.published += events
+        return [None] * len(events)
+
+    async def behind(self, _: Sequence[str]) -> int:
+        return self.waiting
+
+    async def since(self, _: Sequence[str]) -> int | None:
+        return self.oldest
+
+
+@dataclass
+class Scene:
+    """A reindex of the text index of three memories, after its scan."""
+
+    truth: SqlTruth
+    index: TantivyText
+    clock: FakeClock
+    stream: Stream
+    rebuild: Reindexing
+    operation: Operation
+
+    async def step(self) -> Progress:
+        progress = await self.rebuild(self.operation)
+        self.operation = replace(self.operation, done=progress.done, total=progress.total, result=progress.result)
+        return progress
+
+    @property
+    def phase(self) -> str:
+        return str(self.operation.result["phase"])
+
+    async def to_comparing(self) -> None:
+        while self.operation.result.get("announced_by") is None:
+            await self.step()
+
+    async def write(self) -> None:
+        """As the readers do."""
+        ids = [row.id for row in await self.truth.list_extent(Extent(kind=IndexKind.TEXT), "", 10)]
+        generation = next(each for each in await self.truth.written(IndexKind.TEXT) if each.name == NEW.name)
+        assert not await project_text(ids, truth=self.truth, index=self.index, generations=[generation])
+
+
+@pytest.fixture
+async def scene(truth: SqlTruth, database: Database, clock: FakeClock, tmp_path: Path) -> AsyncIterator[Scene]:
+    index = TantivyText(tmp_path / "text", commit_ms=1)
+    new = replace(NEW, builder=index.builder)
+    await truth.ensure(replace(new, name="t-1", status=GenerationStatus.SERVING))
+    await put(database, *(memory(each) for each in "abc"))
+    clock.advance(60 * MICROSECONDS)
+    stream = Stream()
+
+    async def plan(_: Operation) -> Generation:
+        return new
+
+    target = Target(index=lambda: index, plan=plan, prepare=lambda generation: index.prepare(generation.name))
+    rebuild = Reindexing(truth, {IndexKind.TEXT: target}, stream.publish, stream.behind, stream.since, clock)
+    operation = Operation(id="0" * 36, workspace_id="o", kind="reindex", actor="me", request={"index": "text"})
+    yield Scene(truth, index, clock, stream, rebuild, operation)
+    await index.close()
+
+
+async def test_what_comes_steadily_is_not_waited_for(scene: Scene) -> None:
+    await scene.to_comparing()
+    await scene.write()
+    # The readers never rest, but they have done what the scan announced.
+    scene.clock.advance(MICROSECONDS)
+    scene.stream.waiting, scene.stream.oldest = 300, scene.clock.now()
+
+    await scene.step()
+
+    assert scene.phase == "swap"
+
+
+async def test_what_was_announced_is_waited_for_before_anything_counts_as_lacking(scene: Scene) -> None:
+    await scene.to_comparing()
+    scene.stream.waiting, scene.stream.oldest = 1, scene.clock.now() - 1
+
+    for _ in range(20):
+        with pytest.raises(TryLater, match="1 entries are on their way"):
+            await scene.step()
+
+    scene.stream.waiting, scene.stream.oldest = 0, None
+    await scene.write()
+    await scene.step()
+    assert scene.phase == "swap"
+
+
+async def test_what_is_announced_again_is_published_and_taken_before_the_next_round(scene: Scene) -> None:
+    await scene.to_comparing()
+    await scene.step()
+    assert (scene.phase, scene.operation.result["rounds"]) == ("compare", 1)
+    entries = await scene.truth.take(100)
+    assert len(entries) == 3
+
+    for _ in range(20):  # far more often than it would be announced again
+        scene.clock.advance(MICROSECONDS)
+        with pytest.raises(TryLater, match="not published yet"):
+            await scene.step()
+
+    await scene.truth.delete([each.id for each in entries])
+    await scene.step()
+    scene.stream.waiting, scene.stream.oldest = 3, scene.operation.result["announced_by"]
+    with pytest.raises(TryLater, match="on their way"):
+        await scene.step()
+    assert scene.operation.result["rounds"] == 1
+
+    scene.stream.waiting, scene.stream.oldest = 0, None
+    await scene.write()
+    await scene.step()
+    assert scene.phase == "swap"
