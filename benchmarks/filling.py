@@ -1,20 +1,18 @@
 """A store filled by the rooms' own handlers, without waiting for streams."""
 
-import asyncio
-import contextlib
-import sqlite3
 import sys
 import time
-from pathlib import Path
+from dataclasses import replace
 
 from rich.progress import track
 
 from benchmarks.texts import TYPES, spread, texts
-from openbrain.adapters.sql.truth import FILE
 from openbrain.auth import Actor, Permission
 from openbrain.events import CloudEvent, MemoryStored
 from openbrain.memory import Change, MemoryType
 from openbrain.parts import Parts
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.reindexing import Extent
 from openbrain.ports.truth import Origin
 from openbrain.remembering import Offer, remember
 from openbrain.submission import Submission
@@ -29,7 +27,7 @@ async def fill(parts: Parts, count: int) -> None:
     actor = Actor(key_id="b", name="bench", workspace_id="default", agent_id="", permissions=frozenset(Permission))
     all_texts = texts(count)
     begun = time.perf_counter()
-    there = await asyncio.to_thread(_indexed, parts.settings.data_dir / FILE)
+    there = await _indexed(parts)
     for start in track(range(there // STEP * STEP, count, STEP), "filling", disable=not sys.stderr.isatty()):
         offers = [
             Offer(submission=_submission(number, all_texts[number]), actor=actor, origin=Origin(actor="bench"))
@@ -40,10 +38,9 @@ async def fill(parts: Parts, count: int) -> None:
     print(f"filled in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
 
 
-def _indexed(path: Path) -> int:
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        (count,) = connection.execute("SELECT count(indexed_at) FROM memories").fetchone()
-    return int(count)
+async def _indexed(parts: Parts) -> int:
+    extent = Extent(kind=IndexKind.VECTOR)
+    return await parts.truth.count_extent(extent) - await parts.truth.count_extent(replace(extent, stale=True))
 
 
 def _submission(number: int, text: str) -> Submission:

@@ -1,41 +1,122 @@
-"""Both indexes made anew from vectors that are known, on embedded parts: memories for each second of our process's CPU.
+"""Both indexes made anew from vectors that are known. One process runs every room, as `openbrain up` does.
 
-One process runs every room, as `openbrain up` does. Each repeat makes both indexes anew, one after the other.
+On embedded parts: memories for each second of our process's CPU, and beside it what the engines take for the same
+documents (`reindex_bare`), which no machine can do without. On MariaDB, Redis and Elasticsearch: by the clock, against
+the client's own bulk helper with the same bodies; both sides take turns.
 """
 
 import argparse
 import contextlib
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from benchmarks.report import Report, Row
+from tests.servers import mariadb_server
+from tests.servers.availability import Missing
+from tests.servers.catalogue import available
+from tests.servers.running import running
 
 NAME = "reindex"
 GOAL = 3000.0
 """Memories a second of CPU, of each index."""
+GOAL_ON_SERVERS = 0.7
+"""Of a bare bulk load."""
+SERVERS = ("redis", "mariadb", "elasticsearch")
+
+Turns = Sequence[Mapping[str, float]]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """How much, how often."""
-    parser.add_argument("--reindex-count", type=int, default=100_000)
-    parser.add_argument("--reindex-folder", help="keeps the filled store")
+    parser.add_argument("--reindex-count", type=int, default=100_000, help="memories embedded; 0 leaves it out")
+    parser.add_argument("--reindex-servers", type=int, default=50_000, help="memories on servers; 0 leaves it out")
+    parser.add_argument("--reindex-folder", help="keeps the filled embedded store")
     parser.add_argument("--reindex-repeats", type=int, default=3)
 
 
 def run(options: argparse.Namespace) -> Report:
     """Fill once, then measure in a process of its own."""
+    rows: list[Row] = []
+    notes: list[str] = []
+    repeats = options.reindex_repeats
+    if count := options.reindex_count:
+        told = _worked(options.reindex_folder, count, repeats, {})
+        notes.append(_note("embedded", count, told))
+        for index, turns in told["turns"].items():
+            rows += _embedded(index, count, turns)
+    if count := options.reindex_servers:
+        missing = [name for name in SERVERS if isinstance(available(name), Missing)]
+        if missing:
+            notes.append(f"servers left out: no {', '.join(missing)}")
+        else:
+            told = _on_servers(count, repeats)
+            notes.append(_note("on servers", count, told))
+            for index, turns in told["turns"].items():
+                rows += _served(index, count, turns)
+    return Report(NAME, tuple(rows), tuple(notes))
+
+
+def _worked(folder: str | None, count: int, repeats: int, settings: Mapping[str, Any]) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
-        folder = options.reindex_folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
-        arguments = [folder, str(options.reindex_count), str(options.reindex_repeats)]
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.reindex_worker", *arguments], stdout=subprocess.PIPE, check=True
-        )
-    figures = json.loads(done.stdout.splitlines()[-1])
-    rows = [
-        Row(f"{index} made anew", "memories/s of CPU", tuple(values), goal=GOAL)
-        for index, values in figures["by_index"].items()
+        folder = folder or stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-"))
+        command = [sys.executable, "-m", "benchmarks.reindex_worker", folder, str(count), str(repeats)]
+        done = subprocess.run([*command, json.dumps(settings)], stdout=subprocess.PIPE, check=True)
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+def _on_servers(count: int, repeats: int) -> dict[str, Any]:
+    with running(*SERVERS) as started:
+        name = f"openbrain_{uuid.uuid4().hex[:8]}"
+        elasticsearch = started["elasticsearch"].url
+        settings = {
+            "streams": {"url": started["redis"].url},
+            "truth": {"url": mariadb_server.create_database(started["mariadb"].server, name)},
+            "text": {"url": elasticsearch, "timeout_s": 60},
+            "vectors": {"url": f"elasticsearch+{elasticsearch}", "timeout_s": 60},
+        }
+        return _worked(None, count, repeats, settings)
+
+
+def _embedded(index: str, count: int, turns: Turns) -> list[Row]:
+    ours = [count / each["cpu"] for each in turns]
+    bare = [count / each["bare"] for each in turns]
+    shares = tuple(mine / floor for mine, floor in zip(ours, bare, strict=True))
+    return [
+        Row(f"embedded: {index} made anew", "memories/s of CPU", tuple(ours), goal=GOAL),
+        Row(f"embedded: {index} by the bare engine", "memories/s of CPU", tuple(bare)),
+        Row(f"embedded: {index} made anew", "", (), "the bare engine", shares),
+        Row(f"embedded: {index}, by the clock", "memories/s", tuple(count / each["wall"] for each in turns)),
     ]
-    rows.append(Row("both, by the clock", "memories/s", tuple(figures["by_the_clock"])))
-    return Report(NAME, tuple(rows), (f"{options.reindex_count} memories, vectors of {figures['dimensions']} numbers",))
+
+
+def _served(index: str, count: int, turns: Turns) -> list[Row]:
+    def ratios(of: Callable[[Mapping[str, float]], float]) -> tuple[float, ...]:
+        return tuple(each["bare"] / of(each) for each in turns)
+
+    against = "a bare bulk load"
+    bare = tuple(count / each["bare"] for each in turns)
+    writing = tuple(count / each["writing"] for each in turns)
+    return [
+        Row(f"servers: {index} by the bulk helper", "memories/s", bare),
+        Row(
+            f"servers: {index} announced, written, compared, swapped",
+            "memories/s",
+            writing,
+            against,
+            ratios(lambda each: each["writing"]),
+            GOAL_ON_SERVERS,
+        ),
+        Row(f"servers: {index}, with the wait for leases", "", (), against, ratios(lambda each: each["wall"])),
+    ]
+
+
+def _note(where: str, count: int, told: Mapping[str, Any]) -> str:
+    load = statistics.median(each["load"] for turns in told["turns"].values() for each in turns)
+    return f"{where}: {count:,} memories, vectors of {told['dimensions']} numbers, load average {load:.1f}"

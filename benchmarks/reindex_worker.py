@@ -1,12 +1,18 @@
-"""The process that benchmark `reindex` measures: python -m benchmarks.reindex_worker FOLDER COUNT REPEATS."""
+"""The process that benchmark `reindex` measures: python -m benchmarks.reindex_worker FOLDER COUNT REPEATS [SETTINGS].
+
+SETTINGS: JSON; without any all parts are embedded.
+"""
 
 import asyncio
 import json
+import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from benchmarks.filling import fill
+from benchmarks.reindex_bare import bulk_seconds, engine_seconds
 from benchmarks.zero_cost import zero_cost_parts
 from openbrain import logs
 from openbrain.auth import OPERATORS
@@ -17,13 +23,17 @@ from openbrain.ports.generations import GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.reindexing import REINDEX
 from openbrain.settings import Logs, Settings
+from openbrain.wiring import EMBEDDED
 from openbrain_cli.serving import loop_factory
 from openbrain_cli.system import running
 
+LOOK_S = 0.2
+"""Between two looks whether it is done."""
 
-async def made_anew(parts: Parts, kind: IndexKind) -> tuple[float, float]:
-    """Seconds of CPU and of the clock."""
-    begun, cpu = time.perf_counter(), time.process_time()
+
+async def made_anew(parts: Parts, kind: IndexKind) -> dict[str, float]:
+    """Seconds of CPU, of the clock, and of the clock from the first announcement on."""
+    begun, cpu, scan = time.perf_counter(), time.process_time(), 0.0
     operation = Operation(
         id=uuid7(parts.clock.now()),
         workspace_id=OPERATORS,
@@ -37,8 +47,11 @@ async def made_anew(parts: Parts, kind: IndexKind) -> tuple[float, float]:
         assert state is not None
         if state.status.ended:
             break
-        await asyncio.sleep(0.05)
-    spent = time.process_time() - cpu, time.perf_counter() - begun
+        if state.total is None:
+            scan = time.perf_counter()  # until then it waits for leases, however much there is to do
+        await asyncio.sleep(LOOK_S)
+    ended = time.perf_counter()
+    spent = {"cpu": time.process_time() - cpu, "wall": ended - begun, "writing": ended - scan}
     assert state.status is OperationStatus.DONE, state.error
     index = parts.text if kind is IndexKind.TEXT else parts.vectors
     for each in await parts.truth.generations(kind):
@@ -49,26 +62,32 @@ async def made_anew(parts: Parts, kind: IndexKind) -> tuple[float, float]:
     return spent
 
 
-async def main(folder: Path, count: int, repeats: int) -> None:
-    """Prints one JSON object."""
-    by_index: dict[str, list[float]] = {kind.value: [] for kind in IndexKind}
-    by_the_clock: list[float] = []
-    async with running(Settings(data_dir=folder), zero_cost_parts) as system:
+async def measured(parts: Parts, kind: IndexKind) -> dict[str, float]:
+    """One turn of both sides, and what the machine had to do besides."""
+    spent = await made_anew(parts, kind)
+    serving = await parts.truth.serving(kind)
+    assert serving is not None
+    servers = parts.settings.text.url != EMBEDDED
+    bare = bulk_seconds(parts, serving, parts.settings.text.url) if servers else engine_seconds(parts, serving)
+    return {**spent, "bare": await bare, "load": os.getloadavg()[0]}
+
+
+async def main(settings: Settings, count: int, repeats: int) -> None:
+    """Prints one JSON object: what each turn took, by index."""
+    turns: dict[str, Any] = {kind.value: [] for kind in IndexKind}
+    async with running(settings, zero_cost_parts) as system:
         parts = system.parts
         await fill(parts, count)
         for _ in range(repeats):
-            seconds = 0.0
             for kind in IndexKind:
-                cpu, wall = await made_anew(parts, kind)
-                by_index[kind.value].append(count / cpu)
-                seconds += wall
-            by_the_clock.append(2 * count / seconds)
+                turns[kind.value].append(await measured(parts, kind))
         serving = await parts.truth.serving(IndexKind.VECTOR)
         dimensions = 0 if serving is None else serving.dimensions
-    print(json.dumps({"by_index": by_index, "by_the_clock": by_the_clock, "dimensions": dimensions}), flush=True)
+    print(json.dumps({"turns": turns, "dimensions": dimensions}), flush=True)
 
 
 if __name__ == "__main__":
     logs.configure(Logs(level="WARNING"))
+    given = json.loads(sys.argv[4]) if len(sys.argv) > 4 else {}
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+        runner.run(main(Settings(data_dir=Path(sys.argv[1]), **given), int(sys.argv[2]), int(sys.argv[3])))

@@ -17,6 +17,7 @@ from openbrain.adapters.sql import (
     purging,
     reading,
     recalls,
+    reindexing,
     vectors,
 )
 from openbrain.adapters.sql.conditions import LIVING, compiled
@@ -26,6 +27,7 @@ from openbrain.adapters.sql.tables import memories
 from openbrain.memory import MemoryType
 from openbrain.ports.erasing import Bulk
 from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.reindexing import Extent
 from openbrain.ports.truth import Embedded
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.truth_support import START, memory
@@ -154,6 +156,19 @@ async def test_a_part_of_the_truth_is_added_up_without_reading_the_rest(many: Da
                 assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan, plan
                 assert "INDEX ix_memories" not in plan, plan
                 assert "'key': 'ix_memories" not in plan, plan
+
+
+async def test_a_walk_through_all_that_lives_reads_each_row_once(many: Database) -> None:
+    """Page by page in the order of the ids: no page looks at what is alive in all the others."""
+    for work in (
+        partial(reindexing.listed, extent=Extent(kind=IndexKind.TEXT), after=IDS[100], limit=1000),
+        partial(reindexing.listed, extent=Extent(kind=IndexKind.VECTOR), after=IDS[100], limit=1000),
+        partial(vectors.unembedded, model="m", until=START + 1, after=IDS[100], limit=1000),
+    ):
+        (plan,) = await plans(many, work)
+        assert "sqlite_autoindex_memories_1 (id>?" in plan or "'key': 'PRIMARY'" in plan
+        for slow in ("TEMP B-TREE", "filesort", "temporary"):
+            assert slow not in plan
 
 
 async def test_what_ends_in_steps_is_found_in_the_order_of_the_index(many: Database) -> None:

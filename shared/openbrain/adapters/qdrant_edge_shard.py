@@ -216,6 +216,11 @@ class Shard:
 
 
 def _point(entry: VectorEntry | Tombstone) -> Point:
+    return Point(entry.id, {} if isinstance(entry, Tombstone) else _numbers(entry.vector), payload_of(entry))
+
+
+def payload_of(entry: VectorEntry | Tombstone) -> dict[str, Any]:
+    """What stands beside the vector."""
     # Each value costs some 4 us: bucket and digest, which nothing asks for, are one.
     payload: dict[str, Any] = {"revision": entry.revision, "mark": entry.bucket}
     if entry.id != entry.memory_id:
@@ -223,7 +228,7 @@ def _point(entry: VectorEntry | Tombstone) -> Point:
     if isinstance(entry, Tombstone):
         if entry.at:
             payload["removed_at"] = entry.at
-        return Point(entry.id, {}, payload)
+        return payload
     fields = entry.fields
     payload["mark"] += entry.digest * _BUCKETS
     payload[TERMS] = terms_of(fields)
@@ -232,7 +237,7 @@ def _point(entry: VectorEntry | Tombstone) -> Point:
         payload["confidence"] = fields.confidence
     if fields.expires_at != ABSENT["expires_at"]:
         payload["expires_at"] = fields.expires_at
-    return Point(entry.id, _numbers(entry.vector), payload)
+    return payload
 
 
 def parts(mark: int) -> tuple[int, int]:

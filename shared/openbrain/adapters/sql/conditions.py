@@ -20,8 +20,11 @@ from openbrain.limits import TAG_CHARS
 from openbrain.memory import MemoryType, Scope
 from openbrain.visibility import KEYWORD_FIELDS, NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 
-LIVING = and_(memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), memories.c.reason.is_(None))
-"""What nothing has ended. Expiry depends on the time, so it is a condition."""
+LIVING = and_(
+    memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), func.coalesce(memories.c.reason, "") == ""
+)
+"""What nothing has ended. Expiry depends on the time, so it is a condition. The reason is wrapped, so that no planner
+prefers its index, by which it would read all that lives for each page of a walk by id."""
 
 _KEYWORDS = {name: memories.c[name] for name in KEYWORD_FIELDS if name != "tags"}
 _NUMBERS = {

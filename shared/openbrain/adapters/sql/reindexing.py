@@ -28,9 +28,7 @@ class SqlReindexing:
 
     async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
         """By the primary key."""
-        within = _within(extent)
-        query = select(*_COLUMNS).where(memories.c.id > after, within).order_by(memories.c.id).limit(limit)
-        return await self._database.read(lambda connection: [Listed(*row) for row in connection.execute(query)])
+        return await self._database.read(lambda connection: listed(connection, extent, after, limit))
 
     async def count_failed(self, extent: Extent) -> int:
         """As in the port."""
@@ -53,6 +51,12 @@ class SqlReindexing:
     async def announce(self, entries: Sequence[tuple[str, bytes]]) -> None:
         """As in the port."""
         await self._database.write(lambda connection: outbox.append(connection, entries))
+
+
+def listed(connection: Connection, extent: Extent, after: str, limit: int) -> list[Listed]:
+    """The next rows in the order of their ids."""
+    query = select(*_COLUMNS).where(memories.c.id > after, _within(extent)).order_by(memories.c.id).limit(limit)
+    return [Listed(*row) for row in connection.execute(query)]
 
 
 def _failed(kind: IndexKind) -> ColumnElement[bool]:

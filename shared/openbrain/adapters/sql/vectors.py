@@ -73,13 +73,7 @@ class SqlVectors:
 
     async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
         """By the primary keys of both tables."""
-        rows, passages = memories.c, memory_passages.c
-        there = exists(select(passages.memory_id)).where(
-            passages.memory_id == rows.id, passages.model == model, passages.revision == rows.revision
-        )
-        wants = (LIVING, rows.wants_vector, rows.updated_at < until)
-        query = select(rows.id).where(rows.id > after, *wants, ~there).order_by(rows.id).limit(limit)
-        return await self._database.read(lambda connection: list(connection.scalars(query)))
+        return await self._database.read(lambda connection: unembedded(connection, model, until, after, limit))
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """Absent also where a passage or its vector is missing."""
@@ -89,6 +83,17 @@ class SqlVectors:
         found = await self._database.read(lambda connection: _for_each_chunk(connection, _PASSAGES, wanted, model))
         sets = {memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(found, key=lambda row: row[0])}
         return {memory_id: each for memory_id, each in sets.items() if each is not None}
+
+
+def unembedded(connection: Connection, model: str, until: int, after: str, limit: int) -> list[str]:
+    """The next ids whose vectors are lacking."""
+    rows, passages = memories.c, memory_passages.c
+    there = exists(select(passages.memory_id)).where(
+        passages.memory_id == rows.id, passages.model == model, passages.revision == rows.revision
+    )
+    wants = (LIVING, rows.wants_vector, rows.updated_at < until)
+    query = select(rows.id).where(rows.id > after, *wants, ~there).order_by(rows.id).limit(limit)
+    return list(connection.scalars(query))
 
 
 def _for_each_chunk(connection: Connection, statement: str, these: Sequence[str], model: str) -> Sequence[Any]:

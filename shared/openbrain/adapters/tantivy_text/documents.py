@@ -59,6 +59,11 @@ def memory_id(stored: Document) -> str:
 
 def document(entry: TextEntry | Tombstone, fields: Schema) -> Document:
     """`ValueError` where a number is out of range or a string is not text."""
+    return Document.from_dict(values_of(entry), fields)
+
+
+def values_of(entry: TextEntry | Tombstone) -> dict[str, Any]:
+    """By field."""
     values: dict[str, Any] = {
         "id": entry.id,
         "memory_id": entry.memory_id.encode(),
@@ -79,7 +84,7 @@ def document(entry: TextEntry | Tombstone, fields: Schema) -> Document:
             "expires_at": entry.fields.expires_at,
             "confidence": entry.fields.confidence,
         }
-    return Document.from_dict(values, fields)
+    return values
 
 
 def _keywords(entry: TextEntry) -> Iterator[str]:

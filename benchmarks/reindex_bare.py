@@ -1,0 +1,142 @@
+"""What the indexes themselves take: the same documents put into new ones by the engines' own clients, in plain loops.
+
+No stream, no fence, no comparison: what is left is what a reindex can't do without.
+"""
+
+import asyncio
+import sqlite3
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from elasticsearch import Elasticsearch
+from elasticsearch.helpers import bulk
+from elasticsearch.serializer import OrjsonSerializer
+from qdrant_edge import Point, UpdateOperation
+from tantivy import Document, Index
+
+from openbrain.adapters import elasticsearch_text, elasticsearch_vectors
+from openbrain.adapters.qdrant_edge_shard import Shard, payload_of
+from openbrain.adapters.qdrant_edge_vectors import SLICE
+from openbrain.adapters.sql.truth import FILE
+from openbrain.adapters.tantivy_text.documents import english, schema, values_of
+from openbrain.memory import Memory
+from openbrain.parts import Parts
+from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.index import TextEntry, VectorEntry
+from openbrain.ports.reindexing import Extent
+from openbrain_indexer.entries import text_entry, vector_entries
+
+BATCH = 512
+"""What a room takes at once."""
+
+
+async def entries(parts: Parts, generation: Generation) -> AsyncIterator[list[Any]]:
+    """What the generation holds, batch by batch."""
+    after = ""
+    while listed := await parts.truth.list_extent(Extent(kind=generation.kind), after, BATCH):
+        after = listed[-1].id
+        rows = list((await parts.truth.indexable([each.id for each in listed])).values())
+        if generation.kind is IndexKind.TEXT:
+            yield [text_entry(row, generation.builder) for row in rows]
+        else:
+            yield await _points(parts, generation, rows)
+
+
+async def _points(parts: Parts, generation: Generation, rows: Sequence[Memory]) -> list[Any]:
+    found = await parts.truth.passages([row.id for row in rows], generation.model)
+    return [each for row in rows for each in vector_entries(row, found[row.id], generation.builder)]
+
+
+async def engine_seconds(parts: Parts, generation: Generation) -> float:
+    """Of this process's CPU: rows read by the bare driver, and all put into a new index by the bare engine."""
+    seconds = 0.0
+    read = _reader(parts.settings.data_dir / FILE, generation)
+    with tempfile.TemporaryDirectory(prefix="openbrain-bench-") as folder:
+        write = (_text if generation.kind is IndexKind.TEXT else _vectors)(Path(folder), generation)
+        async for some in entries(parts, generation):
+            given = [_given(each) for each in some]
+            begun = time.process_time()
+            read([each.memory_id for each in some])
+            write(given)
+            seconds += time.process_time() - begun
+    return seconds
+
+
+def _given(entry: TextEntry | VectorEntry) -> Any:
+    return values_of(entry) if isinstance(entry, TextEntry) else (entry.id, entry.vector, payload_of(entry))
+
+
+def _reader(path: Path, generation: Generation) -> Callable[[Sequence[str]], None]:
+    truth = sqlite3.connect(path)
+
+    def read(ids: Sequence[str]) -> None:
+        slots = ", ".join("?" * len(ids))
+        truth.execute(f"SELECT * FROM memories WHERE id IN ({slots})", ids).fetchall()
+        if generation.kind is IndexKind.VECTOR:
+            joined = "memory_passages JOIN embeddings USING (input_hash, model)"
+            truth.execute(f"SELECT vector FROM {joined} WHERE memory_id IN ({slots})", ids).fetchall()
+
+    return read
+
+
+def _text(folder: Path, _: Generation) -> Callable[[Sequence[Any]], None]:
+    fields = schema()
+    index = Index(fields, str(folder))
+    index.register_tokenizer("english", english())
+    writer = index.writer(15_000_000, 1)
+
+    def write(given: Sequence[Any]) -> None:
+        for each in given:
+            writer.add_document(Document.from_dict(each, fields))
+        writer.commit()
+        index.reload()
+
+    return write
+
+
+def _vectors(folder: Path, generation: Generation) -> Callable[[Sequence[Any]], None]:
+    shard: Any = Shard.make(folder / "vectors", generation.dimensions)._shard
+
+    def write(given: Sequence[Any]) -> None:
+        for start in range(0, len(given), SLICE):
+            some = [Point(*each) for each in given[start : start + SLICE]]
+            shard.update(UpdateOperation.upsert_points(some))
+
+    return write
+
+
+async def bulk_seconds(parts: Parts, generation: Generation, url: str) -> float:
+    """By the clock: the client's own bulk helper sends the same bodies to a new index with the same mapping."""
+    name = f"{generation.name}-bare"
+    if generation.kind is IndexKind.TEXT:
+        await parts.text.prepare(name)
+        document: Callable[[Any], dict[str, Any]] = elasticsearch_text._document
+    else:
+        await parts.vectors.prepare(name, generation.dimensions)
+        document = elasticsearch_vectors._document
+    actions = [
+        {
+            "_index": name,
+            "_id": each.id,
+            "version": each.revision,
+            "version_type": "external_gte",
+            "_source": document(each),
+        }
+        async for some in entries(parts, generation)
+        for each in some
+    ]
+    try:
+        return await asyncio.to_thread(_loaded, url, name, actions)
+    finally:
+        await (parts.text if generation.kind is IndexKind.TEXT else parts.vectors).drop(name)
+
+
+def _loaded(url: str, name: str, actions: Sequence[Any]) -> float:
+    with Elasticsearch(url, request_timeout=120, serializer=OrjsonSerializer()) as client:
+        begun = time.perf_counter()
+        bulk(client, actions, chunk_size=BATCH)
+        client.indices.refresh(index=name)
+        return time.perf_counter() - begun
