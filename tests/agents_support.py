@@ -48,6 +48,10 @@ class Truth:
     kept_from: int = 1
     """What is older is purged."""
     away: bool = False
+    full: bool = False
+    """No more streams are given."""
+    looks: int = 0
+    """How often the present state was asked for by itself."""
     behind: int = 0
     """By how many broadcasts the state is old with which a stream begins."""
     acknowledged: set[tuple[str, str]] = field(default_factory=set)
@@ -86,6 +90,10 @@ class HandApi:
             raise TryLater("the API is away")
 
     async def present(self, cursor: int | None) -> Present:
+        self.truth.looks += 1
+        return self._present(cursor)
+
+    def _present(self, cursor: int | None) -> Present:
         self._answers()
         self.truth.seen[self.agent] = cursor
         newest = {each.signal_id: each for each in self.truth.said}
@@ -98,7 +106,9 @@ class HandApi:
         return Missed(broadcasts=tuple(found), through=found[-1].seq if found else max(after, self.truth.last))
 
     async def stream(self, after: int) -> AsyncIterator[News]:
-        state = await self.present(after)
+        if self.truth.full:
+            raise TryLater("enough listen here")
+        state = self._present(after)
         yield replace(state, seq=state.seq - self.truth.behind)
         while True:
             page = await self.missed(after)

@@ -123,6 +123,25 @@ async def test_a_flushed_server_costs_nothing(truth: Truth, stream: Wire) -> Non
         await eventually(lambda: ear.heard == [1, 2, 3, 4])
 
 
+async def test_a_fleet_that_loses_its_stream_server_asks_the_api_once_each(truth: Truth) -> None:
+    """Its stream begins with all that a look would tell."""
+    async with hearing(truth, wire("redis://127.0.0.1:1")) as (made, ear):
+        await eventually(lambda: not made.standing.by_stream)
+        await truth.say("h-1", OPEN)
+        await eventually(lambda: ear.heard == [1])
+        assert truth.looks == 2  # both of the beginning
+        assert made.standing.halted
+
+
+async def test_where_no_stream_is_to_be_had_it_looks(truth: Truth) -> None:
+    truth.full = True
+    async with hearing(truth, wire("redis://127.0.0.1:1")) as (_, ear):
+        await said(truth, None, 3)
+        await eventually(lambda: ear.heard == [1, 2, 3])
+        await said(truth, None, 1)
+        await eventually(lambda: ear.heard == [1, 2, 3, 4])
+
+
 async def test_entries_of_others_are_passed_over(truth: Truth, stream: Wire) -> None:
     async with hearing(truth, stream) as (_, ear):
         await truth.say()

@@ -19,6 +19,8 @@ _log = structlog.get_logger(__name__)
 _PAUSE_S, _PAUSE_MAX_S = 0.1, 2.0
 _ACKNOWLEDGE_MAX_S = 10.0
 """A whole fleet acknowledges at once: who was not answered gives the API time."""
+_SPREAD_S = 0.5
+"""Within which it begins: hearing goes before answering, on both sides."""
 _GAP_S = 1.0
 """How long what came waits for what is missing before it."""
 _SILENT = (*AWAY, TimeoutError)
@@ -99,6 +101,7 @@ class Listening:
                 else:
                     await asyncio.sleep(backoff.next())
             except OpenBrainError:
+                self._called.set()
                 await asyncio.sleep(backoff.next())
 
     async def _hear(self, news: News, known: int) -> None:
@@ -126,8 +129,9 @@ class Listening:
                         self._called.set()  # what stood in it may not have been heard
             except _SILENT as error:
                 trouble.met(error)
+                # The API's stream begins with the present state and what was missed: a look beside it is asked for
+                # only where there is no stream. A whole fleet loses its stream server at once.
                 self._alone.set()
-                self._called.set()
                 await asyncio.sleep(backoff.next())
                 continue
             trouble.over()
@@ -173,17 +177,22 @@ class Listening:
         while True:
             moved = asyncio.ensure_future(self._hearing.moved())
             try:
-                standing = [halt.id for halt in self._hearing.halts.standing]
-                self._acknowledged.intersection_update(standing)
-                for halt_id in standing:
-                    if halt_id not in self._acknowledged:
-                        await self._acknowledge_one(halt_id)
+                if self._not_acknowledged():
+                    # Others are still to hear of it.
+                    await asyncio.sleep(random.uniform(0, _SPREAD_S))  # noqa: S311 - spreads the fleet
+                for halt_id in self._not_acknowledged():
+                    await self._acknowledge_one(halt_id)
                 backoff.reset()
                 await moved
             except OpenBrainError:
                 await asyncio.sleep(backoff.next())
             finally:
                 moved.cancel()
+
+    def _not_acknowledged(self) -> list[str]:
+        standing = [halt.id for halt in self._hearing.halts.standing]
+        self._acknowledged.intersection_update(standing)
+        return [halt_id for halt_id in standing if halt_id not in self._acknowledged]
 
     async def _acknowledge_one(self, halt_id: str) -> None:
         try:

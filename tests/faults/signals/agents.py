@@ -38,6 +38,7 @@ class Agent:
     place: Place
     by_redis: bool
     beat_s: float = 2.0
+    answer_s: float = ANSWER_S
     record: Record = field(init=False)
     ear: Subscriber | None = None
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -48,7 +49,7 @@ class Agent:
     async def begin(self) -> None:
         """Listen, behind what was heard before."""
         brain = OpenBrain(
-            self.place.url, self.place.key, agent=self.name, timeout_s=ANSWER_S, attempts=1, breaker_failures=0
+            self.place.url, self.place.key, agent=self.name, timeout_s=self.answer_s, attempts=1, breaker_failures=0
         )
         stream = BroadcastStream(self.place.redis, WORKSPACE) if self.by_redis else None
         ear = Subscriber(
@@ -78,9 +79,14 @@ class Agent:
         self.record.said.append(Said(signal.seq, signal.signal_id, signal.state, signal.severity))
 
 
-def fleet(place: Place, count: int, *, name: str = "agent", beat_s: float = 2.0) -> list[Agent]:
+def fleet(
+    place: Place, count: int, *, name: str = "agent", beat_s: float = 2.0, answer_s: float = ANSWER_S
+) -> list[Agent]:
     """Half and half."""
-    return [Agent(f"{name}-{number}", place, by_redis=number % 2 == 0, beat_s=beat_s) for number in range(count)]
+    return [
+        Agent(f"{name}-{number}", place, by_redis=number % 2 == 0, beat_s=beat_s, answer_s=answer_s)
+        for number in range(count)
+    ]
 
 
 async def all_of(agents: Sequence[Agent], do: Callable[[Agent], Awaitable[None]]) -> None:

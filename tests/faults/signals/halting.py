@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from redis.asyncio import Redis
 
+from openbrain.agents.connecting import SILENCE_S
 from openbrain.errors import Halted, TryLater
 from openbrain.events import FIELD, SignalRaised, encode
 from openbrain.signals.values import Severity
@@ -36,12 +37,15 @@ class Halting:
     started_s: float = 0.0
     halted_s: float = 0.0
     """From the XADD until everybody stood still."""
+    halting_cpu_s: float = 0.0
+    """Of this process alone, in which all of them live, until then."""
     acknowledged_s: float = 0.0
     resumed_s: float = 0.0
 
     def line(self) -> str:
         """For people."""
-        said = f"{self.agents} subscribers: all halted after {self.halted_s:.2f} s, acknowledged after "
+        said = f"{self.agents} subscribers: all halted after {self.halted_s:.2f} s "
+        said += f"({self.halting_cpu_s:.2f} s of their one process's CPU), acknowledged after "
         said += f"{self.acknowledged_s:.2f} s, resumed after {self.resumed_s:.2f} s (began in {self.started_s:.1f} s)"
         return f"FAIL {said}: {'; '.join(map(str, self.findings))}" if self.findings else f"ok   {said}"
 
@@ -54,7 +58,7 @@ async def halting(zygote: Zygote, streams: ServerProcess, folder: Path, *, agent
     async with scene(zygote, streams, folder, settings=places) as made:
         # A thousand by networks of this process would measure this process.
         near = replace(made.place, url=made.process.url, redis=made.redis)
-        everyone = fleet(near, agents, beat_s=max(5.0, agents / 20))
+        everyone = fleet(near, agents, beat_s=max(5.0, agents / 20), answer_s=SILENCE_S)
         late = Agent("late", near, by_redis=True)
         try:
             result.started_s = await _timed(all_of(everyone, Agent.begin))
@@ -70,12 +74,12 @@ async def halting(zygote: Zygote, streams: ServerProcess, folder: Path, *, agent
 
 
 async def _halt(made: Scene, everyone: Sequence[Agent], late: Agent, result: Halting) -> None:
-    started = time.monotonic()
+    started, cpu = time.monotonic(), time.process_time()
     await _raise_nuclear(made)
     await _until(lambda: sum(agent.halted for agent in everyone) >= SHARE * len(everyone))
     await asyncio.to_thread(made.streams.kill)
     await _until(lambda: all(agent.halted for agent in everyone))
-    result.halted_s = time.monotonic() - started
+    result.halted_s, result.halting_cpu_s = time.monotonic() - started, time.process_time() - cpu
     (halt,) = (await _answered(lambda: made.brain.halts(state=["open"]))).halts
     missing: tuple[str, ...] = ("unknown",)
     deadline = time.monotonic() + PATIENCE_S
