@@ -12,9 +12,11 @@ from tests.waiting import until
 
 
 @asynccontextmanager
-async def served(app: Any, *, graceful_s: float = 5) -> AsyncIterator[str]:
+async def served(app: Any, *, graceful_s: float = 5, **options: Any) -> AsyncIterator[str]:
     """Its URL while the block runs."""
-    server: uvicorn.Server = http_server(app, hears_signals=False, graceful_s=graceful_s, host="127.0.0.1", port=0)
+    server: uvicorn.Server = http_server(
+        app, hears_signals=False, graceful_s=graceful_s, host="127.0.0.1", port=0, **options
+    )
     running = asyncio.create_task(server.serve())
 
     async def started() -> bool:

@@ -45,6 +45,7 @@ def run(
         _app(room),
         hears_signals=True,
         graceful_s=settings.streams.shutdown_s,
+        trusted_proxies=settings.server.trusted_proxies,
         host=host or settings.server.host,
         port=settings.server.port if port is None else port,
     )

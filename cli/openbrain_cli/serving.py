@@ -4,14 +4,22 @@ import asyncio
 import contextlib
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import uvicorn
 
 
-def http_server(app: Any, *, hears_signals: bool, graceful_s: float = 10, **options: Any) -> uvicorn.Server:
+def http_server(
+    app: Any,
+    *,
+    hears_signals: bool,
+    graceful_s: float = 10,
+    trusted_proxies: Sequence[str] = (),
+    **options: Any,
+) -> uvicorn.Server:
     """A server for `app`. `hears_signals`: SIGTERM and SIGINT end it; otherwise whoever runs it does.
+    `trusted_proxies`: whose `X-Forwarded-For` says who asks (addresses and networks).
 
     What `app.state.drain` is, if anything, is called when it begins to end: it ends answers that would go on for ever.
     """
@@ -37,7 +45,16 @@ def http_server(app: Any, *, hears_signals: bool, graceful_s: float = 10, **opti
                     loop.remove_signal_handler(number)
 
     return Server(
-        uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=round(graceful_s), **options)
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=round(graceful_s),
+            # uvicorn's own default believes whoever connects from this machine, and a variable of the environment.
+            proxy_headers=bool(trusted_proxies),
+            forwarded_allow_ips=list(trusted_proxies),
+            **options,
+        )
     )
 
 

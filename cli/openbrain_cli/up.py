@@ -51,7 +51,11 @@ async def started(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
     logs.configure(settings.logs.model_copy(update={"level": max_level(settings.logs.level)}))
     listener = _listen(settings.server.host, settings.server.port)
     url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
-    async with running(settings) as system, _http(system.api(), listener), _noted(settings.data_dir / "url", url):
+    async with (
+        running(settings) as system,
+        _http(system.api(), listener, settings),
+        _noted(settings.data_dir / "url", url),
+    ):
         yield url, system.key_file
 
 
@@ -72,11 +76,11 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 @contextlib.asynccontextmanager
-async def _http(app: Starlette, listener: socket.socket) -> AsyncIterator[None]:
+async def _http(app: Starlette, listener: socket.socket, settings: Settings) -> AsyncIterator[None]:
     """Answer requests until left; requests that run then are ended first."""
     from openbrain_cli.serving import http_server
 
-    server = http_server(app, hears_signals=False)
+    server = http_server(app, hears_signals=False, trusted_proxies=settings.server.trusted_proxies)
     listener.listen()  # who comes before the server has begun waits a moment
     task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
     try:

@@ -168,6 +168,12 @@ class Keyring:
             raise _unauthorised()
         return known.actor
 
+    def knows(self, authorization: str | None) -> bool:
+        """Whether the header's key was good when this process last looked: costs nothing."""
+        _, _, secret = (authorization or "").partition(" ")
+        known = self._known.get(hash_secret(secret.strip()))
+        return known is not None and known[1] is not None
+
     def forget_all(self) -> None:
         """A key was made or revoked here: ask the database again."""
         self._known.clear()

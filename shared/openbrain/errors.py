@@ -96,6 +96,19 @@ class RateLimited(TryLater):
         self.retry_after_s = retry_after_s
 
 
+class WrongKeys(RateLimited):
+    """Too many wrong keys came from this address: none that is not known to be good is looked at for now."""
+
+    def __init__(self, per_minute: int, retry_after_s: float) -> None:
+        OpenBrainError.__init__(
+            self,
+            f"more than {per_minute} wrong keys a minute came from this address: wait {max(1.0, retry_after_s):.0f} s, "
+            "then send a valid one",
+        )
+        self.per_minute = per_minute
+        self.retry_after_s = retry_after_s
+
+
 class Backlogged(TryLater):
     """Too much waits behind the writes already taken: no other is taken for now. Nothing was stored."""
 

@@ -34,7 +34,7 @@ CHECKS = (
 @pytest.fixture(scope="module")
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     home = tmp_path_factory.mktemp("fuzz")
-    unlimited = {"OPENBRAIN_SERVER__RATE_PER_MINUTE": "0"}
+    unlimited = {"OPENBRAIN_SERVER__RATE_PER_MINUTE": "0", "OPENBRAIN_SERVER__WRONG_KEYS_PER_MINUTE": "0"}
     with up(Terminal(home, home / "data", unlimited)) as running:
         yield running
 

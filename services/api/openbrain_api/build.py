@@ -31,6 +31,7 @@ from openbrain_api.chains import Chains
 from openbrain_api.checks import Check, Checks
 from openbrain_api.discovery.engine import Discovery
 from openbrain_api.http.admission import Admission
+from openbrain_api.http.door import Door
 from openbrain_api.http.endpoint import Endpoint, not_found
 from openbrain_api.http.route import Route
 from openbrain_api.openapi.document import document
@@ -80,6 +81,7 @@ def build_api(
         cache=settings.embedding.query_cache,
         timeout_s=settings.recall.index_timeout_s,
     )
+    keyring = Keyring(truth, clock)
     hub = Hub(truth, hearing, most=settings.server.listeners)
     presence = Presence(truth)
     checks: dict[str, Check] = {
@@ -94,7 +96,8 @@ def build_api(
         gate=gate,
         wake=wake,
         settings=settings,
-        keyring=Keyring(truth, clock),
+        keyring=keyring,
+        door=Door(keyring, rates, clock, settings.server),
         committer=committer,
         recaller=Recaller(indexes=indexes, truth=truth, clock=clock, settings=settings.recall),
         discovery=Discovery(text=text, truth=truth, serving=serving, timeout_s=settings.recall.index_timeout_s),

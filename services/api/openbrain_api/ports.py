@@ -23,6 +23,7 @@ from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
 from openbrain_api.discovery.engine import Discovery
 from openbrain_api.http.admission import Admission
+from openbrain_api.http.door import Door
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.recording import Recorder
 from openbrain_api.writing.committing import Committer
@@ -38,6 +39,7 @@ class Api:
     wake: Wake
     settings: Settings
     keyring: Keyring
+    door: Door
     committer: Committer
     recaller: Recaller
     discovery: Discovery

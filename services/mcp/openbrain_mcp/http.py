@@ -3,6 +3,7 @@
 import contextlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
 
 import httpx
 from mcp.server.transport_security import TransportSecuritySettings
@@ -19,6 +20,8 @@ from openbrain_mcp.server import mcp_server
 
 PATH = "/mcp"
 CLIENTS = 256
+_PEER: ContextVar[tuple[str, int] | None] = ContextVar("openbrain_mcp_peer", default=None)
+"""Who sent the request at hand: the API counts wrong keys by address."""
 # The key is what guards: a page in a browser that was led here by DNS has none.
 _ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
@@ -50,7 +53,7 @@ class Callers:
     """A client for each key that was seen lately."""
 
     def __init__(self, api: ASGIApp) -> None:
-        self._api = api
+        self._api = _asked_by_peer(api)
         self._clients: OrderedDict[str, OpenBrain] = OrderedDict()
 
     async def of(self, request: Request) -> OpenBrain:
@@ -85,6 +88,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         authorization = Request(scope).headers.get("authorization", "")
+        _PEER.set(scope.get("client"))
         try:
             await self._callers.client(authorization).whoami()
         except OpenBrainError as error:
@@ -92,6 +96,13 @@ class Guard:
             await _refused(error)(scope, receive, send)
             return
         await self._tools(scope, receive, send)
+
+
+def _asked_by_peer(api: ASGIApp) -> ASGIApp:
+    async def asked(scope: Scope, receive: Receive, send: Send) -> None:
+        await api({**scope, "client": _PEER.get()}, receive, send)
+
+    return asked
 
 
 def _refused(error: OpenBrainError) -> JSONResponse:

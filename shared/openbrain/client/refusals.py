@@ -41,7 +41,9 @@ def refusal(status: int, raw: bytes) -> OpenBrainError:
                 str(problem.get("field") or ""), int(problem.get("limit") or 0), int(problem.get("used") or 0)
             )
         case 429 if isinstance(told := problem.get("rate_limit"), dict):
-            return RateLimited(int(told.get("limit") or 0), float(told.get("retry_after") or 1))
+            limited = RateLimited(int(told.get("limit") or 0), float(told.get("retry_after") or 1))
+            limited.args = (message,)  # of the key, or of the address
+            return limited
         case 503 if problem.get("error") == Backlogged.code:
             return Backlogged(message.partition(": wait")[0])
         case 408 | 429:

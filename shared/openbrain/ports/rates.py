@@ -1,4 +1,4 @@
-"""How many requests a key may make."""
+"""How many requests a key may make, and how many wrong keys an address."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -29,7 +29,7 @@ class Rates(Protocol):
     """Token buckets, one a holder. Never raises and never waits long: what counts them may be away."""
 
     async def take(self, holder: str, rate: Rate, cost: int) -> Allowance:
-        """Take `cost` tokens (at most the burst) of this holder's bucket, or none."""
+        """Take `cost` tokens (at most the burst) of this holder's bucket, or none. 0 looks at what is there."""
 
     async def close(self) -> None:
         """Release connections."""

@@ -190,6 +190,13 @@ class Server(Group):
     rate_per_minute: int = Field(
         12_000, ge=0, le=10_000_000, description="Requests a key may make a minute, unless it says otherwise; 0: any."
     )
+    wrong_keys_per_minute: int = Field(
+        60, ge=0, le=1_000_000, description="Wrong keys that may come from one address a minute; 0: any."
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        (),
+        description="Addresses and networks whose `X-Forwarded-For` says who asks; else it is whoever connects.",
+    )
     listeners: int = Field(
         2000, ge=1, le=100_000, description="Who may hear signals by one process of the API at once (streams, polls)."
     )

@@ -6,7 +6,7 @@ from openbrain.auth import Actor
 from openbrain.errors import RateLimited
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.rates import Rate, Rates
+from openbrain.ports.rates import Allowance, Rate, Rates
 from openbrain.settings import Server
 
 Fields = list[tuple[bytes, bytes]]
@@ -28,12 +28,17 @@ class Admission:
             return
         rate = Rate(per_minute, min(per_minute, self._burst))
         taken = await self._rates.take(actor.key_id, rate, cost)
-        reset = math.ceil(self._clock.now() / MICROSECONDS + taken.full_in_s)
-        headers[:] = [
-            *(each for each in headers if not each[0].startswith(b"x-ratelimit-")),
-            (b"x-ratelimit-limit", b"%d" % per_minute),
-            (b"x-ratelimit-remaining", b"%d" % taken.remaining),
-            (b"x-ratelimit-reset", b"%d" % reset),
-        ]
+        tell(headers, per_minute, taken, self._clock.now())
         if not taken.granted:
             raise RateLimited(per_minute, taken.retry_after_s)
+
+
+def tell(headers: Fields, per_minute: int, taken: Allowance, now: int) -> None:
+    """Set the X-RateLimit headers."""
+    reset = math.ceil(now / MICROSECONDS + taken.full_in_s)
+    headers[:] = [
+        *(each for each in headers if not each[0].startswith(b"x-ratelimit-")),
+        (b"x-ratelimit-limit", b"%d" % per_minute),
+        (b"x-ratelimit-remaining", b"%d" % taken.remaining),
+        (b"x-ratelimit-reset", b"%d" % reset),
+    ]

@@ -71,7 +71,7 @@ class Endpoint:
         actor = NOBODY
         if route.needs_key:
             authorization = headers.get(b"authorization", b"").decode("latin-1")
-            actor = await self._api.keyring.actor(authorization)
+            actor = await self._api.door.actor(authorization, scope.get("client"), beside)
             await self._api.admission.admit(actor, route.cost, beside)
             if route.permission is not None:
                 actor.require(route.permission)
