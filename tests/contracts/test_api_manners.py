@@ -113,7 +113,9 @@ async def test_a_bomb_is_cut_at_the_limit(brain: Brain, monkeypatch: pytest.Monk
 
     monkeypatch.setattr("openbrain_api.http.reading.unpacked", counted)
     packer = zlib.compressobj(9, wbits=31)
-    bomb = b"".join(packer.compress(b"[" * 2**20) for _ in range(1024)) + packer.flush()
+    # Packed once: after a full flush a block stands for itself, and may be repeated.
+    first, again = (packer.compress(b"[" * 2**20) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    bomb = first + again * 1023
     async with http(brain.app(), await brain.key()) as client:
         response = await client.post(path, content=bomb, headers=PACKED)
 
@@ -172,6 +174,35 @@ async def test_a_memory_that_has_not_changed_is_not_sent_again(brain: Brain) -> 
         304,
     )
     assert first.headers["cache-control"] == "private, no-cache"
+
+
+async def test_a_packed_answer_has_a_tag_of_its_own_that_does_as_well(brain: Brain) -> None:
+    plain, packs = {"accept-encoding": "identity"}, {"accept-encoding": "gzip"}
+    async with http(brain.app(), await brain.key()) as client:
+        (memory_id,) = await remembered(client, "word " * 2000)
+        path = f"/v1/brain/memories/{memory_id}"
+        whole, packed = await client.get(path, headers=plain), await client.get(path, headers=packs)
+        tag, other = whole.headers["etag"], packed.headers["etag"]
+        as_it_was = [
+            await client.get(path, headers={**takes, "if-none-match": given})
+            for takes, given in ((plain, tag), (packs, tag), (packs, other), (packs, f'"x", W/{other}'), (plain, "*"))
+        ]
+        can_t_read = await client.get(path, headers={**plain, "if-none-match": other})
+        changed = await client.patch(path, json={"tags": ["a"]}, headers={**packs, "if-match": other})
+        late = await client.patch(path, json={"tags": ["b"]}, headers={"if-match": other})
+        again = await client.patch(path, json={"tags": ["b"]}, headers={"if-match": changed.headers["etag"]})
+
+    assert packed.headers["content-encoding"] == changed.headers["content-encoding"] == "gzip"
+    assert other == f'{tag[:-1]}-gzip"'
+    assert changed.headers["etag"].endswith('-gzip"')
+    assert [(each.status_code, each.headers["etag"]) for each in as_it_was] == [
+        *[(304, tag)] * 2,
+        *[(304, other)] * 2,
+        (304, tag),
+    ]
+    assert {each.headers["vary"] for each in (whole, packed, *as_it_was, changed)} == {"accept-encoding"}
+    assert (can_t_read.status_code, can_t_read.headers["etag"]) == (200, tag), "it holds bytes that it does not take"
+    assert (changed.status_code, late.status_code, again.status_code) == (200, 412, 200)
 
 
 async def test_a_change_of_what_was_changed_meanwhile_is_refused(brain: Brain) -> None:

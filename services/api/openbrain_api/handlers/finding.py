@@ -49,8 +49,8 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Reply:
             "children": [each for each in ancestry.children if each in seen],
         }
     headers = tagged(row, shown, CACHING)
-    if reading.holds(call.headers, headers["etag"]):
-        return not_modified(headers)
+    if held := reading.held(call.headers, headers["etag"]):
+        return not_modified({**headers, "etag": held})
     return answer(shown, shown, headers=headers)
 
 

@@ -13,7 +13,7 @@ from openbrain.auth import Actor
 from openbrain_api.http import reading
 from openbrain_api.http.admission import Fields
 from openbrain_api.http.forms import form_body
-from openbrain_api.http.packing import gzipped_whole, takes_gzip
+from openbrain_api.http.packing import gzipped_whole, packed_tag, takes_gzip
 from openbrain_api.http.refused import no_such_route, wrong_method
 from openbrain_api.http.reply import Reply, allowed_methods, problem
 from openbrain_api.http.route import Call, Nothing, Route
@@ -99,12 +99,18 @@ class Endpoint:
 
     async def _packed(self, reply: Reply, headers: reading.Headers) -> Reply:
         """The same, packed where it is long and the client takes it so."""
-        least = self._api.settings.server.gzip_bytes
-        if not least or len(reply.body) < least or "content-encoding" in reply.headers:
+        least, tag = self._api.settings.server.gzip_bytes, reply.headers.get("etag")
+        if not least or "content-encoding" in reply.headers:
             return reply
+        short = len(reply.body) < least
+        if short and tag is None:
+            return reply
+        # What has a tag is kept by clients, also the answer that it is as it was: then it may be short, or packed.
         told = {**reply.headers, "vary": "accept-encoding"}
-        if not takes_gzip(headers):
+        if short or not takes_gzip(headers):
             return replace(reply, headers=told)
+        if tag is not None:
+            told["etag"] = packed_tag(tag)
         return replace(reply, body=await gzipped_whole(reply.body), headers={**told, "content-encoding": "gzip"})
 
     def _count(self, method: str, status: int) -> None:

@@ -69,6 +69,11 @@ async def gzipped_whole(body: bytes) -> bytes:
     return await asyncio.to_thread(zlib.compress, body, _LEVEL, _GZIP)
 
 
+def packed_tag(entity_tag: str) -> str:
+    """Of the same body, packed: other bytes have another strong tag (RFC 9110, 8.8.3.3)."""
+    return f'{entity_tag[:-1]}-gzip"'
+
+
 def takes_gzip(headers: Mapping[bytes, bytes]) -> bool:
     """Whether the client says that it unpacks gzip."""
     for each in headers.get(b"accept-encoding", b"").decode("latin-1").lower().split(","):

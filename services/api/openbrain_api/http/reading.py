@@ -13,7 +13,7 @@ from openbrain.errors import Invalid, NotFound
 from openbrain.events import first_problem
 from openbrain.ids import is_uuid
 from openbrain.submission import Agent, IdempotencyKey
-from openbrain_api.http.packing import is_packed, unpacked
+from openbrain_api.http.packing import is_packed, packed_tag, takes_gzip, unpacked
 from openbrain_api.http.refused import Refused, bad_json, too_large, wrong_type
 
 M = TypeVar("M", bound=BaseModel)
@@ -158,12 +158,17 @@ def editions(headers: Headers) -> frozenset[str] | None:
     return frozenset(tag.partition(".")[0] for tag in tags)
 
 
-def holds(headers: Headers, entity_tag: str) -> bool:
-    """Whether the client has this already, by `If-None-Match`."""
+def held(headers: Headers, entity_tag: str) -> str | None:
+    """What the client has of this already, by `If-None-Match`: the tag of the plain body, or where it takes it of the
+    packed one."""
     given = headers.get(b"if-none-match")
     if given is None:
-        return False
-    return given.strip() == b"*" or entity_tag.strip('"') in _TAG.findall(given.decode("latin-1"))
+        return None
+    if given.strip() == b"*":
+        return entity_tag
+    tags = _TAG.findall(given.decode("latin-1"))
+    possible = [entity_tag, *([packed_tag(entity_tag)] if takes_gzip(headers) else [])]
+    return next((tag for tag in possible if tag.strip('"') in tags), None)
 
 
 def traceparent(headers: Headers) -> str | None:
