@@ -55,8 +55,8 @@ def _of_source(entry_id: str, source: Mapping[str, Any]) -> Entry:
     )
 
 
-def tantivy(folder: Path) -> dict[str, Entry]:
-    """All live documents of a folder that nobody has open."""
+def tantivy(folder: Path, most: int = _PAGE) -> dict[str, Entry]:
+    """All live documents of a folder that nobody has open, so many at most."""
     from tantivy import Index, Query
 
     if not folder.exists():
@@ -64,7 +64,7 @@ def tantivy(folder: Path) -> dict[str, Entry]:
     index = Index.open(str(folder))
     searcher = index.searcher()
     found: dict[str, Entry] = {}
-    for _, address in searcher.search(Query.all_query(), limit=_PAGE).hits:
+    for _, address in searcher.search(Query.all_query(), limit=most).hits:
         memory_id = bytes(searcher.doc(address).get_first("memory_id") or b"").decode()
         (revision,), (tombstone,) = (searcher.fast_field_values(name, [address]) for name in ("revision", "tombstone"))
         entry = Entry(memory_id, memory_id, int(revision or 0), bool(tombstone))
@@ -74,15 +74,15 @@ def tantivy(folder: Path) -> dict[str, Entry]:
     return found
 
 
-def qdrant_edge(folder: Path) -> dict[str, Entry]:
-    """All points of a shard that nobody has open."""
+def qdrant_edge(folder: Path, most: int = _PAGE, *, vectors: bool = True) -> dict[str, Entry]:
+    """All points of a shard that nobody has open, so many at most; with their vectors, or without."""
     from qdrant_edge import EdgeShard, ScrollRequest
 
     if not folder.exists():
         return {}
     shard = EdgeShard.load(str(folder / "shard"))
     try:
-        points, _ = shard.scroll(ScrollRequest(limit=_PAGE, with_payload=True, with_vector=True))
+        points, _ = shard.scroll(ScrollRequest(limit=most, with_payload=True, with_vector=vectors))
         return {str(each.id): _of_point(each) for each in points}
     finally:
         shard.close()

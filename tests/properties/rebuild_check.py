@@ -2,7 +2,8 @@
 comparisons, sums or adapters."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import httpx
 import numpy as np
@@ -10,12 +11,15 @@ import numpy as np
 from openbrain.adapters.models import model
 from openbrain.adapters.passages import passages
 from openbrain.ids import point_id
+from openbrain.memory import Memory
 from openbrain.passage_header import header
+from tests.faults import index_reading
 from tests.integration.conftest import Servers
 from tests.properties.model_double import vector
 from tests.truth_support import rows
 
 PAGE = 5_000
+MOST = 2_000_000
 SAMPLED = 300
 """Vectors that are held against the model's own."""
 SHOWN = 5
@@ -23,7 +27,17 @@ SHOWN = 5
 _LIVING = "deleted_at IS NULL AND archived_at IS NULL AND reason IS NULL"
 
 
-async def checked(servers: Servers, elasticsearch: str, expected: Mapping[str, str | None]) -> dict[str, Any]:
+class Standing(Protocol):
+    """What is read of the indexes."""
+
+    async def revisions(self, generation: Mapping[str, Any]) -> dict[str, int]:
+        """By entry, without tombstones."""
+
+    async def vectors(self, generation: Mapping[str, Any], ids: Sequence[str]) -> dict[str, Sequence[float]]:
+        """Of these entries."""
+
+
+async def checked(servers: Servers, standing: Standing, expected: Mapping[str, str | None]) -> dict[str, Any]:
     """Every generation that serves or is kept holds every living row in its present revision, and no other. `expected`:
     what was acknowledged last of each memory that was written, None where it was forgotten."""
     found = await rows(
@@ -44,26 +58,40 @@ async def checked(servers: Servers, elasticsearch: str, expected: Mapping[str, s
         "SELECT kind, name, status, model, model_name, dimensions FROM index_generations "
         "WHERE status IN ('serving', 'kept') ORDER BY kind, created_at",
     )
-    async with httpx.AsyncClient(base_url=elasticsearch, timeout=120) as http:
-        for generation in generations:
-            due = await _due(servers, truth, generation)
-            standing = await _standing(http, generation["name"])
-            told: dict[str, Any] = {
-                "status": generation["status"],
-                "due": len(due),
-                "lacking": _told([each for each in due if each not in standing]),
-                "other_revision": _told([each for each in due if standing.get(each, due[each]) != due[each]]),
-                "too_much": _told([each for each in standing if each not in due]),
-            }
-            written = [each for each, content in expected.items() if content is not None]
-            told["written_and_lacking"] = _told([each for each in written if each not in standing])
-            if generation["kind"] == "vector":
-                told["model"] = generation["model_name"]
-                told["other_vectors"] = await _other_vectors(
-                    servers, http, generation, sorted(due)[:: max(1, len(due) // SAMPLED)]
-                )
-            report[generation["name"]] = told
+    for generation in generations:
+        report[generation["name"]] = await _compared(servers, standing, generation, truth, expected)
     return report
+
+
+async def _compared(
+    servers: Servers,
+    standing: Standing,
+    generation: Mapping[str, Any],
+    truth: Mapping[str, Any],
+    expected: Mapping[str, str | None],
+) -> dict[str, Any]:
+    due, there = await _due(servers, truth, generation), await standing.revisions(generation)
+    told: dict[str, Any] = {
+        "status": generation["status"],
+        "due": len(due),
+        "lacking": _told([each for each in due if each not in there]),
+        "other_revision": _told([each for each in due if there.get(each, due[each]) != due[each]]),
+        "too_much": _told([each for each in there if each not in due]),
+    }
+    written = [each for each, content in expected.items() if content is not None]
+    told["written_and_lacking"] = _told([each for each in written if each not in there])
+    if generation["kind"] == "vector":
+        told["model"] = name = generation["model_name"]
+        sample = sorted(due)[:: max(1, len(due) // SAMPLED)]
+        vectors = await standing.vectors(generation, sample)
+        rows_of = await servers.truth.indexable(list(vectors))
+        told["other_vectors"] = _told([each for each, row in rows_of.items() if not _is_of(vectors[each], name, row)])
+    return told
+
+
+def _is_of(found: Sequence[float], name: str, row: Memory) -> bool:
+    (text, *_) = passages(row.content, header(row), model(name))
+    return bool(np.allclose(found, vector(name, text), atol=1e-4))
 
 
 def broken(report: Mapping[str, Any]) -> list[str]:
@@ -107,44 +135,63 @@ async def _due(servers: Servers, truth: Mapping[str, Any], generation: Mapping[s
     }
 
 
-async def _standing(http: httpx.AsyncClient, index: str) -> dict[str, int]:
-    """Revision by entry, without tombstones."""
-    (await http.post(f"/{index}/_refresh")).raise_for_status()
-    found: dict[str, int] = {}
-    after: Any = None
-    while True:
-        asked: dict[str, Any] = {
-            "size": PAGE,
-            "query": {"exists": {"field": "workspace_id"}},
-            "sort": [{"memory_id": "asc"}],
-            "_source": ["revision", "memory_id"],
-            **({} if after is None else {"search_after": after}),
-        }
-        hits = (await http.post(f"/{index}/_search", json=asked)).raise_for_status().json()["hits"]["hits"]
-        found.update((each["_id"], int(each["_source"]["revision"])) for each in hits)
-        if len(hits) < PAGE:
-            return found
-        # Another entry of the memory at the border may come twice, and none is left out.
-        border = hits[-1]["sort"]
-        keep = [each for each in hits if each["sort"] != border]
-        after = keep[-1]["sort"] if keep else border
+class Elasticsearch:
+    """Asked over plain HTTP."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+
+    async def revisions(self, generation: Mapping[str, Any]) -> dict[str, int]:
+        """Page by page."""
+        index = generation["name"]
+        (await self._http.post(f"/{index}/_refresh")).raise_for_status()
+        found: dict[str, int] = {}
+        after: Any = None
+        while True:
+            asked: dict[str, Any] = {
+                "size": PAGE,
+                "query": {"exists": {"field": "workspace_id"}},
+                "sort": [{"memory_id": "asc"}],
+                "_source": ["revision", "memory_id"],
+                **({} if after is None else {"search_after": after}),
+            }
+            hits = (await self._http.post(f"/{index}/_search", json=asked)).raise_for_status().json()["hits"]["hits"]
+            found.update((each["_id"], int(each["_source"]["revision"])) for each in hits)
+            if len(hits) < PAGE:
+                return found
+            # Another entry of the memory at the border may come twice, and none is left out.
+            border = hits[-1]["sort"]
+            keep = [each for each in hits if each["sort"] != border]
+            after = keep[-1]["sort"] if keep else border
+
+    async def vectors(self, generation: Mapping[str, Any], ids: Sequence[str]) -> dict[str, Sequence[float]]:
+        """In one request."""
+        asked = {"size": len(ids), "query": {"ids": {"values": list(ids)}}, "_source": {"exclude_vectors": False}}
+        answer = (await self._http.post(f"/{generation['name']}/_search", json=asked)).raise_for_status().json()
+        return {each["_id"]: each["_source"]["vector"] for each in answer["hits"]["hits"]}
 
 
-async def _other_vectors(
-    servers: Servers, http: httpx.AsyncClient, generation: Mapping[str, Any], sample: Sequence[str]
-) -> dict[str, Any]:
-    """Those that are not what the model says of the row's present text."""
-    asked = {"size": len(sample), "query": {"ids": {"values": list(sample)}}, "_source": {"exclude_vectors": False}}
-    answer = (await http.post(f"/{generation['name']}/_search", json=asked)).raise_for_status().json()
-    standing = {each["_id"]: each["_source"]["vector"] for each in answer["hits"]["hits"]}
-    truth = await servers.truth.indexable(list(standing))
-    name = generation["model_name"]
-    return _told(
-        [
-            each
-            for each, row in truth.items()
-            if not np.allclose(
-                standing[each], vector(name, passages(row.content, header(row), model(name))[0]), atol=1e-4
-            )
-        ]
-    )
+class Folders:
+    """The embedded indexes, while nobody has them open."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
+
+    async def revisions(self, generation: Mapping[str, Any]) -> dict[str, int]:
+        """All at once."""
+        if generation["kind"] == "text":
+            found = index_reading.tantivy(self._data / "text" / generation["name"], MOST)
+        else:
+            found = index_reading.qdrant_edge(self._data / "vectors" / generation["name"], MOST, vectors=False)
+        return {each.id: each.revision for each in found.values() if not each.tombstone}
+
+    async def vectors(self, generation: Mapping[str, Any], ids: Sequence[str]) -> dict[str, Sequence[float]]:
+        """By their ids."""
+        from qdrant_edge import EdgeShard
+
+        shard = EdgeShard.load(str(self._data / "vectors" / generation["name"] / "shard"))
+        try:
+            found: Sequence[Any] = shard.retrieve(list(ids), False, True)
+            return {str(each.id): each.vector for each in found}
+        finally:
+            shard.close()

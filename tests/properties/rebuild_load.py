@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -28,8 +28,10 @@ HOWS = ("remember", "remember", "update", "stream", "remember", "forget", "remem
 class Load:
     """Runs between `begin` and `finish`."""
 
-    def __init__(self, servers: Servers, http: httpx.AsyncClient, filled: list[str], seed: int) -> None:
-        """`filled`: memories that may be changed, each once."""
+    def __init__(
+        self, servers: Servers, http: httpx.AsyncClient, filled: list[str], seed: int, hows: Sequence[str] = HOWS
+    ) -> None:
+        """`filled`: memories that may be changed, each once. `hows`: in turn."""
         self._servers, self._http = servers, http
         self.samples = Samples()
         self.expected: dict[str, str | None] = {}
@@ -38,7 +40,8 @@ class Load:
         self._targets = chance.sample(filled, len(filled))
         self._texts = itertools.cycle(texts(10_000, seed + 1))
         self._questions = itertools.cycle(questions(20_000, seed + 2))
-        self._hows: Iterator[str] = itertools.cycle(HOWS)
+        self._ways = frozenset(hows)
+        self._hows: Iterator[str] = itertools.cycle(hows)
         self._numbers = itertools.count()
         self._streamed: dict[str, tuple[Write, str]] = {}
         self._one_at_a_time = asyncio.Lock()
@@ -51,18 +54,12 @@ class Load:
 
     async def begin(self, writes: float, recalls: float) -> None:
         """So many a second."""
-        stream = self._servers.prefix + STORED.name
-        last: Any = await self._servers.redis.xrevrange(stream, count=1)
-        after = last[0][0].decode() if last else "0-0"
-        self._tasks = [
-            asyncio.create_task(each)
-            for each in (
-                self._steadily(writes, self._write),
-                self._steadily(recalls, self._recall),
-                self._hear(stream, after),
-                self._look(),
-            )
-        ]
+        work = [self._steadily(writes, self._write), self._steadily(recalls, self._recall), self._look()]
+        if "stream" in self._ways:
+            stream = self._servers.prefix + STORED.name
+            last: Any = await self._servers.redis.xrevrange(stream, count=1)
+            work.append(self._hear(stream, last[0][0].decode() if last else "0-0"))
+        self._tasks = [asyncio.create_task(each) for each in work]
 
     async def finish(self) -> None:
         """No more; what was submitted is waited for."""
@@ -149,6 +146,7 @@ class Load:
             memory_id = await self._asked(how, content)
         except httpx.HTTPError as error:
             write.failed = type(error).__name__ if not isinstance(error, httpx.HTTPStatusError) else str(error)[:60]
+            write.answered = time.monotonic()
             return
         self._acknowledged(write, memory_id, None if how == "forget" else content)
 
@@ -165,7 +163,7 @@ class Load:
         return memory_id
 
     def _acknowledged(self, write: Write, memory_id: str, content: str | None) -> None:
-        write.memory_id, write.acknowledged = memory_id, time.monotonic()
+        write.memory_id, write.answered = memory_id, time.monotonic()
         self.expected[memory_id] = content
         self._waiting[id(write)] = write
 

@@ -28,7 +28,7 @@ class Write:
     how: str
     at: float
     memory_id: str = ""
-    acknowledged: float | None = None
+    answered: float | None = None
     indexed: float | None = None
     """When both indexes held it, as the truth says."""
     failed: str = ""
@@ -73,18 +73,20 @@ class Samples:
     writes: list[Write] = field(default_factory=list)
     kills: list[Span] = field(default_factory=list)
     """From each kill -9 until all that was submitted before the room was back is indexed."""
+    down: list[Span] = field(default_factory=list)
+    """While nothing answered, for the API was killed too: what was asked then counts nowhere."""
 
     def figures(self, *spans: Span) -> Figures:
         """What began in these spans. A write that met a kill waits for the dead reader's lease: it counts as written,
         and not among the latencies."""
-        recalls = [each for each in self.recalls if any(span.meets(each.at, each.at) for span in spans)]
-        writes = [each for each in self.writes if any(span.meets(each.at, each.at) for span in spans)]
+        recalls = [each for each in self.recalls if self._counts(each.at, each.at + each.seconds, spans)]
+        writes = [each for each in self.writes if self._counts(each.at, each.answered or each.at, spans)]
         indexed = [
             each.indexed - each.at
             for each in writes
             if each.indexed is not None and not any(kill.meets(each.at, each.indexed) for kill in self.kills)
         ]
-        took = [each.seconds for each in recalls]
+        took = [each.seconds for each in recalls if not each.failed]
         return Figures(
             recalls=len(recalls),
             failed_recalls=Counter(each.failed for each in recalls if each.failed),
@@ -96,6 +98,10 @@ class Samples:
             indexed_p95=_percentile(indexed, 95),
             waiting=sum(each.indexed is None and not each.failed for each in writes),
         )
+
+    def _counts(self, begin: float, end: float, spans: Sequence[Span]) -> bool:
+        answered = not any(each.meets(begin, end) for each in self.down)
+        return answered and any(span.meets(begin, begin) for span in spans)
 
 
 @dataclass
