@@ -18,6 +18,7 @@ from openbrain import events, generations
 from openbrain.adapters.local_rates import LocalRates
 from openbrain.adapters.local_wake import LocalWake
 from openbrain.adapters.minilm import MiniLM
+from openbrain.adapters.no_reasoner import NoReasoner
 from openbrain.adapters.open_gate import OpenGate
 from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
 from openbrain.adapters.sql.database import Database
@@ -92,6 +93,7 @@ class Brain:
             "settings": self.settings,
             "streams": RedisStreams(Streams(url=NOWHERE)),
             "hearing": RedisHearing(Streams(url=NOWHERE)),
+            "reasoner": NoReasoner(),
             "pressure": Pressure(self.truth, None, outbox_limit=1_000_000, memory_share=1),
         }
         made = build_api(**(ports | other))

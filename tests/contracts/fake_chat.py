@@ -1,4 +1,4 @@
-"""A small server that answers chat completions as it is told: no machine of ours holds a model that reasons."""
+"""A small server that answers chat completions as it is told, and keeps what it was asked."""
 
 import threading
 from collections.abc import Callable, Iterator, Mapping

@@ -1,5 +1,6 @@
 """A vault over HTTP: its pages, messages for its inbox, and who may see it."""
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from openbrain.adapters.chat_reasoner import ChatReasoner
 from openbrain.auth import Permission
 from openbrain.settings import Settings
 from openbrain.vault.front_matter import read
 from tests.api_support import Brain, brain, brain_database_url, http, refused
+from tests.contracts.fake_chat import MODEL, fake_chat, says
 from tests.vault_api_support import LESSON, client, kept, tree, vault
 
 __all__ = ["brain", "brain_database_url", "kept", "vault"]
@@ -181,6 +184,27 @@ async def test_how_the_parts_are(kept: Brain, vault: Path) -> None:
     assert away["status"] == "degraded"
     assert "mounted" in away["checks"]["vault"]
     assert feed.status_code == 503
+
+
+async def test_the_reasoner_is_asked_whether_it_is_there_and_not_made_to_think(kept: Brain) -> None:
+    with fake_chat(lambda _: says("")) as chat:
+        chosen = kept.settings.reasoner.model_copy(update={"url": chat.url})
+        reasoning = dataclasses.replace(kept, settings=kept.settings.model_copy(update={"reasoner": chosen}))
+        key = await kept.key()
+
+        async def told(model: str) -> str:
+            reasoner = ChatReasoner(chat.url, model)
+            async with http(reasoning.app(reasoner=reasoner), key) as ada:
+                checks = (await ada.get("/health/deep")).json()["checks"]
+            await reasoner.close()
+            return str(checks["reasoner"])
+
+        told_of = [await told(MODEL), await told("another")]
+        asked = [each["path"] for each in chat.asked]
+    told_of.append(await told(MODEL))
+
+    assert told_of == ["ok", "its server does not have the model", "down"]
+    assert asked == []
 
 
 def test_settings_map_a_workspace_to_its_vault(monkeypatch: pytest.MonkeyPatch) -> None:

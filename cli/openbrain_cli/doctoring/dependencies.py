@@ -16,6 +16,7 @@ from openbrain.parts import Parts
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Checked
 from openbrain.settings import Settings
+from openbrain.settings.reasoner import NONE
 from openbrain_cli.doctoring.findings import Finding, Status, clock_problems, down, found, timed
 
 Check = Callable[[], Awaitable[Finding]]
@@ -36,6 +37,8 @@ def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str
         "vectors": (settings.vectors.url, lambda: _asked("vectors", lambda: wiring.vector_index(settings))),
         "embedder": (settings.embedding.url, lambda: _embedder(settings)),
     }
+    if settings.reasoner.url != NONE:
+        direct["reasoner"] = (settings.reasoner.url, lambda: _asked("reasoner", lambda: wiring.reasoner(settings)))
     reachable = {name for name, (url, _) in direct.items() if url != wiring.EMBEDDED}
     if here and (Path(settings.data_dir) / FILE).is_file():
         reachable.add("truth")

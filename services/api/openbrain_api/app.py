@@ -23,6 +23,7 @@ def api(parts: Parts, rooms: Sequence[Watched] = ()) -> Starlette:
         wake=parts.wake,
         rates=parts.rates,
         pressure=parts.pressure,
+        reasoner=parts.reasoner,
         streams=parts.streams,
         hearing=parts.hearing,
         settings=parts.settings,

@@ -18,6 +18,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.ports.hearing import Hearing
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
+from openbrain.ports.reasoner import Reasoner
 from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
@@ -59,6 +60,7 @@ def build_api(
     wake: Wake,
     rates: Rates,
     pressure: Pressure,
+    reasoner: Reasoner,
     streams: StreamAdmin,
     hearing: Hearing,
     settings: Settings,
@@ -104,6 +106,7 @@ def build_api(
         recorder=recorder,
         chains=Chains(truth),
         checks=Checks(checks, rooms, clock),
+        mind=Checks({"reasoner": reasoner.check}, (), clock),
         admission=Admission(rates, clock, settings.server),
         pressure=pressure,
         streams=streams,

@@ -46,6 +46,8 @@ class Api:
     recorder: Recorder
     chains: Chains
     checks: Checks
+    mind: Checks
+    """Of the reasoner, which the API itself does not need."""
     admission: Admission
     pressure: Pressure
     embedders: Embedders

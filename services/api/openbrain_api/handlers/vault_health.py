@@ -5,11 +5,12 @@ import asyncio
 from openbrain.errors import OpenBrainError
 from openbrain.ports.signals import SignalFilter
 from openbrain.ports.ticks import Tick
+from openbrain.settings.reasoner import NONE
 from openbrain.signals.values import OPEN_STATES
 from openbrain.times import to_iso
 from openbrain.vault.pipeline import SOURCE
 from openbrain.visibility import Viewer
-from openbrain_api.checks import OWN
+from openbrain_api.checks import OWN, Checks
 from openbrain_api.http.reply import Reply, plain
 from openbrain_api.http.route import Call, Nothing
 from openbrain_api.vaults.door import vault_of
@@ -31,8 +32,18 @@ async def deep(call: Call[Nothing, Nothing]) -> Reply:
         "embeddings": "down" if "embedder" in down else "ok",
         "truth": "down" if "truth" in down else "ok",
     }
+    if call.api.settings.reasoner.url != NONE:
+        checks["reasoner"] = await _mind(call.api.mind)
     status = "ok" if all(found == "ok" for found in checks.values()) else "degraded"
     return plain({"status": status, "service": "openbrain", "checks": checks})
+
+
+async def _mind(mind: Checks) -> str:
+    """Whether the reasoner answers and has its model; it is not made to think."""
+    known = (await mind.dependencies()).get("reasoner")
+    if known is None:
+        return "down"
+    return "its server does not have the model" if known["problems"] else "ok"
 
 
 async def pipeline(call: Call[Nothing, Nothing]) -> Reply:
