@@ -10,11 +10,13 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
 
 from openbrain.events import first_problem
+from openbrain_tick.phases.reasoning.cutting import until_cut
 
 EDGE_TYPES = ("parent", "child", "sibling", "unblocks", "supersedes", "related")
 """In order of priority, where one pair is given several."""
 ITEMS = 200
 """Of one kind, taken from one answer."""
+_CUT = "ends too early: what was whole before is taken; OPENBRAIN_REASONER__ANSWER_TOKENS limits it"
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
@@ -49,7 +51,7 @@ class Edge(Item):
     """`source` is joined to `target`."""
 
     source: Id
-    type: Id
+    type: Annotated[Id, Field(json_schema_extra={"enum": [*EDGE_TYPES]})]
     target: Id
     reason: Line = ""
 
@@ -161,13 +163,21 @@ SINGLE: Mapping[str, type[Item]] = {"intent": Intent, "health": Health}
 
 
 def from_json(text: str) -> Answer | None:
-    """None where the text is no JSON object at all."""
+    """None where the text is no JSON object at all. Of one that was cut, what was whole before."""
     fenced = _FENCED.match(text)
+    whole = _object(fenced.group(1) if fenced else text.strip())
+    if whole is not None:
+        return from_items(whole)
+    cut = _object(until_cut(text))
+    return None if cut is None else from_items(cut, (Refused("answer", _CUT),))
+
+
+def _object(text: str) -> dict[str, object] | None:
     try:
-        given = orjson.loads(fenced.group(1) if fenced else text.strip())
+        given = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return from_items(given) if isinstance(given, dict) else None
+    return given if isinstance(given, dict) else None
 
 
 def from_items(given: Mapping[str, object], refused: tuple[Refused, ...] = ()) -> Answer:
