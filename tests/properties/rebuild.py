@@ -32,6 +32,7 @@ from tests.waiting import until
 
 SECOND = list(MODELS)[1]
 AT_ONCE = 500
+CAUGHT_UP_S = 1200
 ENDED = ("done", "failed", "cancelled")
 
 
@@ -78,6 +79,17 @@ class Run:
         await self.load.settled(time.monotonic())
         return Phase(step.name, span, (quiet, await self.load.quiet(pause_s)), step.dies, state)
 
+    async def caught_up(self) -> None:
+        """Wait until nothing is on its way any more, into what is kept beside what serves either."""
+        limit = time.monotonic() + CAUGHT_UP_S
+        while time.monotonic() < limit:
+            begun = (await self.operator.post("/v1/admin/verify", json={"full": True})).raise_for_status().json()
+            state = begun
+            while state["status"] not in ENDED:
+                state = await self._state(begun["id"], wait=5)
+            if state["status"] == "done" and not state["result"]["queued"]:
+                return
+
     async def _state(self, operation: str, wait: int = 0) -> dict[str, Any]:
         answer = await self.operator.get(f"/v1/admin/operations/{operation}?wait={wait}")
         told: dict[str, Any] = answer.raise_for_status().json()
@@ -111,6 +123,7 @@ async def rebuilt(place: Place, options: argparse.Namespace) -> dict[str, Any]:
         run = Run(place, operator, load, options.rate)
         await load.begin(options.writes, options.recalls)
         await load.quiet(options.quiet / 3)  # caches and compilers are warm
+        begun = time.monotonic()
         quiet = await load.quiet(options.quiet)
         phases = []
         for step in STEPS:
@@ -119,15 +132,16 @@ async def rebuilt(place: Place, options: argparse.Namespace) -> dict[str, Any]:
                 quiet = phases[-1].quiet[1]
                 _say(table([phases[-1].told(load.samples)]))
         await load.finish()
+        await run.caught_up()
         check = await rebuild_check.checked(place.servers, await place.stopped(), load.expected)
-    return _report(options, phases, load.samples, check)
+    return _report(options, phases, load.samples, check, Span(begun, time.monotonic()))
 
 
 def _report(
-    options: argparse.Namespace, phases: Sequence[Phase], samples: Samples, check: Mapping[str, Any]
+    options: argparse.Namespace, phases: Sequence[Phase], samples: Samples, check: Mapping[str, Any], span: Span
 ) -> dict[str, Any]:
     told = [each.told(samples) for each in phases]
-    whole = samples.figures(Span(0, time.monotonic()))
+    whole = samples.figures(span)
     failed = [*broken(told), *rebuild_check.broken(check)]
     if whole.failed_recalls or whole.failed_writes or whole.waiting:
         failed.append(f"of all: {whole.failed_recalls}, {whole.failed_writes}, never indexed {whole.waiting}")
@@ -153,9 +167,10 @@ def _client(url: str, key: str) -> httpx.AsyncClient:
 
 async def _fill(http: httpx.AsyncClient, place: Place, count: int) -> list[str]:
     begun = time.monotonic()
-    ids: list[str] = []
+    # A folder that was kept is filled already, or in part.
+    ids = [str(each["id"]) for each in await rows(place.servers.truth._database, "SELECT id FROM memories")]
     all_texts = texts(count)
-    for start in range(0, count, AT_ONCE):
+    for start in range(len(ids) // AT_ONCE * AT_ONCE, count, AT_ONCE):
         memories = [{"content": each, "type": "fact"} for each in all_texts[start : start + AT_ONCE]]
         answer = (await http.post("/v1/brain/remember:batch", json={"memories": memories})).raise_for_status().json()
         ids += [each["id"] for each in answer["results"]]
@@ -192,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--index-timeout", type=float, default=3, help="seconds after which an index counts as down for a recall"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", type=Path, help="keeps the rooms' logs there")
+    parser.add_argument("--folder", type=Path, help="keeps the rooms' logs there, and embedded parts")
     parser.add_argument("--json", type=Path, help="write the report there")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # rooms and servers end with us
