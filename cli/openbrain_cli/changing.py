@@ -112,7 +112,7 @@ def history(memory_id: MemoryId, to: Speaking, session: Session = "", json: AsJs
     """Tell what happened to one memory: when, what, who and why."""
     from openbrain_cli import rendering
 
-    found = to.ask(lambda brain: brain.memory(memory_id, history=True, session_id=session))
+    found = to.ask(lambda brain: brain.memory_whole(memory_id, session_id=session))
     lines = found.history or ()
     if json:
         chain = found.lineage.model_dump(mode="json") if found.lineage else None

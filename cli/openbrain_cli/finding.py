@@ -107,7 +107,10 @@ def show(
     """Show one memory whole, dead or alive."""
     from openbrain_cli import rendering
 
-    found = to.ask(lambda brain: brain.memory(memory_id, history=history, session_id=session))
+    if history:
+        found = to.ask(lambda brain: brain.memory_whole(memory_id, session_id=session))
+    else:
+        found = to.ask(lambda brain: brain.memory(memory_id, session_id=session))
     if json:
         as_json(found)
         return

@@ -1,5 +1,8 @@
 """Waiting for, changing and ending memories through the API, on both databases."""
 
+import httpx
+
+from openbrain.client import OpenBrain
 from openbrain.memory import DAY
 from tests.api_support import Brain, brain, http, offer, refused, remembered
 from tests.contracts.test_api_remember import brain_database_url
@@ -75,6 +78,47 @@ async def test_what_is_forgotten_leaves_every_list_and_keeps_its_history(brain: 
     assert [(line["action"], line["actor"]) for line in shown["history"]] == [("created", "ada"), ("forgotten", "ada")]
     assert shown["history"][1]["reason"] == "asked to"
     refused(changed, 404)
+
+
+async def test_a_long_history_comes_page_by_page(brain: Brain) -> None:
+    key, app = await brain.key(), brain.app()
+    async with http(app, key) as client:
+        (memory_id,) = await remembered(client, "often changed")
+        path = f"/v1/brain/memories/{memory_id}"
+        short = await client.get(path, params={"history": 1})
+        for number in range(104):
+            assert (await client.patch(path, json={"tags": [f"t{number}"]})).status_code == 200
+        pages = []
+        more: dict[str, str] = {}
+        while True:
+            page = (await client.get(path, params={"history": 1, "limit": 50, **more})).json()
+            pages.append(page)
+            if "next_cursor" not in page:
+                break
+            more = {"cursor": page["next_cursor"]}
+        first = (await client.get(path, params={"history": 1})).json()
+        tags = {(await client.get(path, params={"history": 1, "limit": n})).headers["etag"] for n in (1, 2)}
+        behind_all = await client.get(path, params={"history": 1, "cursor": "9" * 18})
+        refusals = [
+            await client.get(path, params={"history": 1, name: value})
+            for name, value in (("limit", 0), ("limit", 501), ("cursor", "x"))
+        ]
+    async with OpenBrain("http://brain.test", key, transport=httpx.ASGITransport(app)) as ada:
+        whole, one = await ada.memory_whole(memory_id), await ada.memory(memory_id, history=True)
+
+    assert (len(short.json()["history"]), "next_cursor" in short.json()) == (1, False), "as it always was"
+    assert [len(page["history"]) for page in pages] == [50, 50, 5]
+    versions = [line["version"] for page in pages for line in page["history"]]
+    assert versions == list(range(1, 106))
+    assert {str(page["lineage"]) for page in pages} == {str(first["lineage"])}
+    assert (len(first["history"]), first["next_cursor"] is None) == (100, False)
+    assert len(tags) == 2
+    assert behind_all.json()["history"] == []
+    for refusal in refusals:
+        refused(refusal, 422)
+    assert [line.version for line in whole.history or ()] == versions
+    assert whole.next_cursor is None
+    assert (len(one.history or ()), one.next_cursor) == (100, first["next_cursor"])
 
 
 async def test_an_expired_memory_is_gone_at_once(brain: Brain) -> None:

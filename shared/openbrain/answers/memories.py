@@ -150,9 +150,10 @@ class Lineage(Answer):
 
 
 class MemoryDetail(MemoryAnswer):
-    """One memory; with `?history=1` also its audit and its chain."""
+    """One memory; with `?history=1` also its audit, a page at a time, and its chain."""
 
-    history: tuple[HistoryLine, ...] | None = None
+    history: tuple[HistoryLine, ...] | None = Field(default=None, description="Oldest first.")
+    next_cursor: str | None = Field(default=None, description="Where the audit goes on; only where it does.")
     lineage: Lineage | None = None
 
 

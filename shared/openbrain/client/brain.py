@@ -172,10 +172,22 @@ class OpenBrain(
             query=self._placed({"limit": limit, "cursor": cursor, "agent_id": author, **filters}),
         )
 
-    async def memory(self, memory_id: str, *, history: bool = False, session_id: str = "") -> answers.MemoryDetail:
-        """Read one memory, dead or alive; with `history` its audit and chain too."""
-        query = {"history": "1" if history else None, "session_id": session_id or None}
+    async def memory(
+        self, memory_id: str, *, history: bool = False, session_id: str = "", cursor: str | None = None
+    ) -> answers.MemoryDetail:
+        """Read one memory, dead or alive; with `history` its chain and its audit too, or the part of it that follows
+        the page whose `next_cursor` is given."""
+        query = {"history": "1" if history else None, "session_id": session_id or None, "cursor": cursor}
         return await self._wire.ask(answers.MemoryDetail, "GET", f"/v1/brain/memories/{_part(memory_id)}", query=query)
+
+    async def memory_whole(self, memory_id: str, *, session_id: str = "") -> answers.MemoryDetail:
+        """Read one memory with its chain and all of its audit, page by page."""
+        found = page = await self.memory(memory_id, history=True, session_id=session_id)
+        lines = list(page.history or ())
+        while page.next_cursor is not None:
+            page = await self.memory(memory_id, history=True, session_id=session_id, cursor=page.next_cursor)
+            lines += page.history or ()
+        return found.model_copy(update={"history": tuple(lines), "next_cursor": None})
 
     async def update(
         self, memory_id: str, *, session_id: str = "", wait: int = 0, if_match: str = "", **changes: Unpack[Changes]

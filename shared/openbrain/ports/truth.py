@@ -110,6 +110,8 @@ class HistoryEntry:
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
     reason: str
+    number: int
+    """Rises from line to line, with gaps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +166,8 @@ class Reading(Protocol):
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down."""
 
-    async def history(self, memory_id: str) -> Sequence[HistoryEntry]:
-        """Oldest first."""
+    async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
+        """Oldest first, at most `limit`; behind the line of that number."""
 
     async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
         """Up to `limit` memories on either side."""

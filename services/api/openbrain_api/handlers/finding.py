@@ -39,11 +39,14 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Reply:
     depths = await call.api.chains.depths((row,))
     shown = memory_json(row, now, depths.get(row.id, 0))
     if call.query.history:
-        lines = await call.api.truth.history(memory_id)
+        most = call.query.limit
+        lines = await call.api.truth.history(memory_id, most + 1, int(call.query.cursor or 0))
         ancestry = await call.api.truth.ancestry(memory_id, LINEAGE)
         rows = await call.api.truth.rows([*ancestry.parents, *ancestry.children])
         seen = {each.id for each in rows.values() if _may_see(viewer, each)}
-        shown["history"] = [history_json(line) for line in lines]
+        shown["history"] = [history_json(line) for line in lines[:most]]
+        if len(lines) > most:
+            shown["next_cursor"] = str(lines[most - 1].number)
         shown["lineage"] = {
             "parents": [each for each in ancestry.parents if each in seen],
             "children": [each for each in ancestry.children if each in seen],

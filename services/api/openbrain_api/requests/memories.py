@@ -211,6 +211,10 @@ class MemoryQuery(SessionQuery):
     """How much to tell about one memory."""
 
     history: Annotated[bool, Field(description="Its audit and its chain too.")] = False
+    limit: Annotated[int, Field(ge=1, le=500, description="Lines of the audit of one answer.")] = 100
+    cursor: Annotated[str | None, Field(pattern=r"^[0-9]{1,18}$", description="`next_cursor` of the page before.")] = (
+        None
+    )
 
 
 class ForgetQuery(SessionQuery):

@@ -1,6 +1,7 @@
 """Rows as they stand, and what led to them."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
@@ -58,9 +59,9 @@ class SqlReading:
         within, scan = compiled(condition), self._degraded_scan
         return await self._database.read(lambda connection: counted(connection, fields, within, scan, limit))
 
-    async def history(self, memory_id: str) -> Sequence[HistoryEntry]:
+    async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
         """Oldest first."""
-        return await self._database.read(lambda connection: _history(connection, memory_id))
+        return await self._database.read(lambda connection: _history(connection, memory_id, limit, after))
 
     async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
         """Nearest first; each memory once, also in a chain that bites its tail."""
@@ -96,10 +97,12 @@ def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
     return and_(created <= at, or_(created < at, and_(created == at, memories.c.id < memory_id)))
 
 
-def _history(connection: Connection, memory_id: str) -> Sequence[HistoryEntry]:
+def _history(connection: Connection, memory_id: str, limit: int, after: int) -> Sequence[HistoryEntry]:
     table = memory_history.c
-    columns = (table.memory_id, table.version, table.revision, table.action, table.actor, table.at, table.before)
-    statement = select(*columns, table.after, table.note).where(table.memory_id == memory_id).order_by(table.id)
+    of_it = and_(table.memory_id == memory_id, table.id > after)
+    named = "memory_id version revision action actor at before after note id"
+    columns: list[ColumnElement[Any]] = [table[name] for name in named.split()]
+    statement = select(*columns).where(of_it).order_by(table.id).limit(limit)
     return [_entry(*row) for row in connection.execute(statement)]
 
 
@@ -113,6 +116,7 @@ def _entry(
     before: str | None,
     after: str | None,
     note: str,
+    number: int,
 ) -> HistoryEntry:
     return HistoryEntry(
         memory_id=memory_id,
@@ -124,6 +128,7 @@ def _entry(
         before=None if before is None else orjson.loads(before),
         after=None if after is None else orjson.loads(after),
         reason=note,
+        number=number,
     )
 
 
