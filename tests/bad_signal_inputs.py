@@ -52,6 +52,14 @@ WEBHOOK: list[Bad] = [
 ]
 SWITCH: list[Bad] = [("enabled", None, "enabled"), ("enabled", "yes", "enabled"), ("enabled", 1, "enabled")]
 
+REPLAY: list[Bad] = [
+    ("seqs", 5, "seqs"),
+    ("seqs", ["a"], "seqs"),
+    ("seqs", [0], "seqs"),
+    ("seqs", [1] * 501, "seqs"),
+    ("dry_run", "no", "dry_run"),
+]
+
 WEBHOOKS = "/v1/amygdala/webhooks"
 SIGNALS, HALTS = "/v1/amygdala/signals", "/v1/amygdala/halts"
 
@@ -64,6 +72,7 @@ BAD: list[tuple[str, str, list[Bad]]] = [
     ("POST", f"{HALTS}/{{id}}/resume", NOTE),
     ("POST", WEBHOOKS, WEBHOOK),
     ("PATCH", f"{WEBHOOKS}/{{id}}", SWITCH),
+    ("POST", f"{WEBHOOKS}/{{id}}/dead:replay", REPLAY),
 ]
 
 

@@ -52,6 +52,7 @@ NO_MEMORIES: Mapping[tuple[str, str], str] = {
     ("GET", "/v1/amygdala/webhooks/{id}"): "an address of the key's own workspace: test_api_webhooks",
     ("PATCH", "/v1/amygdala/webhooks/{id}"): "an address of the key's own workspace: test_api_webhooks",
     ("DELETE", "/v1/amygdala/webhooks/{id}"): "an address of the key's own workspace: test_api_webhooks",
+    ("POST", "/v1/amygdala/webhooks/{id}/dead:replay"): "numbers of the key's own workspace: test_api_webhooks",
     ("GET", "/v1/amygdala/webhooks/{id}/dead"): "numbers of the key's own workspace: test_api_webhooks",
     ("GET", "/feed"): "pages, and ids of memories that the key may see: test_api_citing",
     ("GET", "/signal"): "signals, by org: test_api_vault",

@@ -14,6 +14,9 @@ Address = Annotated[str, typer.Argument(metavar="URL", help="https:// of a host 
 MinSeverity = Annotated[str, typer.Option("--min-severity", help="The weakest that is posted.")]
 WebhookId = Annotated[str, typer.Argument(metavar="ID", help="As `webhooks list` shows it.")]
 
+Seqs = Annotated[list[int] | None, typer.Argument(metavar="SEQ", help="These only, as `webhooks dead` shows them.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell how much that would be.")]
+
 
 @app.command()
 @command("openbrain webhooks add https://hooks.example.org/openbrain --min-severity critical")
@@ -70,7 +73,23 @@ def dead(webhook_id: WebhookId, *, to: Connection) -> None:
 
 
 @app.command()
-@command("openbrain webhooks remove 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
-def remove(webhook_id: WebhookId, *, to: Connection) -> None:
+@command(
+    "openbrain webhooks replay 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00",
+    "openbrain webhooks replay 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 17 18 --dry-run",
+)
+def replay(webhook_id: WebhookId, seqs: Seqs = None, *, to: Connection, dry_run: DryRun = False) -> None:
+    """Post again what it could not be given, once each. What is not taken is a dead letter again."""
+    done = to.ask(lambda brain: brain.replay_webhook_dead_letters(webhook_id, seqs or (), dry_run=dry_run))
+    print(f"{done.count} would be posted again" if dry_run else f"{done.count} are posted again")
+
+
+@app.command()
+@command(
+    "openbrain webhooks remove 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00",
+    "openbrain webhooks remove 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --dry-run",
+)
+def remove(webhook_id: WebhookId, *, to: Connection, dry_run: DryRun = False) -> None:
     """End it, with its dead letters."""
-    print(f"{to.ask(lambda brain: brain.remove_webhook(webhook_id)).id}  removed")
+    done = to.ask(lambda brain: brain.remove_webhook(webhook_id, dry_run=dry_run))
+    verb = "would be removed" if dry_run else "removed"
+    print(f"{done.id}  {verb}, with {done.dead_letters} dead letters")

@@ -36,6 +36,8 @@ async def test_a_webhook_from_its_making_to_its_end(brain: Brain) -> None:
         off = await ada.enable_webhook(made.id, enabled=False)
         on = await ada.enable_webhook(made.id)
         found = await ada.webhook(made.id)
+        would = await ada.remove_webhook(made.id, dry_run=True)
+        assert (await ada.webhook(made.id)) == found
         gone = await ada.remove_webhook(made.id)
         with pytest.raises(NotFound):
             await ada.webhook(made.id)
@@ -44,7 +46,7 @@ async def test_a_webhook_from_its_making_to_its_end(brain: Brain) -> None:
     assert (made.cursor, made.min_severity.value, made.enabled, made.created_by) == (1, "critical", True, "ada")
     assert (off.enabled, on.enabled) == (False, True)
     assert listed.webhooks == (found,)
-    assert (found.url, gone.removed) == (URL, True)
+    assert (found.url, gone.removed, would.removed) == (URL, True, False)
     assert made.secret not in f"{listed} {off} {found}"
 
 
@@ -61,6 +63,27 @@ async def test_what_could_not_be_posted_is_listed_without_what_was_said(brain: B
 
     assert [(each.seq, each.attempts, each.error) for each in first.dead_letters] == [(1, 5, "503"), (2, 5, "503")]
     assert ([each.seq for each in rest.dead_letters], rest.next_after) == ([3], None)
+
+
+async def test_what_could_not_be_posted_is_posted_again_where_somebody_asks(brain: Brain) -> None:
+    async with await admin_of(brain) as ada:
+        made = await ada.create_webhook(URL)
+        for seq in (1, 2, 3):
+            letter = WebhookDeadLetter(
+                webhook_id=made.id, workspace_id="w1", seq=seq, body=b"{}", attempts=5, error="503", at=5
+            )
+            await brain.truth.webhook_given_up(letter)
+        would = await ada.replay_webhook_dead_letters(made.id, dry_run=True)
+        assert await brain.truth.replayed_webhook_letters(10) == []
+        some = await ada.replay_webhook_dead_letters(made.id, (2, 9))
+        waiting = [each.seq for _, each in await brain.truth.replayed_webhook_letters(10)]
+        listed = await ada.webhook_dead_letters(made.id)
+        everything = await ada.replay_webhook_dead_letters(made.id)
+        removed = await ada.remove_webhook(made.id, dry_run=True)
+
+    assert (would.count, some.count, everything.count, removed.dead_letters) == (3, 1, 3, 3)
+    assert waiting == [2]
+    assert [each.at is None for each in listed.dead_letters] == [False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +123,13 @@ async def test_where_they_are_off_none_is_made(brain: Brain) -> None:
 async def test_another_tenants_is_like_none(brain: Brain) -> None:
     async with await admin_of(brain) as ada, await admin_of(brain, "w2", "eve") as eve:
         made = await ada.create_webhook(URL)
-        for ask in (eve.webhook, eve.enable_webhook, eve.remove_webhook, eve.webhook_dead_letters):
+        for ask in (
+            eve.webhook,
+            eve.enable_webhook,
+            eve.remove_webhook,
+            eve.webhook_dead_letters,
+            eve.replay_webhook_dead_letters,
+        ):
             with pytest.raises(NotFound, match="no webhook with this id"):
                 await ask(made.id)
         assert (await eve.webhooks()).count == 0

@@ -10,7 +10,7 @@ from openbrain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.webhooks import Webhook
 from openbrain.signals.values import HaltScope, Severity, Step
-from openbrain_amygdala.handlers.posting import Posting
+from openbrain_amygdala.handlers.posting import Posting, post_again
 from tests.signal_support import change, raise_one, signal_of, workspace
 from tests.truth_support import START
 
@@ -127,3 +127,55 @@ async def test_an_address_that_the_rules_refuse_is_given_up_at_once(truth: SqlTr
 
     await post(truth, taker)
     assert [letter.attempts for letter in await truth.webhook_dead_letters("w1", made.id, 10)] == [1]
+
+
+async def test_a_dead_letter_is_posted_again_once_and_is_dead_again_where_it_is_not_taken(truth: SqlTruth) -> None:
+    await workspace(truth)
+    taker, made = Taker(), await hooked(truth)
+    for number in range(2):
+        await raise_one(truth, content=f"number {number}")
+    taker.error = NeverRetry("a private address")
+    await post(truth, taker)
+    await post(truth, taker)
+    assert await post_again(truth, taker, 10) == 0, "nobody asked for it"
+    await truth.replay_webhook_dead_letters("w1", made.id)
+    assert await truth.purge_webhook_dead_letters(2**62, 10) == 0, "it waits"
+    taker.error = TryLater("the webhook answered 500")
+    assert await post_again(truth, taker, 10) == 2
+    again = await truth.webhook_dead_letters("w1", made.id, 10)
+    assert [(each.attempts, each.error, each.at > 0) for each in again] == [(2, "the webhook answered 500", True)] * 2
+
+    taker.error = None
+    await truth.replay_webhook_dead_letters("w1", made.id, [2])
+    assert await post_again(truth, taker, 10) == 1
+    assert [seq for seq, _ in taker.posts] == [2]
+    assert [each.seq for each in await truth.webhook_dead_letters("w1", made.id, 10)] == [1]
+
+
+async def test_a_dead_letter_waits_while_its_webhook_is_disabled(truth: SqlTruth) -> None:
+    await workspace(truth)
+    taker, made = Taker(), await hooked(truth)
+    await raise_one(truth)
+    taker.error = NeverRetry("a private address")
+    await post(truth, taker)
+    taker.error = None
+    await truth.enable_webhook("w1", made.id, enabled=False)
+    await truth.replay_webhook_dead_letters("w1", made.id)
+    assert await post_again(truth, taker, 10) == 0
+
+    await truth.enable_webhook("w1", made.id, enabled=True)
+    assert await post_again(truth, taker, 10) == 1
+
+
+async def test_a_dead_letter_holds_no_more_than_its_webhook_may_hear(truth: SqlTruth) -> None:
+    """Of another org's halt of everyone it hears that, and not why."""
+    await workspace(truth)
+    taker, made = Taker(), await hooked(truth, orgs=("acme",))
+    await raise_one(
+        truth, content="why", org="other", severity=Severity.NUCLEAR, halt=True, halt_scope=HaltScope.WORKSPACE
+    )
+    taker.error = NeverRetry("a private address")
+    await post(truth, taker)
+    (letter,) = await truth.webhook_dead_letters("w1", made.id, 10)
+
+    assert b"why" not in letter.body

@@ -16,7 +16,7 @@ from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, StreamSpec
 from openbrain_amygdala.handlers.foreign import raise_foreign
 from openbrain_amygdala.handlers.hearing import hear_all
-from openbrain_amygdala.handlers.posting import Posting
+from openbrain_amygdala.handlers.posting import Posting, post_again
 from openbrain_amygdala.handlers.raising import raise_all
 from openbrain_amygdala.handlers.sweeping import Kept, purge, sweep
 
@@ -24,6 +24,7 @@ ROUND = 500
 """Rows that one round of purging takes, of each kind."""
 PURGE_EVERY_S = 600.0
 POST_EVERY_S = 0.25
+POST_AGAIN, POST_AGAIN_EVERY_S = 50, 1.0
 
 
 def room(parts: Parts) -> Room:
@@ -92,7 +93,13 @@ def duties(parts: Parts) -> Leader:
             due = await parts.truth.due_webhooks(await parts.truth.time(), webhooks.at_once)
             return sum(await asyncio.gather(*(posting(each) for each in due)))
 
-        found.append(Duty("webhooks", posted, _pause(POST_EVERY_S, 1), POST_EVERY_S))
+        async def posted_again() -> int:
+            return await post_again(parts.truth, parts.poster, POST_AGAIN)
+
+        found += [
+            Duty("webhooks", posted, _pause(POST_EVERY_S, 1), POST_EVERY_S),
+            Duty("replays", posted_again, _pause(POST_AGAIN_EVERY_S, 1), POST_AGAIN_EVERY_S),
+        ]
     return Leader(
         "amygdala-duties",
         parts.truth,

@@ -74,6 +74,7 @@ from openbrain.answers.webhooks import (
     WebhookLetters,
     WebhookList,
     WebhookRemoved,
+    WebhookReplayed,
 )
 
 __all__ = [
@@ -159,6 +160,7 @@ __all__ = [
     "WebhookLetters",
     "WebhookList",
     "WebhookRemoved",
+    "WebhookReplayed",
     "Whoami",
     "WorkspaceAnswer",
     "WorkspaceDeleted",

@@ -41,10 +41,20 @@ class WebhookList(Answer):
 
 
 class WebhookRemoved(Answer):
-    """It is posted to no more."""
+    """It is posted to no more; with `dry_run` it still is."""
 
     id: str
     removed: bool
+    dry_run: bool = False
+    dead_letters: int = Field(default=0, description="That go with it.")
+
+
+class WebhookReplayed(Answer):
+    """They are posted again, once each; what is not taken is a dead letter again."""
+
+    id: str
+    count: int
+    dry_run: bool
 
 
 class WebhookLetter(Answer):
@@ -53,7 +63,7 @@ class WebhookLetter(Answer):
     seq: int
     attempts: int
     error: str
-    at: datetime
+    at: datetime | None = Field(description="When it died; null while it waits to be posted again.")
 
 
 class WebhookLetters(Answer):

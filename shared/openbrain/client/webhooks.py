@@ -1,5 +1,6 @@
 """Webhooks. All of it needs an admin key of the workspace."""
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from openbrain import answers
@@ -33,9 +34,10 @@ class Webhooks:
         """Post to it no more, or again from where it stopped."""
         return await self._wire.ask(answers.WebhookAnswer, "PATCH", _path(webhook_id), body={"enabled": enabled})
 
-    async def remove_webhook(self, webhook_id: str) -> answers.WebhookRemoved:
-        """End it, with its dead letters."""
-        return await self._wire.ask(answers.WebhookRemoved, "DELETE", _path(webhook_id))
+    async def remove_webhook(self, webhook_id: str, *, dry_run: bool = False) -> answers.WebhookRemoved:
+        """End it, with its dead letters. `dry_run`: only tell what would go."""
+        query = {"dry_run": "true" if dry_run else None}
+        return await self._wire.ask(answers.WebhookRemoved, "DELETE", _path(webhook_id), query=query)
 
     async def webhook_dead_letters(
         self, webhook_id: str, *, limit: int | None = None, after: int = 0
@@ -43,6 +45,13 @@ class Webhooks:
         """A page of what it could not be given."""
         query = {"limit": limit, "after": after}
         return await self._wire.ask(answers.WebhookLetters, "GET", f"{_path(webhook_id)}/dead", query=query)
+
+    async def replay_webhook_dead_letters(
+        self, webhook_id: str, seqs: Sequence[int] = (), *, dry_run: bool = False
+    ) -> answers.WebhookReplayed:
+        """Post them again, all or these, once each: what is not taken is a dead letter again."""
+        body = {**({"seqs": list(seqs)} if seqs else {}), "dry_run": dry_run}
+        return await self._wire.ask(answers.WebhookReplayed, "POST", f"{_path(webhook_id)}/dead:replay", body=body)
 
 
 def _path(webhook_id: str) -> str:

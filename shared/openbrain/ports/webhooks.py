@@ -51,6 +51,7 @@ class WebhookDeadLetter:
     attempts: int
     error: str
     at: int
+    """When it died; 0: it waits to be posted again."""
 
 
 class Webhooks(Protocol):
@@ -77,6 +78,21 @@ class Webhooks(Protocol):
     ) -> Sequence[WebhookDeadLetter]:
         """In order of `seq`, behind `after`."""
 
+    async def count_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
+        """How many it has; with `seqs` of these."""
+
+    async def replay_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
+        """Let them be posted again, all or these; how many there are."""
+
+    async def replayed_webhook_letters(self, limit: int) -> Sequence[tuple[Webhook, WebhookDeadLetter]]:
+        """Those that wait to be posted again, of enabled webhooks, in order of webhook and seq."""
+
+    async def webhook_letter_posted(self, webhook_id: str, seq: int) -> None:
+        """It is dead no more."""
+
+    async def webhook_letter_refused(self, webhook_id: str, seq: int, error: str, at: int) -> None:
+        """It was tried once more, and is dead again."""
+
     async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
         """Enabled ones whose next attempt is due and whose workspace has broadcasts behind their cursor, the longest
         due first."""
@@ -94,7 +110,7 @@ class Webhooks(Protocol):
         """Keep the dead letter and go on behind it."""
 
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
-        """Remove those from before that time; how many."""
+        """Remove those that died before that time; how many."""
 
 
 class Poster(Protocol):

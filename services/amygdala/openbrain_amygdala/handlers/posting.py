@@ -1,5 +1,7 @@
 """Giving broadcasts to webhooks: in order, at least once, and never for ever to one that takes none."""
 
+import asyncio
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -37,10 +39,11 @@ class Posting:
         attempts = webhook.attempts
         for row in await self.truth.broadcasts_after(webhook.workspace_id, webhook.cursor, AT_ONCE):
             if concerns(webhook, row):
+                body = row.body if webhook.hears(row.org) else veiled(row.body)
                 try:
-                    await self.poster.post(webhook, row.seq, row.body if webhook.hears(row.org) else veiled(row.body))
+                    await self.poster.post(webhook, row.seq, body)
                 except OpenBrainError as error:
-                    await self._failed(webhook, row, attempts + 1, error)
+                    await self._failed(webhook, row.seq, body, attempts + 1, error)
                     return delivered
                 telemetry.WEBHOOK_POSTS.labels("delivered").inc()
                 await self.truth.webhook_delivered(webhook.id, row.seq, await self.truth.time())
@@ -49,7 +52,7 @@ class Posting:
         await self.truth.webhook_passed(webhook.id, passed)
         return delivered
 
-    async def _failed(self, webhook: Webhook, row: BroadcastRow, attempts: int, error: OpenBrainError) -> None:
+    async def _failed(self, webhook: Webhook, seq: int, body: bytes, attempts: int, error: OpenBrainError) -> None:
         now = await self.truth.time()
         if attempts <= len(self.backoff_s) and not isinstance(error, NeverRetry):
             telemetry.WEBHOOK_POSTS.labels("failed").inc()
@@ -60,13 +63,34 @@ class Posting:
         letter = WebhookDeadLetter(
             webhook_id=webhook.id,
             workspace_id=webhook.workspace_id,
-            seq=row.seq,
-            body=row.body,
+            seq=seq,
+            body=body,
             attempts=attempts,
             error=str(error),
             at=now,
         )
         await self.truth.webhook_given_up(letter)
+
+
+async def post_again(truth: Truth, poster: Poster, limit: int) -> int:
+    """Dead letters that somebody wants posted again: once each, beside what is live; how many were tried. What is not
+    taken is dead again."""
+
+    async def of_one(letters: Sequence[tuple[Webhook, WebhookDeadLetter]]) -> None:
+        for webhook, letter in letters:
+            try:
+                await poster.post(webhook, letter.seq, letter.body)
+            except OpenBrainError as error:
+                telemetry.WEBHOOK_POSTS.labels("dead").inc()
+                await truth.webhook_letter_refused(webhook.id, letter.seq, str(error), await truth.time())
+            else:
+                telemetry.WEBHOOK_POSTS.labels("delivered").inc()
+                await truth.webhook_letter_posted(webhook.id, letter.seq)
+
+    found = await truth.replayed_webhook_letters(limit)
+    each_ones = itertools.groupby(found, key=lambda pair: pair[0].id)
+    await asyncio.gather(*[of_one(list(letters)) for _, letters in each_ones])
+    return len(found)
 
 
 def concerns(webhook: Webhook, row: BroadcastRow) -> bool:

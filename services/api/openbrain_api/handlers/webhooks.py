@@ -10,14 +10,20 @@ from openbrain_api.http.reading import position
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing
 from openbrain_api.rendering import Json, to_iso
-from openbrain_api.requests.webhooks import WebhookBody, WebhookChangeBody, WebhookLettersQuery, WebhooksQuery
+from openbrain_api.requests.webhooks import (
+    WebhookBody,
+    WebhookChangeBody,
+    WebhookLettersQuery,
+    WebhookRemoveQuery,
+    WebhookReplayBody,
+    WebhooksQuery,
+)
 
 
 async def create_webhook(call: Call[WebhookBody, Nothing]) -> Reply:
     """It is posted what is broadcast from now on; the secret is in this answer only."""
     settings, actor, now = call.api.settings.webhooks, call.actor, call.api.clock.now()
-    if not settings.enabled:
-        raise Forbidden("webhooks are off here: an operator turns them on with OPENBRAIN_WEBHOOKS__ENABLED")
+    _turned_on(call)
     checked_url(call.body.url, settings.hosts, settings.private_hosts)
     made = await call.api.truth.add_webhook(
         Webhook(
@@ -60,12 +66,26 @@ async def change_webhook(call: Call[WebhookChangeBody, Nothing]) -> Reply:
     return answer(shown, shown)
 
 
-async def remove_webhook(call: Call[Nothing, Nothing]) -> Reply:
+async def remove_webhook(call: Call[Nothing, WebhookRemoveQuery]) -> Reply:
     """End it, with its dead letters."""
-    found = await _found(call)
-    if not await call.api.truth.remove_webhook(found.workspace_id, found.id):
+    found, dry_run = await _found(call), call.query.dry_run
+    letters = await call.api.truth.count_webhook_dead_letters(found.workspace_id, found.id)
+    if not (dry_run or await call.api.truth.remove_webhook(found.workspace_id, found.id)):
         raise _unknown()
-    shown = {"id": found.id, "removed": True}
+    shown = {"id": found.id, "removed": not dry_run, "dry_run": dry_run, "dead_letters": letters}
+    return answer(shown, shown)
+
+
+async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Reply:
+    """Post them again, once each; what is not taken is a dead letter again."""
+    found, seqs, dry_run = await _found(call), call.body.seqs or (), call.body.dry_run
+    truth = call.api.truth
+    if dry_run:
+        count = await truth.count_webhook_dead_letters(found.workspace_id, found.id, seqs)
+    else:
+        _turned_on(call)
+        count = await truth.replay_webhook_dead_letters(found.workspace_id, found.id, seqs)
+    shown = {"id": found.id, "count": count, "dry_run": dry_run}
     return answer(shown, shown)
 
 
@@ -74,7 +94,13 @@ async def webhook_letters(call: Call[Nothing, WebhookLettersQuery]) -> Reply:
     webhook, query = await _found(call), call.query
     found = await call.api.truth.webhook_dead_letters(webhook.workspace_id, webhook.id, query.limit, query.after)
     letters: list[Json] = [
-        {"seq": each.seq, "attempts": each.attempts, "error": each.error, "at": to_iso(each.at)} for each in found
+        {
+            "seq": each.seq,
+            "attempts": each.attempts,
+            "error": each.error,
+            "at": to_iso(each.at) if each.at else None,
+        }
+        for each in found
     ]
     data = {"dead_letters": letters, "count": len(found)}
     return answer({**data, "next_after": found[-1].seq if len(found) == query.limit else None}, data)
@@ -86,6 +112,11 @@ async def _found(call: Call[Any, Any]) -> Webhook:
     if found is None:
         raise _unknown()
     return found
+
+
+def _turned_on(call: Call[Any, Any]) -> None:
+    if not call.api.settings.webhooks.enabled:
+        raise Forbidden("webhooks are off here: an operator turns them on with OPENBRAIN_WEBHOOKS__ENABLED")
 
 
 def _unknown() -> NotFound:

@@ -10,6 +10,8 @@ from openbrain.signals.webhook_rules import URL_CHARS
 from openbrain_api.requests.memories import Body, QueryString
 from openbrain_api.requests.signals import Cursor, PageSize, Seq
 
+SEQS = 500
+
 
 class WebhookBody(Body):
     """Where to post, and from which severity on."""
@@ -26,6 +28,19 @@ class WebhookChangeBody(Body):
     """Whether it is posted to. One that was disabled goes on where it stopped."""
 
     enabled: Annotated[bool, Field(strict=True)]
+
+
+class WebhookReplayBody(Body):
+    """Which dead letters are posted again; all without `seqs`."""
+
+    seqs: Annotated[tuple[Seq, ...], Field(max_length=SEQS)] | None = None
+    dry_run: Annotated[bool, Field(strict=True, description="Only tell how many.")] = False
+
+
+class WebhookRemoveQuery(QueryString):
+    """Whether it really goes."""
+
+    dry_run: Annotated[bool, Field(description="Only tell what would go.")] = False
 
 
 class WebhooksQuery(QueryString):

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, RowMapping, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, select, tuple_, update
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.signal_tables import webhook_dead_letters, webhooks
@@ -80,6 +80,57 @@ class SqlWebhooks:
             lambda connection: [WebhookDeadLetter(**row) for row in connection.execute(query).mappings()]
         )
 
+    async def count_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
+        """As in the port."""
+        query = select(func.count()).select_from(webhook_dead_letters).where(*_letters(workspace_id, webhook_id, seqs))
+        return await self._database.read(lambda connection: connection.scalar(query) or 0)
+
+    async def replay_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
+        """As in the port."""
+        chosen = _letters(workspace_id, webhook_id, seqs)
+        count = select(func.count()).select_from(webhook_dead_letters).where(*chosen)
+
+        def mark(connection: Connection) -> int:
+            connection.execute(update(webhook_dead_letters).where(*chosen).values(at=0))
+            return connection.scalar(count) or 0
+
+        return await self._database.write(mark)
+
+    async def replayed_webhook_letters(self, limit: int) -> Sequence[tuple[Webhook, WebhookDeadLetter]]:
+        """As in the port."""
+        letters = webhook_dead_letters
+        place = (letters.c.webhook_id, letters.c.seq)
+        waiting = select(letters).where(letters.c.at == 0).order_by(*place).limit(limit)
+        live = (
+            select(webhooks)
+            .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
+            .where(webhooks.c.disabled_at.is_(None), workspaces.c.deleted_at.is_(None))
+        )
+
+        def read(connection: Connection) -> list[tuple[Webhook, WebhookDeadLetter]]:
+            of_live = waiting.where(letters.c.webhook_id.in_(live.with_only_columns(webhooks.c.id)))
+            found = [WebhookDeadLetter(**row) for row in connection.execute(of_live).mappings()]
+            if not found:
+                return []
+            named = live.where(webhooks.c.id.in_({each.webhook_id for each in found}))
+            known = {each.id: each for each in map(_read, connection.execute(named).mappings())}
+            return [(known[each.webhook_id], each) for each in found if each.webhook_id in known]
+
+        return await self._database.read(read)
+
+    async def webhook_letter_posted(self, webhook_id: str, seq: int) -> None:
+        """As in the port."""
+        table = webhook_dead_letters
+        gone = delete(table).where(table.c.webhook_id == webhook_id, table.c.seq == seq)
+        await self._database.write(lambda connection: connection.execute(gone).rowcount)
+
+    async def webhook_letter_refused(self, webhook_id: str, seq: int, error: str, at: int) -> None:
+        """As in the port."""
+        table = webhook_dead_letters
+        again = {"attempts": table.c.attempts + 1, "error": error[:1000], "at": at}
+        change = update(table).where(table.c.webhook_id == webhook_id, table.c.seq == seq).values(**again)
+        await self._database.write(lambda connection: connection.execute(change).rowcount)
+
     async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
         """As in the port."""
         query = (
@@ -127,7 +178,7 @@ class SqlWebhooks:
         place = (table.c.webhook_id, table.c.seq)
 
         def purge(connection: Connection) -> int:
-            past = select(*place).where(table.c.at < before).order_by(table.c.at).limit(limit)
+            past = select(*place).where(table.c.at > 0, table.c.at < before).order_by(table.c.at).limit(limit)
             old = [tuple(row) for row in connection.execute(past)]
             return connection.execute(delete(table).where(tuple_(*place).in_(old))).rowcount if old else 0
 
@@ -159,6 +210,12 @@ def _one(connection: Connection, workspace_id: str, webhook_id: str) -> Webhook 
     query = select(webhooks).where(webhooks.c.workspace_id == workspace_id, webhooks.c.id == webhook_id)
     row = connection.execute(query).mappings().first()
     return None if row is None else _read(row)
+
+
+def _letters(workspace_id: str, webhook_id: str, seqs: Sequence[int]) -> list[ColumnElement[bool]]:
+    table = webhook_dead_letters
+    own = [table.c.workspace_id == workspace_id, table.c.webhook_id == webhook_id]
+    return [*own, table.c.seq.in_(seqs)] if seqs else own
 
 
 def _still(connection: Connection, webhook_id: str) -> bool:
