@@ -1,25 +1,22 @@
 """Full text on Elasticsearch: English analysis, the filter inside the query, scores of the text alone."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from openbrain.adapters import elasticsearch_finding
 from openbrain.adapters.elasticsearch_common import common_document, compiled, connect
 from openbrain.adapters.elasticsearch_generations import Generations
+from openbrain.adapters.elasticsearch_index import ElasticsearchIndex
 from openbrain.adapters.flat_metadata import flat
 from openbrain.adapters.tantivy_text.marking import Marker
 from openbrain.ports.index import (
-    Checked,
     Count,
     Found,
     Hit,
     Place,
-    Scrubbed,
     Span,
-    Standing,
-    Sum,
     TextEntry,
     TextQuery,
     TextSearch,
@@ -35,7 +32,7 @@ _PROPERTIES = {
 }
 
 
-class ElasticsearchText:
+class ElasticsearchText(ElasticsearchIndex[TextEntry]):
     """The text index behind the alias `<index>-text`."""
 
     builder = BUILDER
@@ -43,13 +40,15 @@ class ElasticsearchText:
     def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
         self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
         self._marker = Marker()
-        self._generations: Generations[TextEntry] = Generations(
-            self._client,
-            alias=f"{index}-text",
-            builder=BUILDER,
-            refresh_ms=refresh_ms,
-            properties=_PROPERTIES,
-            document=_document,
+        super().__init__(
+            Generations(
+                self._client,
+                alias=f"{index}-text",
+                builder=BUILDER,
+                refresh_ms=refresh_ms,
+                properties=_PROPERTIES,
+                document=_document,
+            )
         )
 
     async def prepare(self, name: str) -> None:
@@ -96,46 +95,6 @@ class ElasticsearchText:
     async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
         """By tantivy's English analysis, which is Lucene's but for rare endings: texts stay in this process."""
         return await asyncio.to_thread(self._marker.marks, query, texts)
-
-    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """What stands under the ids."""
-        return await self._generations.read(name, ids)
-
-    async def sums(self, name: str) -> Mapping[int, Sum]:
-        """One aggregation."""
-        return await self._generations.sums(name)
-
-    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
-        """Page by page."""
-        return await self._generations.in_buckets(name, buckets)
-
-    async def highest(self, name: str) -> int:
-        """One aggregation."""
-        return await self._generations.highest(name)
-
-    async def drop_tombstones(self, name: str, before: int) -> int:
-        """Each only if it is still the tombstone that was found."""
-        return await self._generations.drop_tombstones(name, before)
-
-    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
-        """Merges away what was overwritten."""
-        return await self._generations.scrub(name, parts)
-
-    async def expose(self, name: str) -> None:
-        """The alias stands for this one alone."""
-        await self._generations.expose(name)
-
-    async def drop(self, name: str) -> None:
-        """Delete the index."""
-        await self._generations.drop(name)
-
-    async def check(self) -> Checked:
-        """The server's version and state."""
-        return await self._generations.check()
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._generations.close()
 
 
 def _words(asked: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,14 @@
 """Vectors on Elasticsearch, for who runs no Qdrant: graphs over float vectors, the filter inside the search."""
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openbrain.adapters.elasticsearch_common import common_document, compiled, connect, translated
 from openbrain.adapters.elasticsearch_generations import Generations
+from openbrain.adapters.elasticsearch_index import ElasticsearchIndex
 from openbrain.adapters.vector_entries import MOST, Passages, best_passages, same_dimensions, writable
-from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
+from openbrain.ports.index import Hit, Tombstone, VectorEntry, VectorSearch
 from openbrain.visibility import AllOf
 
 BUILDER = "elasticsearch-knn-2"
@@ -16,7 +17,7 @@ CANDIDATES = 2
 LEAST = 200
 
 
-class ElasticsearchVectors:
+class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
     """The indexes `<index>-vectors-…`, one for each generation, behind the alias `<index>-vectors`."""
 
     builder = BUILDER
@@ -24,13 +25,15 @@ class ElasticsearchVectors:
     def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
         """`url` like http://host:9200. Nothing is connected yet."""
         self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
-        self._generations: Generations[VectorEntry] = Generations(
-            self._client,
-            alias=f"{index}-vectors",
-            builder=BUILDER,
-            refresh_ms=refresh_ms,
-            properties={},
-            document=_document,
+        super().__init__(
+            Generations(
+                self._client,
+                alias=f"{index}-vectors",
+                builder=BUILDER,
+                refresh_ms=refresh_ms,
+                properties={},
+                document=_document,
+            )
         )
         self._dimensions: dict[str, int] = {}
 
@@ -66,46 +69,6 @@ class ElasticsearchVectors:
             ]
 
         return await best_passages(ask, [each.limit for each in searches])
-
-    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """What stands under the ids."""
-        return await self._generations.read(name, ids)
-
-    async def sums(self, name: str) -> Mapping[int, Sum]:
-        """One aggregation."""
-        return await self._generations.sums(name)
-
-    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
-        """Page by page."""
-        return await self._generations.in_buckets(name, buckets)
-
-    async def highest(self, name: str) -> int:
-        """One aggregation."""
-        return await self._generations.highest(name)
-
-    async def drop_tombstones(self, name: str, before: int) -> int:
-        """Each only if it is still the tombstone that was found."""
-        return await self._generations.drop_tombstones(name, before)
-
-    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
-        """Merges away what was overwritten."""
-        return await self._generations.scrub(name, parts)
-
-    async def expose(self, name: str) -> None:
-        """The alias stands for this one alone."""
-        await self._generations.expose(name)
-
-    async def drop(self, name: str) -> None:
-        """Delete the index."""
-        await self._generations.drop(name)
-
-    async def check(self) -> Checked:
-        """The server's version and state."""
-        return await self._generations.check()
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._generations.close()
 
     async def _standing_dimensions(self, name: str) -> int:
         if name not in self._dimensions:
