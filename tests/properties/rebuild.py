@@ -26,7 +26,7 @@ from tests.properties import rebuild_check
 from tests.properties.model_double import MODELS
 from tests.properties.rebuild_load import Load
 from tests.properties.rebuild_places import Place, alone, on_servers
-from tests.properties.rebuild_samples import Phase, Samples, Span, broken, table
+from tests.properties.rebuild_samples import Phase, Samples, Span, broken, table, unjudged
 from tests.truth_support import rows
 from tests.waiting import until
 
@@ -156,6 +156,7 @@ def _report(
         "writes": whole.writes,
         "phases": told,
         "check": check,
+        "unjudged": unjudged(told),
         "broken": failed,
     }
 
@@ -220,6 +221,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.json.write_text(text, encoding="utf-8")
     _say(text)
     print(table(report["phases"]))  # noqa: T201 - a command
+    for each in report["unjudged"]:
+        print(f"not judged: {each}")  # noqa: T201 - a command
     for each in report["broken"]:
         print(f"BROKEN: {each}")  # noqa: T201 - a command
     return 1 if report["broken"] else 0

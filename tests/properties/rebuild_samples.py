@@ -11,6 +11,10 @@ MOST = 2.0
 """How much slower than before things may be: p95 of recalls, and of the time from submitting to indexed."""
 
 
+LEAST = 100
+"""Fewer samples say nothing about a p95: then it is told, and not judged."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recall:
     """One question. Seconds by the clock of the run."""
@@ -59,6 +63,8 @@ class Figures:
     recall_p95: float
     writes: int
     failed_writes: Counter[str]
+    indexed: int
+    """Of them that met no kill: what the next two are of."""
     indexed_p50: float
     indexed_p95: float
     waiting: int
@@ -94,6 +100,7 @@ class Samples:
             recall_p95=_percentile(took, 95),
             writes=len(writes),
             failed_writes=Counter(each.failed for each in writes if each.failed),
+            indexed=len(indexed),
             indexed_p50=_percentile(indexed, 50),
             indexed_p95=_percentile(indexed, 95),
             waiting=sum(each.indexed is None and not each.failed for each in writes),
@@ -133,6 +140,7 @@ class Phase:
             "writes": busy.writes,
             "failed_writes": dict(busy.failed_writes),
             "never_indexed": busy.waiting,
+            "indexed": busy.indexed,
             "indexed_ms": [round(busy.indexed_p50), round(busy.indexed_p95)],
             "indexed_ms_quiet": [round(quiet.indexed_p50), round(quiet.indexed_p95)],
             "indexed_p95_before": round(before.indexed_p95),
@@ -152,13 +160,28 @@ def broken(phases: Sequence[dict[str, Any]]) -> list[str]:
             found.append(f"{name}: recalls failed: {each['failed_recalls']}")
         if each["failed_writes"] or each["never_indexed"]:
             found.append(f"{name}: writes failed: {each['failed_writes']}, never indexed: {each['never_indexed']}")
-        found += [f"{name}: {what} {each[what]} > {MOST}" for what in RATIOS if not each[what] <= MOST]
+        found += [
+            f"{name}: {what} {each[what]} > {MOST}"
+            for what, counted in RATIOS.items()
+            if each[counted] >= LEAST and not each[what] <= MOST
+        ]
         if each["result"].get("failures") or each["result"].get("differences"):
             found.append(f"{name}: not whole: {each['result']}")
     return found
 
 
-RATIOS = ("recall_ratio", "indexed_ratio")
+def unjudged(phases: Sequence[dict[str, Any]]) -> list[str]:
+    """What was too short."""
+    return [
+        f"{each['name']}: {what} {each[what]} of {each[counted]}, which are too few"
+        for each in phases
+        for what, counted in RATIOS.items()
+        if each[counted] < LEAST
+    ]
+
+
+RATIOS = {"recall_ratio": "recalls", "indexed_ratio": "indexed"}
+"""By the number of what they come from."""
 
 
 def table(phases: Sequence[dict[str, Any]]) -> str:
