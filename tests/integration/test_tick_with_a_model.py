@@ -1,0 +1,71 @@
+"""A tick that asks a real language model: so small that most of what it says is wrong, which is what must be borne."""
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+
+from openbrain.adapters.chat_reasoner import ChatReasoner
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain_tick.ticking import Ports, tick
+from tests.servers import chat_model, ollama_server
+from tests.servers.plugin import need
+from tests.servers.process import ServerError, ServerProcess
+from tests.servers.steps import CantInstall
+from tests.tick_support import database_url, job, pages, ports, settled, vault_of
+from tests.truth_support import FakeClock, clock, database
+from tests.vault_pages import Vault as Pages
+from tests.waiting import PATIENCE_S
+
+__all__ = ["clock", "database", "database_url", "pages", "ports"]
+
+TOKENS = 80
+"""A model like this one does not end by itself; at some ten tokens a second on a loaded machine this is a while."""
+
+
+@pytest.fixture
+def truth(database: Database, clock: FakeClock) -> SqlTruth:
+    return SqlTruth(database, clock)
+
+
+@pytest.fixture
+async def reasoner() -> AsyncIterator[ChatReasoner]:
+    """On Ollama's own chat completions."""
+    need("ollama")
+    try:
+        models = await asyncio.to_thread(chat_model.installed)
+    except (CantInstall, ServerError, subprocess.SubprocessError, OSError) as error:
+        pytest.skip(f"{chat_model.MODEL} can't be installed here: {error}")
+    with ServerProcess(ollama_server.recipe(models)) as server:
+        asked = ChatReasoner(f"{server.url}/v1", chat_model.MODEL, answer_tokens=TOKENS, timeout_s=2 * PATIENCE_S)
+        try:
+            yield asked
+        finally:
+            await asked.close()
+
+
+async def test_what_a_bad_model_says_is_judged_item_by_item(reasoner: ChatReasoner, ports: Ports, pages: Pages) -> None:
+    assert (await reasoner.check()).problems == ()
+
+    report = await tick(job(), vault_of(pages), replace(ports, reasoner=reasoner, prompt_chars=2400))
+    after = settled(pages.tree())
+    again = await tick(job(ai=False), vault_of(pages), ports)
+
+    ai, result = report["phases"]["ai"], report["phases"]["apply"]["result"]
+    assert ai["model"] == chat_model.MODEL
+    assert ai["tokens_in"] > 300
+    assert 0 < ai["tokens_out"] <= TOKENS
+    assert ai["duration_ms"] > 0
+    # Whatever it said: each item is taken or refused with a reason, and what was taken stands on the disk.
+    refused = {each["item"]: each["reason"] for each in result["refused"]}
+    assert ai["cut"] == ("answer" in refused)
+    assert result["done"] or refused
+    assert all(refused.values())
+    assert not refused.keys() & {*result["done"]}
+    assert report["phases"]["verify"]["stats"] == {"looked_for": len(result["done"]), "missing": []}
+    assert "signals.md" in str(report["changes"]["paths"])
+    assert again["changes"]["written"] == 0
+    assert settled(pages.tree()) == after
