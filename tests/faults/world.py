@@ -77,17 +77,7 @@ class World:
         if not self.mariadb.alive:
             await asyncio.to_thread(self.mariadb.start)
         await asyncio.to_thread(self._empty_tables)
-        clock = SystemClock()
-        truth = open_truth(Truth(url=self.mariadb.url), self.folder, clock)
-        try:
-            await truth.create_workspace(Workspace(id=WORKSPACE, name=WORKSPACE, created_at=clock.now()))
-            key, secret = issue(
-                workspace_id=WORKSPACE, name="faults", permissions=frozenset(Permission), now=clock.now()
-            )
-            await truth.create_key(key, hash_secret(secret))
-        finally:
-            await truth.close()
-        return secret
+        return await tenant(self.mariadb.url, self.folder)
 
     def _empty_tables(self) -> None:
         with contextlib.closing(self.sql()) as link, link.cursor() as cursor:
@@ -108,15 +98,7 @@ class World:
 
     def sql(self) -> Any:
         """A connection to the truth, around every proxy."""
-        parts = urlsplit(self.mariadb.url)
-        return pymysql.connect(
-            host=parts.hostname or "",
-            port=parts.port or 3306,
-            user=parts.username or "",
-            password=parts.password or "",
-            database=parts.path.strip("/"),
-            connect_timeout=5,
-        )
+        return connection(self.mariadb.url)
 
     def reset_elasticsearch(self) -> str:
         """No index of an earlier seed; its URL."""
@@ -135,6 +117,32 @@ class World:
             for name in found if isinstance(found, dict) else ():
                 if str(name).startswith(prefix):
                     http.delete(f"/{name}")
+
+
+async def tenant(url: str, folder: Path) -> str:
+    """A workspace in an empty database; the secret of its key."""
+    clock = SystemClock()
+    truth = open_truth(Truth(url=url), folder, clock)
+    try:
+        await truth.create_workspace(Workspace(id=WORKSPACE, name=WORKSPACE, created_at=clock.now()))
+        key, secret = issue(workspace_id=WORKSPACE, name="faults", permissions=frozenset(Permission), now=clock.now())
+        await truth.create_key(key, hash_secret(secret))
+    finally:
+        await truth.close()
+    return secret
+
+
+def connection(url: str) -> Any:
+    """To a MariaDB by its URL."""
+    parts = urlsplit(url)
+    return pymysql.connect(
+        host=parts.hostname or "",
+        port=parts.port or 3306,
+        user=parts.username or "",
+        password=parts.password or "",
+        database=parts.path.strip("/"),
+        connect_timeout=5,
+    )
 
 
 @contextlib.contextmanager

@@ -4,13 +4,14 @@ import argparse
 import asyncio
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from openbrain import logs
 from openbrain.settings import Logs
 from tests.faults.fleet import Zygote
 from tests.faults.signals.halting import halting
-from tests.faults.signals.plan import plan
+from tests.faults.signals.plan import SERVED, plan
 from tests.faults.signals.run import run
 from tests.servers.catalogue import server
 
@@ -24,12 +25,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="openbrain-faults-") as folder:
             for seed in range(options.first_seed, options.first_seed + options.seeds):
-                made = plan(seed, options.raises, faults=options.faults)
-                with server(made.streams) as streams:
-                    place = Path(folder) / f"{seed}"
-                    verdict = asyncio.run(run(made, zygote, streams, place, agents=options.agents))
-                _say(verdict.line())
-                bad += bool(verdict.findings)
+                bad += _seed(seed, options, zygote, Path(folder) / f"{seed}")
             if options.subscribers:
                 with server("redis") as streams:
                     halted = asyncio.run(halting(zygote, streams, Path(folder) / "halt", agents=options.subscribers))
@@ -38,6 +34,17 @@ def main() -> int:
     finally:
         zygote.close()
     return 1 if bad else 0
+
+
+def _seed(seed: int, options: argparse.Namespace, zygote: Zygote, place: Path) -> bool:
+    """Whether anything was found."""
+    made = plan(seed, options.raises, kinds=SERVED if options.served else (), faults=options.faults)
+    with ExitStack() as stack:
+        streams = stack.enter_context(server(made.streams))
+        database = stack.enter_context(server("mariadb")) if options.served else None
+        verdict = asyncio.run(run(made, zygote, streams, place, agents=options.agents, database=database))
+    _say(verdict.line())
+    return bool(verdict.findings)
 
 
 def _say(words: str) -> None:
@@ -50,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--raises", type=int, default=10_000, help="of each seed")
     parser.add_argument("--faults", type=int, default=8, help="of each seed")
+    parser.add_argument("--served", action="store_true", help="rooms as processes, two of each, with every fault")
     parser.add_argument("--agents", type=int, default=20, help="that listen in each seed")
     parser.add_argument("--subscribers", type=int, default=1000, help="that are halted at the end; 0: none")
     return parser

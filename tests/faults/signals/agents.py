@@ -80,11 +80,17 @@ class Agent:
 
 
 def fleet(
-    place: Place, count: int, *, name: str = "agent", beat_s: float = 2.0, answer_s: float = ANSWER_S
+    places: Sequence[Place], count: int, *, name: str = "agent", beat_s: float = 2.0, answer_s: float = ANSWER_S
 ) -> list[Agent]:
-    """Half and half."""
+    """Half by Redis and half by server-sent events, spread over the places."""
     return [
-        Agent(f"{name}-{number}", place, by_redis=number % 2 == 0, beat_s=beat_s, answer_s=answer_s)
+        Agent(
+            f"{name}-{number}",
+            places[number // 2 % len(places)],
+            by_redis=number % 2 == 0,
+            beat_s=beat_s,
+            answer_s=answer_s,
+        )
         for number in range(count)
     ]
 

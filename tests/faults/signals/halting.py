@@ -57,8 +57,8 @@ async def halting(zygote: Zygote, streams: ServerProcess, folder: Path, *, agent
     places = {"OPENBRAIN_SERVER__LISTENERS": listeners, "OPENBRAIN_SERVER__HEARTBEAT_S": heartbeat_s}
     async with scene(zygote, streams, folder, settings=places) as made:
         # A thousand by networks of this process would measure this process.
-        near = replace(made.place, url=made.process.url, redis=made.redis)
-        everyone = fleet(near, agents, beat_s=max(5.0, agents / 20), answer_s=SILENCE_S)
+        near = replace(made.places[0], url=made.process.url, redis=made.redis)
+        everyone = fleet([near], agents, beat_s=max(5.0, agents / 20), answer_s=SILENCE_S)
         late = Agent("late", near, by_redis=True)
         try:
             result.started_s = await _timed(all_of(everyone, Agent.begin))

@@ -2,11 +2,17 @@
 
 import contextlib
 import sqlite3
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
+import pymysql
+
+_SIGNALS = "SELECT id, dedup_key, state, broadcast_severity, count FROM signals"
+_BROADCASTS = "SELECT seq, body FROM broadcasts"
+_OUTBOX = "SELECT count(*) FROM outbox"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +46,31 @@ def read(file: Path) -> Truth:
     """From a SQLite file that others write."""
     with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=20)) as link:
         link.execute("BEGIN")
-        signals = link.execute("SELECT id, dedup_key, state, broadcast_severity, count FROM signals").fetchall()
-        broadcasts = link.execute("SELECT seq, body FROM broadcasts").fetchall()
-        (waiting,) = link.execute("SELECT count(*) FROM outbox").fetchone()
-    told = {seq: orjson.loads(body)["data"] for seq, body in broadcasts}
-    return Truth(tuple(Row(*each) for each in signals), told, waiting)
+        return _truth(lambda query: link.execute(query).fetchall())
+
+
+def read_served(connect: Callable[[], "pymysql.Connection[Any]"]) -> Truth:
+    """From a MariaDB."""
+    with contextlib.closing(connect()) as link, link.cursor() as cursor:
+        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
+
+        def rows(query: str) -> Iterable[Any]:
+            cursor.execute(query)
+            return list(cursor.fetchall())
+
+        return _truth(rows)
+
+
+def leading(connect: Callable[[], "pymysql.Connection[Any]"], lease: str) -> int:
+    """The process that holds it; 0 where none does."""
+    with contextlib.closing(connect()) as link, link.cursor() as cursor:
+        cursor.execute("SELECT holder FROM leases WHERE name = %s", (lease,))
+        row = cursor.fetchone()
+    return int(row[0].rsplit("-", 2)[1]) if row else 0
+
+
+def _truth(rows: Callable[[str], Iterable[Any]]) -> Truth:
+    signals = tuple(Row(*each) for each in rows(_SIGNALS))
+    told = {seq: orjson.loads(body)["data"] for seq, body in rows(_BROADCASTS)}
+    ((waiting,),) = rows(_OUTBOX)
+    return Truth(signals, told, waiting)

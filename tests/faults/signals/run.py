@@ -20,8 +20,9 @@ from tests.faults.signals.agents import WORKSPACE, Agent, all_of, fleet, lacking
 from tests.faults.signals.judging import judge
 from tests.faults.signals.plan import Fault, Plan
 from tests.faults.signals.raising import Raising
-from tests.faults.signals.reading import Truth, read
+from tests.faults.signals.reading import Truth
 from tests.faults.signals.scene import Scene, scene
+from tests.faults.signals.served import served_scene
 from tests.servers.process import ServerProcess
 from tests.waiting import PATIENCE_S
 
@@ -48,18 +49,32 @@ class Verdict:
         return f"FAIL {said}: {told(self.findings)}" if self.findings else f"ok   {said}"
 
 
-async def run(plan: Plan, zygote: Zygote, streams: ServerProcess, folder: Path, *, agents: int) -> Verdict:
-    """All of it, on a stream server that may be killed."""
+async def run(
+    plan: Plan,
+    zygote: Zygote,
+    streams: ServerProcess,
+    folder: Path,
+    *,
+    agents: int,
+    database: ServerProcess | None = None,
+) -> Verdict:
+    """All of it, on a stream server that may be killed. On a `database` every room is a process of its own, and there
+    are two of each; without one all are one process."""
     started, verdict = time.monotonic(), Verdict(plan.seed, agents=agents)
-    async with scene(zygote, streams, folder, marks=_marks(plan)) as made:
-        listening = fleet(made.place, agents)
+    if database is None:
+        on = scene(zygote, streams, folder, marks=_marks(plan))
+    else:
+        on = served_scene(zygote, streams, database, folder, marks=_marks(plan))
+    async with on as made:
+        listening = fleet(made.places, agents)
         try:
             await all_of(listening, Agent.begin)
             await _work(plan, made, listening, verdict)
             await _converge(plan, made, listening, verdict)
         finally:
             await all_of(listening, Agent.end)
-        verdict.injected.update(f"at a mark: {each}" for each in struck(made.process.log))
+        for process in made.fleet.processes:
+            verdict.injected.update(f"at a mark: {each}" for each in struck(process.log))
         verdict.findings += [Finding(PROCESS, each) for each in made.fleet.unexpected]
     verdict.deliveries = sum(len(agent.record.said) for agent in listening)
     verdict.seconds = time.monotonic() - started
@@ -87,8 +102,7 @@ async def _work(plan: Plan, made: Scene, listening: Sequence[Agent], verdict: Ve
         await at(begins)
         await agent.end()
         await at(ends)
-        with contextlib.suppress(RedisError):
-            await redis.xtrim(f"{made.redis.prefix}{BROADCAST.name}.{WORKSPACE}", maxlen=KEPT, approximate=False)
+        await _trim(made)
         await agent.begin()
         verdict.injected["offline"] += 1
 
@@ -110,7 +124,7 @@ async def _work(plan: Plan, made: Scene, listening: Sequence[Agent], verdict: Ve
 
 def _uncounted(made: Scene, plan: Plan) -> set[str]:
     counted: Counter[str] = Counter()
-    for row in read(made.truth).signals:
+    for row in made.read().signals:
         counted[row.key] += row.count
     return {key for key, times in plan.wanted.items() if counted[key] < times}
 
@@ -123,6 +137,8 @@ async def _strike(fault: Fault, made: Scene) -> None:
             made.fleet.signal(made.process, signal.SIGSTOP)
             await asyncio.sleep(fault.seconds)
             made.fleet.signal(made.process, signal.SIGCONT)
+        case "trimmed":
+            await _trim(made)
         case "flushed":
             async with Redis.from_url(made.redis.url) as link:
                 with contextlib.suppress(RedisError):
@@ -136,6 +152,21 @@ async def _strike(fault: Fault, made: Scene) -> None:
             network.set(fault.mode)
             await asyncio.sleep(fault.seconds)
             network.set("")
+        case "kill in a raise":
+            """The process does it by itself."""
+        case _:
+            what, room, which = fault.kind.split()
+            process = made.process_of(room, which)
+            made.fleet.signal(process, signal.SIGKILL if what == "kill" else signal.SIGSTOP)
+            if what == "stop":
+                await asyncio.sleep(fault.seconds)
+                made.fleet.signal(process, signal.SIGCONT)
+
+
+async def _trim(made: Scene) -> None:
+    async with Redis.from_url(made.redis.url, socket_timeout=2) as link:
+        with contextlib.suppress(RedisError):
+            await link.xtrim(f"{made.redis.prefix}{BROADCAST.name}.{WORKSPACE}", maxlen=KEPT, approximate=False)
 
 
 async def _converge(plan: Plan, made: Scene, listening: Sequence[Agent], verdict: Verdict) -> None:
@@ -146,7 +177,7 @@ async def _converge(plan: Plan, made: Scene, listening: Sequence[Agent], verdict
         async with asyncio.timeout(PATIENCE_S / 2):
             while truth is None or truth.waiting or late:
                 await asyncio.sleep(0.1)
-                truth = await asyncio.to_thread(read, made.truth)
+                truth = await asyncio.to_thread(made.read)
                 late = lacking(listening, truth.top)
     if truth is None:
         verdict.findings.append(Finding(LOST, "the truth can't be read"))

@@ -1,9 +1,10 @@
 """What a run of signals happens on: one process of the whole product, a stream server of its own, two networks."""
 
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from openbrain.client import OpenBrain
@@ -12,6 +13,7 @@ from tests.faults.fleet import Fleet, Process, Zygote
 from tests.faults.network import Network
 from tests.faults.plan import SETTINGS
 from tests.faults.signals.agents import Place
+from tests.faults.signals.reading import Truth, read
 from tests.servers.process import ServerProcess
 
 OWN = {
@@ -24,17 +26,30 @@ OWN = {
 
 @dataclass
 class Scene:
-    """`place`: as agents see it; `brain` and `redis` go around the networks."""
+    """`places`: as agents see it, by one replica of the API or another; `brain` and `redis` go around the networks."""
 
     fleet: Fleet
-    process: Process
     streams: ServerProcess
     networks: dict[str, Network]
-    place: Place
+    places: tuple[Place, ...]
     brain: OpenBrain
     redis: Streams
-    truth: Path
-    """The database's file."""
+    read: Callable[[], Truth]
+    leader: Callable[[str], int] = lambda _: 0
+    """The process that leads a room's replicas; 0 where none does, or there is but one process."""
+
+    @property
+    def process(self) -> Process:
+        """The first, or the only one."""
+        return self.fleet.processes[0]
+
+    def process_of(self, room: str, which: str) -> Process:
+        """`which`: the number of a replica, or `leader`."""
+        replicas = self.fleet.of(room)
+        if which != "leader":
+            return replicas[int(which)]
+        pid = self.leader(room)
+        return next((each for each in replicas if each.pid == pid), replicas[0])
 
 
 @asynccontextmanager
@@ -61,9 +76,7 @@ async def scene(
         stack.push_async_callback(fleet.stop)
         process = fleet.start("up", plan={"marks": list(marks)}, data=data)
         await fleet.ready(process)
-        networks = {
-            name: await _network(stack, port) for name, port in (("redis", streams.port), ("api", process.port))
-        }
+        networks = {name: await network(stack, port) for name, port in (("redis", streams.port), ("api", process.port))}
         key = (data / "key").read_text(encoding="utf-8").split()[0]
         url = f"http://127.0.0.1:{networks['api'].port}"
         (folder / "cursors").mkdir()
@@ -72,10 +85,10 @@ async def scene(
         near = Streams(url=f"redis://127.0.0.1:{networks['redis'].port}/0", prefix=prefix, poll_s=0.5)
         place = Place(url, key, near, folder / "cursors")
         direct = Streams(url=streams.url, prefix=prefix, poll_s=5)
-        yield Scene(fleet, process, streams, networks, place, brain, direct, data / "truth.sqlite3")
+        yield Scene(fleet, streams, networks, (place,), brain, direct, partial(read, data / "truth.sqlite3"))
 
 
-async def _network(stack: AsyncExitStack, port: int) -> Network:
+async def network(stack: AsyncExitStack, port: int) -> Network:
     made = await stack.enter_async_context(Network(port).open())
     assert isinstance(made, Network)
     return made
