@@ -119,7 +119,8 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
         now = parts.clock.now()
         kept = parts.settings.recall.kept_days
         ended = now - settings.operation_days * DAY
-        ticks = await parts.truth.purge_ticks(ended, ROUND)
+        silent = now - round(settings.import_silence_s * MICROSECONDS)
+        ticks = await parts.truth.purge_ticks(ended, ROUND) + await parts.truth.give_up_imports(silent, ROUND)
         return max(ticks, await purge(parts.truth, ROUND, ended, now - kept * DAY))
 
     vaults = VaultCheck(

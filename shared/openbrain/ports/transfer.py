@@ -1,6 +1,6 @@
 """Whole workspaces on their way out of one database and into another."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -76,10 +76,18 @@ class Transfer(Protocol):
 
     async def restoring(self, workspace_id: str, export_id: str, actor: str, *, begin: bool = True) -> bool:
         """Whether this export may be put into the workspace as it was: nothing stands there, or this very export was
-        begun while nothing stood there. `begin` notes that it is. `Conflict` where it was cancelled since."""
+        begun while nothing stood there. `begin` notes that it is, also where it was given up meanwhile. `Conflict`
+        where it was cancelled since."""
+
+    async def restoring_at(self, workspace_id: str, export_id: str, stored: Mapping[str, int]) -> None:
+        """Lines come: note what this sending has stored so far. `Conflict` where it was cancelled since."""
 
     async def restored(self, workspace_id: str, export_id: str) -> None:
         """The export is in whole."""
+
+    async def give_up_imports(self, silent_since: int, limit: int) -> int:
+        """End those of which no line came since (microseconds), as failed or as cancelled; sent again they go on unless
+        they were cancelled. How many, at most `limit`."""
 
     async def load(self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False) -> Sequence[Landed]:
         """Put rows into the workspace as they were, in one transaction; what stands is left. What became of each.

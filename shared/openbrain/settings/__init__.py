@@ -146,6 +146,9 @@ class Housekeeping(Group):
     grace_s: Seconds = Field(60, description="What changed so lately is left to the streams before it counts as lost.")
     stream_key_days: int = Field(30, ge=1, description="How long the idempotency key of a stream submission is kept.")
     request_key_hours: int = Field(24, ge=1, description="How long an `Idempotency-Key` of a request is kept.")
+    import_silence_s: Seconds = Field(
+        3600, description="An import of which nothing more comes for so long is given up; sent again, it goes on."
+    )
     operation_days: int = Field(30, ge=1, description="How long operations that have ended stay listed.")
 
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from openbrain.auth import ANY_AGENT, Actor, Permission
 from openbrain.errors import Invalid, OpenBrainError, QuotaExceeded
 from openbrain.ids import content_hash, transfer_id
-from openbrain.memory import Memory
+from openbrain.memory import MICROSECONDS, Memory
 from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
 from openbrain.ports.truth import Origin, Status, Write
 from openbrain.remembering import Offer, admitted, prepare
@@ -18,6 +18,8 @@ from openbrain_api.ports import Api
 
 Numbered = tuple[int, MemoryLine | HistoryEntryLine | LineageLine]
 Refused = tuple[int, OpenBrainError]
+NOTED_EVERY = 2 * MICROSECONDS
+"""How long an import may go on before it is written down how far it is."""
 
 
 class Lander(Protocol):
@@ -58,6 +60,8 @@ class AsTheyWere(_Counting):
     """Rows, chains and history into a workspace where nothing stood."""
 
     export_id: str
+    _noted: int = field(default=0, init=False)
+    """When it was last written down how far it is (microseconds)."""
 
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
         """As in `Lander`."""
@@ -83,7 +87,18 @@ class AsTheyWere(_Counting):
             if status is Landed.HOMELESS and not self.dry_run:
                 refused.append((number, Invalid(_home(item), "names a memory that is not in this file before it")))
             self._count(item, status)
+        await self._note()
         return refused
+
+    async def _note(self) -> None:
+        """The operation lives as long as lines come."""
+        now = self.api.clock.now()
+        if self.dry_run or now - self._noted < NOTED_EVERY:
+            return
+        self._noted = now
+        names = ("created", "present", "history", "lineage")
+        stored = {name: int(getattr(self, name)) for name in names}
+        await self.api.truth.restoring_at(self.actor.workspace_id, self.export_id, stored)
 
     def _item(self, line: MemoryLine | HistoryEntryLine | LineageLine) -> Item:
         match line:
@@ -118,6 +133,8 @@ class AsTheyWere(_Counting):
     async def done(self) -> None:
         """As in `Lander`."""
         if not self.dry_run:
+            self._noted = -NOTED_EVERY
+            await self._note()
             await self.api.truth.restored(self.actor.workspace_id, self.export_id)
 
 

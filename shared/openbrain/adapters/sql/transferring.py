@@ -1,6 +1,7 @@
 """Whole rows out, oldest first, and which export may come in as it was."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, true, update
@@ -10,6 +11,7 @@ from openbrain.adapters.sql.conditions import LIVING, compiled
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.identity import dedupe_key
 from openbrain.adapters.sql.landing import land
+from openbrain.adapters.sql.rows import json_text
 from openbrain.adapters.sql.statements import insert_missing
 from openbrain.adapters.sql.tables import memories, memory_history, memory_lineage, operations
 from openbrain.adapters.sql.whole_rows import memory_columns, to_memories
@@ -23,6 +25,7 @@ from openbrain.visibility import NEVER, Condition
 
 IMPORT = "import"
 _RACES = 5
+_RUNNING = operations.c.status == OperationStatus.RUNNING.value
 _OLDEST = (memories.c.created_at, memories.c.id)
 _TOLD = (
     *(memory_history.c[name] for name in ("memory_id", "version", "revision", "action", "actor", "at")),
@@ -67,16 +70,33 @@ class SqlTransfer:
             lambda connection: _restoring(connection, workspace_id, name, export_id, actor, now, begin=begin)
         )
         if may is None:
-            raise Conflict("the import of this export was cancelled: a new export can be imported")
+            raise _cancelled()
         return may
+
+    async def restoring_at(self, workspace_id: str, export_id: str, stored: Mapping[str, int]) -> None:
+        """As in the port."""
+        now, this = self._clock.now(), operations.c.id == transfer_id(workspace_id, export_id)
+        told = {"done": sum(stored.values()), "result": json_text(stored), "updated_at": now}
+
+        def note(connection: Connection) -> bool:
+            connection.execute(update(operations).where(this, _RUNNING).values(told))
+            return bool(connection.scalar(select(operations.c.cancel_requested).where(this)))
+
+        if await self._database.write(note):
+            raise _cancelled()
 
     async def restored(self, workspace_id: str, export_id: str) -> None:
         """Again: the first time stays."""
         now = self._clock.now()
-        running = operations.c.status == OperationStatus.RUNNING.value
-        this = and_(operations.c.id == transfer_id(workspace_id, export_id), running)
-        done = {"status": OperationStatus.DONE.value, "held_until": 0, "finished_at": now, "updated_at": now}
+        this = and_(operations.c.id == transfer_id(workspace_id, export_id), _RUNNING)
+        done = _ended(OperationStatus.DONE, now)
         await self._database.write(lambda connection: connection.execute(update(operations).where(this).values(done)))
+
+    async def give_up_imports(self, silent_since: int, limit: int) -> int:
+        """As in the port."""
+        now = self._clock.now()
+        silent = and_(operations.c.kind == IMPORT, _RUNNING, operations.c.updated_at < silent_since)
+        return await self._database.write(lambda connection: _give_up(connection, silent, limit, now))
 
     async def load(self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False) -> Sequence[Landed]:
         """Begun anew where another writer takes a key in between."""
@@ -138,18 +158,40 @@ def _told(
     return lines, (rows[-1].memory_id, rows[-1].id) if len(rows) == limit else None
 
 
+def _give_up(connection: Connection, silent: ColumnElement[bool], limit: int, now: int) -> int:
+    found = connection.execute(select(operations.c.id, operations.c.cancel_requested).where(silent).limit(limit)).all()
+    for name, cancelled in found:
+        values = _ended(OperationStatus.CANCELLED if cancelled else OperationStatus.FAILED, now)
+        values["error"] = "" if cancelled else "no more of the file came: send it again, and it does the rest"
+        # Unless a line came in between.
+        connection.execute(update(operations).where(operations.c.id == name, silent).values(values))
+    return len(found)
+
+
+def _ended(status: OperationStatus, now: int) -> dict[str, Any]:
+    return {"status": status.value, "held_until": 0, "finished_at": now, "updated_at": now}
+
+
+def _cancelled() -> Conflict:
+    return Conflict("the import of this export was cancelled: a new export can be imported")
+
+
 def _restoring(
     connection: Connection, workspace_id: str, name: str, export_id: str, actor: str, now: int, *, begin: bool
 ) -> bool | None:
     """None where somebody cancelled it."""
-    begun = connection.execute(select(operations.c.cancel_requested).where(operations.c.id == name)).one_or_none()
-    if begun is not None:
-        if not begun.cancel_requested:
-            return True
-        ended = {"status": OperationStatus.CANCELLED.value, "held_until": 0, "finished_at": now, "updated_at": now}
-        running = operations.c.status == OperationStatus.RUNNING.value
-        connection.execute(update(operations).where(operations.c.id == name, running).values(ended))
+    this = operations.c.id == name
+    begun = connection.execute(select(operations.c.cancel_requested).where(this)).one_or_none()
+    if begun is not None and begun.cancel_requested:
+        connection.execute(update(operations).where(this, _RUNNING).values(_ended(OperationStatus.CANCELLED, now)))
         return None
+    if begun is not None:
+        if begin:
+            given_up = operations.c.status == OperationStatus.FAILED.value
+            again = {"status": OperationStatus.RUNNING.value, "held_until": NEVER, "finished_at": None, "error": ""}
+            connection.execute(update(operations).where(this, given_up).values(**again))
+            connection.execute(update(operations).where(this, _RUNNING).values(updated_at=now))
+        return True
     stands = select(memories.c.id).where(memories.c.workspace_id == workspace_id).limit(1)
     if connection.scalar(stands) is not None:
         return False
