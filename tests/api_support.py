@@ -40,6 +40,7 @@ from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_text, project_vector
 from tests.schema import make_tables
 from tests.truth_support import FakeClock, rows
+from tests.waiting import PATIENCE_S
 
 MODELS: Mapping[str, type[EventData]] = {
     "memory.stored": events.MemoryStored,
@@ -159,7 +160,7 @@ async def open_brain(database_url: str, folder: Path, **settings: Any) -> AsyncI
     """A brain of its own in `folder`."""
     from openbrain.adapters.tantivy_text import TantivyText
 
-    database = Database.open(database_url, pool=8, lock_wait_s=10)
+    database = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
     clock = FakeClock()
     text = TantivyText(folder / "text", commit_ms=5)
     vectors = QdrantEdgeVectors(folder / "vectors")

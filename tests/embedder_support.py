@@ -18,6 +18,7 @@ from openbrain.ports.embedder import ModelIdentity
 from openbrain_embedder.handlers import embed_stored
 from tests.schema import make_tables
 from tests.truth_support import START, FakeClock, write
+from tests.waiting import PATIENCE_S
 
 Fault = Callable[[Sequence[str]], Exception | None]
 
@@ -45,7 +46,7 @@ class WithFaults(MiniLM):
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=10)
+    opened = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=PATIENCE_S)
     await opened.write(make_tables)
     yield opened
     await opened.close()

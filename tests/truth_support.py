@@ -18,6 +18,7 @@ from openbrain.memory import DAY, Memory, MemoryType
 from openbrain.ports.truth import Origin, Status, Write
 from openbrain.visibility import Viewer
 from tests.schema import make_tables
+from tests.waiting import PATIENCE_S
 
 START = 1_800_000_000_000_000
 """Where a test's clock begins: January 2027, in microseconds."""
@@ -58,7 +59,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """A database with the tables of today."""
-    opened = Database.open(database_url, pool=8, lock_wait_s=10)
+    opened = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
     try:
         await opened.write(make_tables)
         yield opened

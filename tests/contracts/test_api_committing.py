@@ -119,8 +119,8 @@ async def test_every_commit_wakes_the_relay(truth: Gated) -> None:
     committer = Committer(truth, wake, group=10, lanes=1)
     for number in range(3):
         await committer.remember(write(f"number {number}"))
-        assert await wake.wait(5)
+        assert await wake.wait(PATIENCE_S)
     await committer.remember_all([write(f"more {number}") for number in range(25)])
 
-    assert await wake.wait(5)
+    assert await wake.wait(PATIENCE_S)
     assert truth.groups[3:] == [10, 10, 5]

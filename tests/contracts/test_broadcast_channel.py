@@ -25,7 +25,7 @@ from tests.servers.process import Server
 from tests.signal_support import workspace
 from tests.streams_support import scaled
 from tests.truth_support import FakeClock, viewer
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 STREAM = stream_of("w1")
 NEVER_S = 3600.0
@@ -191,7 +191,7 @@ async def test_a_thousand_listeners_cost_one_reader(world: World, redis: Redis) 
     for listener in listeners:
         channel.join(listener)
     await world.say("a")
-    heard = await asyncio.gather(*(listener.wait(60) for listener in listeners))
+    heard = await asyncio.gather(*(listener.wait(PATIENCE_S) for listener in listeners))
     readers = [each for each in await redis.client_list() if each["name"] == "the-api"]
 
     assert all(heard)

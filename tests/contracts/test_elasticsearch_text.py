@@ -15,6 +15,7 @@ from openbrain.adapters.elasticsearch_text import ElasticsearchText
 from openbrain.errors import NeverRetry, SetupError, TryLater
 from tests.index_support import EVERYTHING, memory, new_id, text_entry, tombstone
 from tests.servers.process import Server, ServerProcess
+from tests.waiting import PATIENCE_S
 
 NAME = "first"
 T = TypeVar("T")
@@ -172,7 +173,7 @@ async def test_a_tombstone_outlives_the_server_s_memory_of_deletes(place: Place,
         answer = await place.raw.options(ignore_status=409).index(**external, version=1, document={"revision": 1})
         return bool(answer.meta.status != 409)
 
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not await late_write_of_the_control():
         assert time.monotonic() < deadline, "the server remembers its deletes for longer than this test waits"
         await place.raw.indices.refresh(index=place.index)
@@ -223,7 +224,7 @@ async def test_a_server_that_hangs_dies_and_returns(private_server: Callable[[st
 
 async def once_it_can(call: Callable[[], Awaitable[T]]) -> T:
     """As the stream layer does: again after `TryLater`."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
             return await call()

@@ -23,6 +23,7 @@ from openbrain_indexer.entries import text_entry, vector_entries
 from openbrain_indexer.handlers import Writable, project_text, project_vector
 from tests.schema import make_tables
 from tests.truth_support import FakeClock, origin, viewer, write
+from tests.waiting import PATIENCE_S
 
 MODEL = "toy-0123456789ab-4-p1s1"
 
@@ -34,7 +35,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 async def truth(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlTruth]:
-    database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=10)
+    database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=PATIENCE_S)
     await database.write(make_tables)
     yield SqlTruth(database, clock)
     await database.close()

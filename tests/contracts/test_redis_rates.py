@@ -165,4 +165,5 @@ async def test_a_server_that_does_not_answer_costs_one_short_wait(redis_server: 
             took = loop.time() - begun
 
     assert all(each.granted for each in taken)
-    assert took < 2
+    # One wait is a quarter of a second, and each of fifty would be twelve: room for a busy machine between them.
+    assert took < 8

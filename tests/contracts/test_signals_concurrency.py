@@ -12,6 +12,7 @@ from openbrain.ports.signals import RaiseStatus, SignalFilter
 from openbrain.signals.values import HaltState, Severity, Step, Subscriber
 from tests.signal_support import change, fields, raise_one, raised, signal_of, told, workspace
 from tests.truth_support import FakeClock, viewer
+from tests.waiting import PATIENCE_S
 
 EACH = 40
 
@@ -20,7 +21,7 @@ EACH = 40
 async def two(truth: SqlTruth, database_url: str, clock: FakeClock) -> AsyncIterator[list[SqlTruth]]:
     """Two that know nothing of each other."""
     await workspace(truth, "w1", "w2")
-    other = Database.open(database_url, pool=8, lock_wait_s=60)
+    other = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
     yield [truth, SqlTruth(other, clock)]
     await other.close()
 

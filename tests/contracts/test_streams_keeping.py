@@ -21,6 +21,7 @@ from openbrain_housekeeper.stream_keeping import StreamKeeping
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess
 from tests.streams_support import scaled, stored
+from tests.waiting import PATIENCE_S
 
 DAY_MS = 86_400_000
 
@@ -195,7 +196,7 @@ async def test_no_consumer_with_anything_in_hand_is_ever_removed(client: Any, se
             removed += int(await TIDY(client, (stream, f"{stream}.g.retries"), "g", "nobody", PARKED, 0))
             await asyncio.sleep(0)
 
-    async with asyncio.timeout(100):
+    async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(remove(), *(work(number) for number in range(4)))
     assert done == set(ids)
     assert removed > 50, "there was something to remove"

@@ -118,7 +118,7 @@ async def test_a_hint_between_two_waits_is_not_lost_and_many_are_one(wakes: tupl
     for _ in range(5):
         await notifying.notify()
     await asyncio.sleep(0.05)
-    assert await waiting.wait(5)
+    assert await waiting.wait(PATIENCE_S)
     assert not await waiting.wait(0.1)
 
 
@@ -134,7 +134,7 @@ async def test_without_redis_a_hint_is_nothing_and_a_wait_takes_its_time(server:
     server.start()
     assert not await wake.wait(0.05)
     await wake.notify()
-    assert await wake.wait(5)
+    assert await wake.wait(PATIENCE_S)
     await wake.close()
 
 

@@ -27,6 +27,7 @@ from tests.truth_support import (
     write,
     writing,
 )
+from tests.waiting import PATIENCE_S
 
 __all__ = ["clock", "database", "database_url", "writing"]
 
@@ -38,11 +39,12 @@ import asyncio, json, sys
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.writing import SqlWriting
 from tests.truth_support import FakeClock, write
+from tests.waiting import PATIENCE_S
 
 url, each, number, changes = sys.argv[1], int(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
 
 async def main():
-    database = Database.open(url, pool=8, lock_wait_s=60)
+    database = Database.open(url, pool=8, lock_wait_s=PATIENCE_S)
     writing = SqlWriting(database, FakeClock())
     await writing.remember([write(f"ready {number}")])
     print(flush=True)
@@ -80,7 +82,7 @@ async def at_once(url: str, **changes: Any) -> list[tuple[str, str | None, str |
 
 async def beside(url: str, writing: SqlWriting, **changes: Any) -> list[tuple[str, str | None, str | None]]:
     """The same in one process, by two openings of the database."""
-    other = Database.open(url, pool=8, lock_wait_s=60)
+    other = Database.open(url, pool=8, lock_wait_s=PATIENCE_S)
     writers = [writing, SqlWriting(other, FakeClock())]
     done = await asyncio.gather(*[writers[number % 2].remember([write(**changes)]) for number in range(200)])
     await other.close()
@@ -139,7 +141,7 @@ async def patiently(writer: SqlWriting, batch: Sequence[Write]) -> Sequence[Outc
 
 async def test_batches_of_the_same_in_any_order_lose_nothing(database: Database, database_url: str) -> None:
     """Overlapping batches, each in another order, and two that take the same memories' places."""
-    others = [Database.open(database_url, pool=4, lock_wait_s=60) for _ in range(3)]
+    others = [Database.open(database_url, pool=4, lock_wait_s=PATIENCE_S) for _ in range(3)]
     writers = [SqlWriting(each, FakeClock()) for each in (database, *others)]
     words = [f"word {number}" for number in range(40)]
     orders = [words, words[::-1], words[20:] + words[:20], words[1::2] + words[::2]]

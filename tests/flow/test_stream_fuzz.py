@@ -26,7 +26,7 @@ from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERS
 from openbrain_cli.system import Running, running
 from tests.overhearing import listening
 from tests.stream_fuzz import DATA, Fields, as_bytes, entries, event, submission
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 T = TypeVar("T")
 EXAMPLES = int(os.environ.get("OPENBRAIN_STREAM_FUZZ", "0"))
@@ -125,11 +125,11 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
         thread = threading.Thread(target=lambda: asyncio.run(live()))
         thread.start()
         try:
-            assert ready.wait(60)
+            assert ready.wait(PATIENCE_S)
             yield made[0]
         finally:
             done.set()
-            thread.join(60)
+            thread.join(PATIENCE_S)
 
 
 @st.composite

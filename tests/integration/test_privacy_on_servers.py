@@ -118,7 +118,7 @@ async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path)
         async def buried() -> bool:
             return "streams.entry_dead" in events(started.started[1].log)
 
-        await until(buried, 60)
+        await until(buried)
         for name in ("ollama", "elasticsearch", "redis", "mariadb"):
             marked.mortal[name].kill()
             await use(marked, api)
@@ -127,7 +127,7 @@ async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path)
             ingest, housekeeper = started.started[1].log, started.started[0].log
             return "streams.redis_trouble" in events(ingest) and "leader.truth_down" in events(housekeeper)
 
-        await until(noticed, 60)
+        await until(noticed)
         heard = await told(started)
 
     assert marks.found(heard) == []

@@ -14,7 +14,7 @@ from tests.properties.world import SERVERS, all_indexed, at, differences, living
 from tests.servers.catalogue import KINDS
 from tests.servers.plugin import Starter, need
 from tests.servers.process import ServerProcess
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -94,7 +94,7 @@ def _fill(file: Path) -> None:
 async def _written_until_refused(brain: Brain) -> int:
     """Writes go on until the pressure is noticed; then 503 says when to come again."""
     kept = 0
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             answer = await brain.http.post("/v1/brain/remember", json={"content": f"Kept {kept}.", "type": "fact"})
             if answer.status_code == 503:

@@ -21,7 +21,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.ports.truth import Mark, Status
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.truth_support import FakeClock, clock, database_url, origin, rows, viewer, write
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 FIXTURES = (clock, database_url)
 ENOUGH = 30
@@ -102,7 +102,7 @@ class Load:
 
 async def test_the_newest_migration_runs_while_everything_goes_on(database_url: str, clock: FakeClock) -> None:
     await asyncio.to_thread(schema_commands.upgrade, database_url, last_but_one())
-    database = Database.open(database_url, pool=8, lock_wait_s=10)
+    database = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
     load = Load(SqlTruth(database, clock))
     try:
         async with load.running():
@@ -124,7 +124,7 @@ async def test_the_newest_migration_runs_while_everything_goes_on(database_url: 
 async def test_old_code_inserts_into_the_new_schema(database_url: str, clock: FakeClock) -> None:
     """Whatever a migration adds to a table has a value of the server's own."""
     await asyncio.to_thread(schema_commands.upgrade, database_url, last_but_one())
-    database = Database.open(database_url, pool=2, lock_wait_s=10)
+    database = Database.open(database_url, pool=2, lock_wait_s=PATIENCE_S)
     try:
         before = await database.read(_columns)
         await asyncio.to_thread(schema_commands.upgrade, database_url)

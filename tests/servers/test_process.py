@@ -12,6 +12,7 @@ from tests.servers.availability import NAMES, required
 from tests.servers.places import ROOT, free_port
 from tests.servers.plugin import Starter
 from tests.servers.process import Recipe, ServerError, ServerProcess
+from tests.waiting import PATIENCE_S
 
 OWNER = """
 import sys, time
@@ -30,7 +31,7 @@ def exists(pid: int) -> bool:
 
 
 def eventually_gone(pid: int) -> bool:
-    limit = time.monotonic() + 5
+    limit = time.monotonic() + PATIENCE_S
     while exists(pid) and time.monotonic() < limit:
         time.sleep(0.02)
     return not exists(pid)
@@ -44,7 +45,7 @@ def test_a_server_ends_with_its_owner_however_the_owner_ends(private_server: Sta
         assert exists(int(pid))
         owner.kill()
     assert eventually_gone(int(pid))
-    limit = time.monotonic() + 5
+    limit = time.monotonic() + PATIENCE_S
     while Path(folder).exists() and time.monotonic() < limit:
         time.sleep(0.02)
     assert not Path(folder).exists()
@@ -58,7 +59,7 @@ def test_a_server_ends_with_its_guard(private_server: Starter) -> None:
     )
     os.kill(guard, signal.SIGKILL)
     assert eventually_gone(pid)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     while server.alive and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not server.alive
