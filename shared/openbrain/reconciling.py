@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from openbrain.ids import BUCKETS, digest, point_id
 from openbrain.ids import bucket as bucket_of
-from openbrain.ids import digest, point_id
 from openbrain.ports.generations import Generation, GenerationStatus
 from openbrain.ports.index import Accountable, Standing, Sum, Tombstone
 from openbrain.ports.reconciling import Due, Reconciling
@@ -20,10 +20,8 @@ SUMMED = 20_000
 """Rows of the truth that one statement adds up."""
 LOOKED_AT = 1000
 """Rows compared one by one between two breaths."""
-
-
-BUCKETS_AT_ONCE = 32
-"""Of 1024: so much of an index is in memory at a time."""
+AT_ONCE = 5_000
+"""Rows of the truth, or entries of an index, that are in memory at a time."""
 
 
 class Fault(StrEnum):
@@ -165,18 +163,20 @@ def _total(sums: Iterable[Sum]) -> Sum:
 
 
 async def differences(
-    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int]
+    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int], standing: int
 ) -> AsyncIterator[list[Difference]]:
-    """What differs in these buckets, some at a time: first what the index lacks, then what it has too much."""
+    """What differs in these buckets, some at a time: first what the index lacks, then what it has too much.
+    `standing`: how much stands in all of the index, tombstones too; rows and entries are read in parts after it."""
     if not buckets:
         return
-    async for after, until in spans(truth):
+    async for after, until in spans(truth, min(SUMMED, AT_ONCE * BUCKETS // len(buckets))):
         rows = await truth.due_in(generation, after, until, buckets)
         for start in range(0, len(rows), LOOKED_AT):
             yield await _lacking(truth, index, generation, rows[start : start + LOOKED_AT])
     ordered = sorted(buckets)
-    for start in range(0, len(ordered), BUCKETS_AT_ONCE):
-        yield await _too_much(truth, index, generation, ordered[start : start + BUCKETS_AT_ONCE])
+    together = max(1, AT_ONCE * BUCKETS // max(1, standing))
+    for start in range(0, len(ordered), together):
+        yield await _too_much(truth, index, generation, ordered[start : start + together])
 
 
 async def _lacking(
@@ -230,12 +230,14 @@ def _too_much_of(found: Difference, living: Collection[str]) -> bool:
     return found.fault is Fault.GHOST or (found.fault is Fault.AHEAD and found.memory_id not in living)
 
 
-async def unmarked(truth: Reconciling, generation: Generation, after: str, until: str, limit: int) -> list[Difference]:
-    """Rows that no indexer noted as done, found in the truth alone: what a lost stream looks like."""
-    return [
-        _difference(Fault.WAITING if row.waiting else Fault.UNMARKED, row, None)
-        for row in await truth.unmarked(generation, after, until, limit)
-    ]
+async def unmarked(truth: Reconciling, generation: Generation) -> AsyncIterator[list[Difference]]:
+    """Rows that no indexer noted as done, some at a time, found in the truth alone: what a lost stream looks like."""
+    async for after, until in spans(truth):
+        start: str | None = after
+        while start is not None:
+            rows = await truth.unmarked(generation, start, until, AT_ONCE)
+            yield [_difference(Fault.WAITING if row.waiting else Fault.UNMARKED, row, None) for row in rows]
+            start = rows[-1].memory_id if len(rows) == AT_ONCE else None
 
 
 async def repair(

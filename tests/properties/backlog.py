@@ -38,13 +38,15 @@ Tell = Callable[[Sample], object]
 
 
 def settings_of(values: Mapping[str, str]) -> dict[str, str]:
-    """What this run changes: streams are trimmed while it runs; the embedded model stands there and is not asked."""
+    """What this run changes: streams are trimmed while it runs, and the indexes are compared with the truth again and
+    again, so that what that needs is there in both halves; the embedded model stands there and is not asked."""
     return {
         **values,
         "OPENBRAIN_STREAMS__BATCH": str(BATCH),
         "OPENBRAIN_STREAMS__LEASE_S": "60",
         "OPENBRAIN_STREAMS__RETENTION_S": str(RETENTION_S),
         "OPENBRAIN_HOUSEKEEPING__TRIM_EVERY_S": "1",
+        "OPENBRAIN_HOUSEKEEPING__VERIFY_EVERY_S": "20",
         "OPENBRAIN_EMBEDDING__URL": "embedded",
         "OPENBRAIN_EMBEDDING__MODEL": "",
         "OPENBRAIN_LOGS__LEVEL": "WARNING",

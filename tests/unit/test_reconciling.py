@@ -1,13 +1,18 @@
 """What differs between a row and its entries, judged without a database or an index; and what may be announced."""
 
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.ids import bucket, digest, point_id
-from openbrain.ports.generations import IndexKind
+from openbrain import reconciling
+from openbrain.ids import BUCKETS, bucket, digest, point_id
+from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Standing
 from openbrain.ports.reconciling import Due
 from openbrain.reconciling import Fault, judge
@@ -141,3 +146,59 @@ async def test_what_was_announced_is_waited_for() -> None:
     assert await gate.open_until(IndexKind.TEXT) == clock.now(), "what waits now came later"
     waiting.stream = None
     assert await gate.open_until(IndexKind.TEXT) > clock.now()
+
+
+class Large:
+    """A truth of so many rows, none of them noted as done, and an index that holds them: it tells how much was asked
+    for at once."""
+
+    def __init__(self, rows: int) -> None:
+        self.ids = [f"01890000-0000-7000-8000-{number:012}" for number in range(rows)]
+        self.most = 0
+        self.seen: Counter[str] = Counter()
+
+    def _told(self, found: Sequence[str]) -> Sequence[str]:
+        self.most = max(self.most, len(found))
+        return found
+
+    async def walk(self, after: str, limit: int) -> str | None:
+        following = self.ids[bisect_right(self.ids, after) :][:limit]
+        return following[-1] if following else None
+
+    async def due_in(self, _: Generation, after: str, until: str, __: Collection[int]) -> Sequence[Due]:
+        found = self._told(self.ids[bisect_right(self.ids, after) : bisect_right(self.ids, until)])
+        return [row(memory_id=each, marked=False) for each in found]
+
+    async def unmarked(self, _: Generation, after: str, until: str, limit: int) -> Sequence[Due]:
+        found = self._told(self.ids[bisect_right(self.ids, after) : bisect_right(self.ids, until)][:limit])
+        return [row(memory_id=each, marked=False) for each in found]
+
+    async def due(self, _: Generation, ids: Collection[str]) -> Mapping[str, Due]:
+        return {each: row(memory_id=each, marked=False) for each in ids}
+
+    async def read(self, _: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        return {each: replace(entry(), id=each, memory_id=each) for each in ids}
+
+    async def in_buckets(self, _: str, buckets: Collection[int]) -> Sequence[Standing]:
+        wanted = set(buckets)
+        found = self._told([each for each in self.ids if bucket(each) in wanted])
+        self.seen.update(found)
+        return [replace(entry(), id=each, memory_id=each) for each in found]
+
+
+async def test_a_comparison_holds_a_part_of_both_sides_however_much_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reconciling, "AT_ONCE", 300)
+    large: Any = Large(1_500)
+    text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")
+
+    found: set[str] = set()
+    async for some in reconciling.differences(large, large, text, range(BUCKETS), len(large.ids)):
+        found.update(each.memory_id for each in some)
+    assert found == large.seen.keys() == set(large.ids)
+    assert set(large.seen.values()) == {1}, "each bucket is read once"
+    assert large.most <= reconciling.AT_ONCE * 1.3, "buckets are not quite equal"
+
+    large.most = 0
+    unmarked = [each.memory_id async for some in reconciling.unmarked(large, text) for each in some]
+    assert unmarked == large.ids
+    assert large.most <= reconciling.AT_ONCE

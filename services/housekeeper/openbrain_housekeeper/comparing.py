@@ -127,11 +127,11 @@ class Comparison:
         return account.differing
 
     async def _found(self, buckets: frozenset[int]) -> AsyncIterator[Sequence[Difference]]:
-        async for found in reconciling.differences(self._truth, self._index, self._generation, buckets):
+        standing = self.tally.entries + self.tally.tombstones
+        async for found in reconciling.differences(self._truth, self._index, self._generation, buckets, standing):
             yield found
         # The marks stand in the truth alone; those of these buckets were seen.
-        async for after, until in reconciling.spans(self._truth):
-            rows = await reconciling.unmarked(self._truth, self._generation, after, until, reconciling.SUMMED)
+        async for rows in reconciling.unmarked(self._truth, self._generation):
             yield [each for each in rows if bucket_of(each.memory_id) not in buckets]
 
     async def _settled(self, found: Sequence[Difference], *, again: bool = False) -> AsyncIterator[bool]:

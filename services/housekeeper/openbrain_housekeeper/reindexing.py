@@ -198,7 +198,8 @@ class Reindexing:
         # Once the readers are through, what was there before should be in it; what came later may be on its way.
         young = told["since"] if quiet else now - self._grace
         lacking: set[str] = set()
-        async for some in reconciling.differences(self._truth, index, generation, account.differing):
+        standing = account.standing.entries + account.standing.tombstones
+        async for some in reconciling.differences(self._truth, index, generation, account.differing, standing):
             settled = [each for each in some if each.changed_at < young]
             lacking.update(each.memory_id for each in settled)
             if quiet and settled:
@@ -249,8 +250,7 @@ class Reindexing:
 
     async def _note_unmarked(self, generation: Generation) -> None:
         """What changed while the index that served could not be written is there, but was never noted so."""
-        async for after, until in reconciling.spans(self._truth):
-            found = await self._truth.unmarked(generation, after, until, reconciling.SUMMED)
+        async for found in reconciling.unmarked(self._truth, generation):
             await self._truth.announce_again([each.memory_id for each in found])
 
     async def _complete(self, operation: Operation) -> Progress:
