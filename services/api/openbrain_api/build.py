@@ -40,6 +40,7 @@ from openbrain_api.ports import Api
 from openbrain_api.recall.answering import Answering
 from openbrain_api.recall.ask import Indexes
 from openbrain_api.recall.engine import Recaller
+from openbrain_api.recall.erased import Erased
 from openbrain_api.recall.recording import Recorder
 from openbrain_api.recall.serving import Serving
 from openbrain_api.routes import ROUTES
@@ -80,6 +81,7 @@ def build_api(
         vectors=vectors,
         serving=serving,
         answering=answering,
+        erased=Erased(truth, clock),
         cache=settings.embedding.query_cache,
         timeout_s=settings.recall.index_timeout_s,
     )

@@ -61,6 +61,9 @@ class Erasing(Protocol):
         """Blank one memory, dead or alive, and its history; again: the same answer. `NotFound`, `Outdated` as in
         `Writing.forget`."""
 
+    async def last_erasure(self) -> str:
+        """A name that changes with every erasure, of whatever workspace: who keeps what may quote one asks for it."""
+
     async def count_living(self, bulk: Bulk) -> int:
         """How many it matches."""
 

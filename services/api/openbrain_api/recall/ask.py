@@ -11,6 +11,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
 from openbrain.visibility import AllOf
 from openbrain_api.recall.answering import Answering
+from openbrain_api.recall.erased import Erased
 from openbrain_api.recall.query_vectors import QueryVectors
 from openbrain_api.recall.serving import Serving
 
@@ -64,6 +65,7 @@ class Indexes:
         vectors: VectorIndex,
         serving: Serving,
         answering: Answering,
+        erased: Erased,
         cache: int,
         timeout_s: float,
     ) -> None:
@@ -71,6 +73,7 @@ class Indexes:
         self._vectors = vectors
         self._serving = serving
         self._answering = answering
+        self._erased = erased
         self._query_vectors = QueryVectors(cache)
         self._timeout = timeout_s
 
@@ -96,6 +99,8 @@ class Indexes:
     async def _ask_vectors(self, asks: Sequence[Ask]) -> Answers:
         asked = await self._answering.get()
         generation = asked.generation
+        if await self._erased.lately():
+            self._query_vectors.forget_all()
         known = await self._query_vectors.vectors([ask.query for ask in asks], asked.embedder, generation.model)
         searches = [VectorSearch(known[ask.query], ask.condition, ask.limit) for ask in asks if ask.query in known]
         found = iter(await self._vectors.search_many(generation.name, searches))

@@ -1,5 +1,6 @@
 """Vectors of recent queries."""
 
+import asyncio
 from array import array
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -8,13 +9,16 @@ from openbrain.errors import NeverRetry
 from openbrain.ports.embedder import Embedder
 
 Vectors = Mapping[str, "array[float]"]
+IDLE_S = 60.0
+"""How long they are kept while no question comes."""
 
 
 class QueryVectors:
-    """Embeds each query once while it is among the last `size` of its model."""
+    """Embeds each query once while it is among the last `size` of its model, and while questions come."""
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    def __init__(self, size: int, idle_s: float = IDLE_S) -> None:
+        self._size, self._idle_s = size, idle_s
+        self._idle: asyncio.TimerHandle | None = None
         self._known: OrderedDict[tuple[str, str], array[float]] = OrderedDict()
 
     async def vectors(self, queries: Sequence[str], embedder: Embedder, model: str) -> Vectors:
@@ -31,6 +35,7 @@ class QueryVectors:
             fresh = await self._embedded(missing, embedder, alone=not found)
             found |= fresh
             self._keep(fresh, model)
+        self._stay()
         return found
 
     async def _embedded(self, queries: Sequence[str], embedder: Embedder, *, alone: bool) -> Vectors:
@@ -52,6 +57,12 @@ class QueryVectors:
         self._known.update(((model, query), vector) for query, vector in fresh.items())
         while len(self._known) > self._size:
             self._known.popitem(last=False)
+
+    def _stay(self) -> None:
+        # A process that is asked nothing learns of no erasure.
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = asyncio.get_running_loop().call_later(self._idle_s, self.forget_all)
 
     def forget_all(self) -> None:
         """Something was erased: a question may have quoted it."""

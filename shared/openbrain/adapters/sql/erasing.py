@@ -62,6 +62,10 @@ class SqlErasing:
             lambda connection: _erase(connection, memory_id, viewer, origin, note, editions, now)
         )
 
+    async def last_erasure(self) -> str:
+        """As in the port."""
+        return await self._database.read(operations.last_purge)
+
     async def count_living(self, bulk: Bulk) -> int:
         """As in the port."""
         count = select(func.count()).select_from(memories).where(_matched(bulk))

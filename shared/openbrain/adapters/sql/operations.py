@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, or_,
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.rows import json_text
 from openbrain.adapters.sql.statements import insert_missing
+from openbrain.adapters.sql.tables import leases
 from openbrain.adapters.sql.tables import operations as table
 from openbrain.errors import Conflict
 from openbrain.memory import MICROSECONDS
@@ -17,6 +18,8 @@ from openbrain.ports.erasing import PURGE
 from openbrain.ports.operations import TRACES, Operation, OperationStatus, Progress
 
 ERROR_CHARS = 1000
+LAST_PURGE = "last purge"
+"""Among the leases, for it is one word that all replicas see; nobody takes it."""
 PAUSE = MICROSECONDS
 """How long one that waits for others is left alone."""
 _NEWEST = (table.c.created_at.desc(), table.c.id.desc())
@@ -126,7 +129,20 @@ def start(connection: Connection, operation: Operation, now: int) -> Operation:
         "updated_at": now,
     }
     connection.execute(insert_missing(connection.dialect, table), row)
+    if operation.kind == PURGE:
+        _note_purge(connection, operation.id)
     return _operation(connection.execute(select(*_SHOWN).where(table.c.id == operation.id)).mappings().one())
+
+
+def last_purge(connection: Connection) -> str:
+    """The id of the purge that was queued last; '' before any."""
+    return connection.scalar(select(leases.c.holder).where(leases.c.name == LAST_PURGE)) or ""
+
+
+def _note_purge(connection: Connection, operation_id: str) -> None:
+    row = {"name": LAST_PURGE, "holder": operation_id, "expires_at": 0}
+    connection.execute(insert_missing(connection.dialect, leases), row)
+    connection.execute(update(leases).where(leases.c.name == LAST_PURGE).values(holder=operation_id))
 
 
 def one(connection: Connection, workspace_id: str, operation_id: str) -> Operation | None:

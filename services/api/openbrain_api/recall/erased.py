@@ -1,0 +1,35 @@
+"""Whether something was erased, by whatever replica, read from the truth at most once a second."""
+
+from typing import Protocol
+
+from openbrain.errors import TryLater
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+
+
+class Truth(Protocol):
+    """What it needs of the truth."""
+
+    async def last_erasure(self) -> str: ...
+
+
+class Erased:
+    """Remembers the last one."""
+
+    def __init__(self, truth: Truth, clock: Clock, *, fresh_s: float = 1.0) -> None:
+        self._truth = truth
+        self._clock = clock
+        self._fresh = int(fresh_s * MICROSECONDS)
+        self._known: tuple[int, str] | None = None
+
+    async def lately(self) -> bool:
+        """True once after each erasure that came after the first question; False where the truth can't be asked."""
+        now, known = self._clock.now(), self._known
+        if known is not None and 0 <= now - known[0] < self._fresh:
+            return False
+        try:
+            last = await self._truth.last_erasure()
+        except TryLater:
+            return False
+        self._known = (now, last)
+        return known is not None and known[1] != last
