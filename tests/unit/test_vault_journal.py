@@ -131,6 +131,24 @@ def test_a_half_written_file_is_cleared_away(tmp_path: Path, monkeypatch: pytest
         assert tree(root) == (WANTED if number else FILES)
 
 
+@pytest.mark.parametrize("path", ["a.md", "d.md"])
+def test_an_edit_while_files_are_laid_out_is_kept_and_told(tmp_path: Path, path: str) -> None:
+    folder = lay(tmp_path, FILES)
+
+    def edited(step: str) -> None:
+        if step == f"{path} in place":
+            (tmp_path / path).write_bytes(b"by hand")
+
+    assert apply(folder, plan(FILES, WANTED), at_step=edited).edited == (path,)
+    assert tree(tmp_path) == {**WANTED, path: b"by hand"}
+
+
+def test_more_files_than_are_laid_out_together_are_all_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "TOGETHER", 2)
+    test_a_plan_is_done_whole(tmp_path / "plan")
+    test_a_kill_at_every_step_ends_in_the_same_bytes(tmp_path / "kills")
+
+
 def test_an_edit_between_kill_and_recovery_is_kept_and_told(tmp_path: Path) -> None:
     folder = lay(tmp_path, FILES)
 
@@ -171,7 +189,7 @@ folders = st.dictionaries(names, st.binary(max_size=6), max_size=5)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
-@given(before=folders, wanted=folders, at=st.integers(0, 12))
+@given(before=folders, wanted=folders, at=st.integers(0, 16))
 def test_whatever_is_planned_a_kill_leaves_one_of_two_states(
     tmp_path_factory: pytest.TempPathFactory, before: Files, wanted: Files, at: int
 ) -> None:

@@ -1,8 +1,9 @@
 """A plan thought out, and written by the vault's one writer. The lease is held for the writing alone."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 import structlog
@@ -18,6 +19,8 @@ from openbrain.vault_writing import vault_writer
 from openbrain_tick.phases.plan import Plan, begin
 
 TRIES = 5
+GROUP, PAUSE_S = 1000, 0.15
+"""Files written under one lease, about a second's; then whoever waits for it, looking every 50 ms, has his turn."""
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
@@ -56,6 +59,7 @@ async def settle(
             return settled
         try:
             if await _written(vault, leases, settled):
+                await whole(partial(_noted, vault, settled))
                 return settled
         except Conflict:
             _log.info("tick.planned_anew", workspace=vault.workspace_id)
@@ -79,23 +83,35 @@ async def _is_torn(vault: Vault) -> bool:
 
 
 async def _written(vault: Vault, leases: Leases, settled: Settled[T]) -> bool:
-    async with vault_writer(leases, vault.workspace_id, wait_s=vault.wait_s):
-        return await whole(lambda: _write(vault, settled))
+    """What is removed goes last: a writer killed between two groups leaves pages twice, and the next tick does the
+    rest."""
+    changes = sorted(settled.changes, key=lambda change: change.after is None)
+    for start in range(0, max(1, len(changes)), GROUP):
+        if start:
+            await asyncio.sleep(PAUSE_S)
+        async with vault_writer(leases, vault.workspace_id, wait_s=vault.wait_s):
+            if not await whole(partial(_write, vault, changes[start : start + GROUP])):
+                return False
+    return True
 
 
-def _write(vault: Vault, settled: Settled[T]) -> bool:
+def _write(vault: Vault, changes: Sequence[Change]) -> bool:
     """False where something had to be recovered first: the plan was made of a torn vault."""
     left = recover(vault.folder)
     if left.written or left.removed or left.edited:
         _log.warning("tick.recovered", workspace=vault.workspace_id, written=left.written, edited=len(left.edited))
         return False
-    apply(vault.folder, settled.changes)
+    apply(vault.folder, changes)
+    return True
+
+
+def _noted(vault: Vault, settled: Settled[T]) -> None:
+    """The index needs no lease: it holds what it is told against the disk."""
     pages, data = settled.plan.pages, {each.path: each.after for each in settled.changes}
     vault.index.written(
         vault.folder,
         [(arc, after) for path, arc in pages.items() if (after := data.get(path)) is not None],
     )
-    return True
 
 
 async def whole(work: Callable[[], T]) -> T:

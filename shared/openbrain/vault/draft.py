@@ -1,10 +1,9 @@
 """Changes that are only thought of: a vault as it would be, over the one that is."""
 
-import hashlib
 from collections.abc import Callable
 
 from openbrain.errors import NotFound
-from openbrain.vault.changes import Change
+from openbrain.vault.changes import Change, sha256
 
 
 class Draft:
@@ -12,39 +11,40 @@ class Draft:
 
     def __init__(self, read: Callable[[str], str]) -> None:
         self._read = read
+        self._known: dict[str, str | None] = {}
+        """Texts of files that are not changed."""
         self._before: dict[str, str | None] = {}
-        self._after: dict[str, str | None] = {}
+        """SHA-256 of what a changed file was: a large plan holds its pages once."""
+        self._after: dict[str, bytes | None] = {}
 
     def text(self, path: str) -> str | None:
         """The file as it would be; None where there would be none. Invalid where it can't be read."""
-        return self._after[path] if path in self._after else self._was(path)
+        if path in self._after:
+            after = self._after[path]
+            return None if after is None else after.decode()
+        if path not in self._known:
+            try:
+                self._known[path] = self._read(path)
+            except NotFound:
+                self._known[path] = None
+        return self._known[path]
 
     def write(self, path: str, text: str) -> None:
         """The file with this text."""
-        self._was(path)
-        self._after[path] = text
+        self._change(path, text.encode())
 
     def remove(self, path: str) -> None:
         """No such file."""
-        self._was(path)
-        self._after[path] = None
+        self._change(path, None)
 
     def changes(self) -> tuple[Change, ...]:
         """What has to be done to the vault, by path; nothing where a file would be as it is."""
-        return tuple(
-            Change(path, _sha256(before), None if after is None else after.encode())
-            for path, after in sorted(self._after.items())
-            if (before := self._before[path]) != after
-        )
+        made = (Change(path, self._before[path], after) for path, after in sorted(self._after.items()))
+        return tuple(change for change in made if change.before != change.digest)
 
-    def _was(self, path: str) -> str | None:
-        if path not in self._before:
-            try:
-                self._before[path] = self._read(path)
-            except NotFound:
-                self._before[path] = None
-        return self._before[path]
-
-
-def _sha256(text: str | None) -> str | None:
-    return None if text is None else hashlib.sha256(text.encode()).hexdigest()
+    def _change(self, path: str, after: bytes | None) -> None:
+        if path not in self._after:
+            was = self.text(path)
+            self._before[path] = None if was is None else sha256(was.encode())
+            self._known.pop(path)
+        self._after[path] = after

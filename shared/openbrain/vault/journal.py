@@ -5,8 +5,10 @@ a time: its lease is taken elsewhere. Blocking: call it in a thread.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from enum import Enum
 
 from openbrain.errors import Conflict, Invalid, NotFound
 from openbrain.vault import placing
@@ -14,6 +16,8 @@ from openbrain.vault.changes import Change, effective
 from openbrain.vault.folder import Folder
 
 JOURNAL = ".openbrain/journal"
+TOGETHER, SYNCS_AT_ONCE = 256, 8
+"""Files that are laid out before the first takes its name; so many of them wait for the disk at once."""
 _VERSION = 1
 
 
@@ -40,7 +44,7 @@ def apply(folder: Folder, changes: Iterable[Change], *, at_step: Callable[[str],
         if folder.digest(change.path) != change.before:
             raise Conflict(f"{change.path}: changed meanwhile, plan again")
     at_step("journal")
-    placing.write(folder, JOURNAL, _packed(wanted))
+    placing.write(folder, JOURNAL, *_packed(wanted))
     return _finish(folder, wanted, at_step)
 
 
@@ -62,36 +66,64 @@ _ANY_SIZE = 1 << 40
 
 def _finish(folder: Folder, changes: Sequence[Change], at_step: Callable[[str], None]) -> Applied:
     written, removed, edited = 0, 0, []
-    for change in changes:
-        at_step(change.path)
-        if not _is_either(folder, change):
-            edited.append(change.path)
-            continue
-        if folder.digest(change.path) == change.digest:
-            pass  # done before a kill
-        elif change.after is None:
-            placing.remove(folder, change.path)
-        else:
-            placing.write(folder, change.path, change.after)
-        written += change.after is not None
-        removed += change.after is None
+    with ThreadPoolExecutor(SYNCS_AT_ONCE) as pool:
+        for start in range(0, len(changes), TOGETHER):
+            some = changes[start : start + TOGETHER]
+            for change in some:
+                at_step(change.path)
+            # All are on the disk before the first takes its name, and all names before the journal goes.
+            ready = pool.map(lambda change: _prepared(folder, change), some)
+            for change, found in zip(some, list(ready), strict=True):
+                at_step(f"{change.path} in place")
+                if not _placed(folder, change, found):
+                    edited.append(change.path)
+                    continue
+                written += change.after is not None
+                removed += change.after is None
+            folders = {change.path.rpartition("/")[0]: change.path for change in some}
+            list(pool.map(lambda path: placing.sync(folder, path), folders.values()))
     at_step("done")
     placing.remove(folder, JOURNAL)
     return Applied(written, removed, tuple(edited))
 
 
-def _is_either(folder: Folder, change: Change) -> bool:
-    """Whether the file is as it was before or as it shall be."""
+class _Now(Enum):
+    """What stands where a change is to be made."""
+
+    DONE = "done before a kill"
+    OTHER = "somebody else's"
+
+
+def _prepared(folder: Folder, change: Change) -> placing.Seen | _Now | None:
+    """What is there before the change, whose content lies beside it from now on."""
     try:
-        return folder.digest(change.path) in {change.before, change.digest}
+        before = placing.seen(folder, change.path)
+        digest = folder.digest(change.path)
     except Invalid:  # a link or folder has taken its place
-        return False
+        return _Now.OTHER
+    if digest == change.digest:
+        return _Now.DONE
+    if digest != change.before:
+        return _Now.OTHER
+    if change.after is not None:
+        placing.lay_beside(folder, change.path, (change.after,), before)
+    return before
 
 
-def _packed(changes: Sequence[Change]) -> bytes:
+def _placed(folder: Folder, change: Change, found: placing.Seen | _Now | None) -> bool:
+    if isinstance(found, _Now):
+        return found is _Now.DONE
+    try:
+        return placing.take_place(folder, change.path, found, removed=change.after is None)
+    except NotFound:  # with its folder
+        return change.after is None
+
+
+def _packed(changes: Sequence[Change]) -> Iterator[bytes]:
     rows = [[change.path, change.before, None if change.after is None else len(change.after)] for change in changes]
-    head = json.dumps({"version": _VERSION, "changes": rows}).encode()
-    return b"\n".join([head, b"".join(change.after or b"" for change in changes)])
+    yield json.dumps({"version": _VERSION, "changes": rows}).encode()
+    yield b"\n"
+    yield from (change.after for change in changes if change.after)
 
 
 def _unpacked(data: bytes) -> list[Change]:

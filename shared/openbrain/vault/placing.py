@@ -1,10 +1,12 @@
-"""Single files of a vault, each put in place whole: a reader sees the old one or the new one."""
+"""Files of a vault, each put in place whole: a reader sees the old one or the new one."""
 
 import errno
 import hashlib
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from openbrain.errors import NotFound, TryLater
 from openbrain.vault.folder import Folder
@@ -12,29 +14,74 @@ from openbrain.vault.folder import Folder
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def write(folder: Folder, relative: str, data: bytes) -> None:
+class Seen(NamedTuple):
+    """A file as `stat` saw it: who finds another has been overtaken."""
+
+    inode: int
+    mtime_ns: int
+    size: int
+    mode: int
+
+
+def write(folder: Folder, relative: str, *parts: bytes) -> None:
     """Through a temporary file beside it, flushed to the disk before it takes the name."""
+    lay_beside(folder, relative, parts, seen(folder, relative))
+    with _named(folder, relative) as (parent, name):
+        os.rename(beside_name(name), name, src_dir_fd=parent, dst_dir_fd=parent)
+        os.fsync(parent)
+
+
+def remove(folder: Folder, relative: str) -> None:
+    """Nothing where there is none."""
+    with suppress(NotFound), _named(folder, relative) as (parent, name), suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=parent)
+        os.fsync(parent)
+
+
+def seen(folder: Folder, relative: str) -> Seen | None:
+    """None where there is no file."""
+    with suppress(NotFound), folder.parent(relative) as (parent, name):
+        return _seen(parent, name)
+    return None
+
+
+def lay_beside(folder: Folder, relative: str, parts: Sequence[bytes], before: Seen | None) -> None:
+    """The new content, flushed to the disk, in a temporary file beside, with the rights of the one there was."""
     with folder.parent(relative, create=True) as (parent, name):
         beside = beside_name(name)
         try:
-            _write_out(parent, beside, data, _mode(parent, name))
-            os.rename(beside, name, src_dir_fd=parent, dst_dir_fd=parent)
-            os.fsync(parent)
+            descriptor = os.open(beside, _NEW, 0o666, dir_fd=parent)
+            with os.fdopen(descriptor, "wb") as file:
+                if before is not None:
+                    os.fchmod(descriptor, before.mode)
+                file.writelines(parts)
+                file.flush()
+                os.fsync(descriptor)
         except OSError as error:
             with suppress(OSError):
                 os.unlink(beside, dir_fd=parent)
             raise TryLater(_told(relative, error)) from None
 
 
-def remove(folder: Folder, relative: str) -> None:
-    """Nothing where there is none."""
-    with suppress(NotFound), folder.parent(relative) as (parent, name):
-        try:
+def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: bool = False) -> bool:
+    """What lies beside becomes the file, or the file goes; `sync` makes it last. False, and the file stays, where it is
+    not what was seen before."""
+    with _named(folder, relative) as (parent, name):
+        if _seen(parent, name) != before:
             with suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=parent)
-                os.fsync(parent)
-        except OSError as error:
-            raise TryLater(_told(relative, error)) from None
+                os.unlink(beside_name(name), dir_fd=parent)
+            return False
+        if not removed:
+            os.rename(beside_name(name), name, src_dir_fd=parent, dst_dir_fd=parent)
+        elif before is not None:
+            os.unlink(name, dir_fd=parent)
+        return True
+
+
+def sync(folder: Folder, relative: str) -> None:
+    """The names in a file's folder, as they are, last from here on."""
+    with suppress(NotFound), _named(folder, relative) as (parent, _):
+        os.fsync(parent)
 
 
 def clear(folder: Folder, relative: str) -> None:
@@ -48,21 +95,23 @@ def beside_name(name: str) -> str:
     return f".{hashlib.sha256(name.encode()).hexdigest()[:16]}.openbrain"
 
 
-def _mode(parent: int, name: str) -> int | None:
-    """Rights of the file that is replaced; None where there is none."""
+@contextmanager
+def _named(folder: Folder, relative: str) -> Iterator[tuple[int, str]]:
+    """The folder and name of a file; the disk's errors are told."""
+    with folder.parent(relative) as (parent, name):
+        try:
+            yield parent, name
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(beside_name(name), dir_fd=parent)
+            raise TryLater(_told(relative, error)) from None
+
+
+def _seen(parent: int, name: str) -> Seen | None:
     with suppress(FileNotFoundError):
-        return stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        return Seen(found.st_ino, found.st_mtime_ns, found.st_size, stat.S_IMODE(found.st_mode))
     return None
-
-
-def _write_out(parent: int, name: str, data: bytes, mode: int | None) -> None:
-    descriptor = os.open(name, _NEW, 0o666, dir_fd=parent)
-    with os.fdopen(descriptor, "wb") as file:
-        if mode is not None:
-            os.fchmod(descriptor, mode)
-        file.write(data)
-        file.flush()
-        os.fsync(descriptor)
 
 
 def _told(relative: str, error: OSError) -> str:
