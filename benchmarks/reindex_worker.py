@@ -23,12 +23,19 @@ from openbrain.ports.generations import GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.reindexing import REINDEX
 from openbrain.settings import Logs, Settings
+from openbrain.streams.connection import connect, disconnect
+from openbrain.streams.gauges import behind
+from openbrain.streams.table import EMBEDDED as EMBEDDED_STREAM
+from openbrain.streams.table import REINDEX as REINDEX_STREAM
+from openbrain.streams.table import STORED
 from openbrain.wiring import EMBEDDED
 from openbrain_cli.serving import loop_factory
 from openbrain_cli.system import running
 
 LOOK_S = 0.2
 """Between two looks whether it is done."""
+REST_S = 4.0
+"""How long the rooms are looked at while there is nothing to do."""
 
 
 async def made_anew(parts: Parts, kind: IndexKind) -> dict[str, float]:
@@ -62,14 +69,37 @@ async def made_anew(parts: Parts, kind: IndexKind) -> dict[str, float]:
     return spent
 
 
+async def at_rest(parts: Parts) -> None:
+    """Until the rooms have read what filling has announced: what is live goes before a reindex."""
+    streams = parts.settings.streams
+    client = connect(streams)
+    try:
+        while True:
+            if await parts.truth.unpublished_since() is None:
+                break
+            await asyncio.sleep(LOOK_S)
+        for spec in (STORED, EMBEDDED_STREAM, REINDEX_STREAM):
+            while True:
+                if not await behind(client, streams.prefix + spec.name, spec.groups):
+                    break
+                await asyncio.sleep(LOOK_S)
+    finally:
+        await disconnect(client)
+
+
 async def measured(parts: Parts, kind: IndexKind) -> dict[str, float]:
-    """One turn of both sides, and what the machine had to do besides."""
+    """One turn of both sides; CPU a second of the rooms at rest; what the machine had to do besides."""
+    cpu = time.process_time()
+    await asyncio.sleep(REST_S)
+    resting = (time.process_time() - cpu) / REST_S
     spent = await made_anew(parts, kind)
     serving = await parts.truth.serving(kind)
     assert serving is not None
     servers = parts.settings.text.url != EMBEDDED
     bare = bulk_seconds(parts, serving, parts.settings.text.url) if servers else engine_seconds(parts, serving)
-    return {**spent, "bare": await bare, "load": os.getloadavg()[0]}
+    told = {**spent, "resting": resting, "bare": await bare, "load": os.getloadavg()[0]}
+    print(kind.value, {name: round(value, 2) for name, value in told.items()}, file=sys.stderr)
+    return told
 
 
 async def main(settings: Settings, count: int, repeats: int) -> None:
@@ -78,6 +108,7 @@ async def main(settings: Settings, count: int, repeats: int) -> None:
     async with running(settings, zero_cost_parts) as system:
         parts = system.parts
         await fill(parts, count)
+        await at_rest(parts)
         for _ in range(repeats):
             for kind in IndexKind:
                 turns[kind.value].append(await measured(parts, kind))

@@ -26,8 +26,8 @@ class Accountable:
             return text_entry(row, "ferry", revision=revision, **changes)
         return vector_entry(row, EAST, revision=revision, **changes)
 
-    async def write(self, *entries: Any) -> None:
-        assert await self._index.write(self._name, entries) == {}
+    async def write(self, *entries: Any, visible: bool = True) -> None:
+        assert await self._index.write(self._name, entries, visible=visible) == {}
 
     async def sums(self) -> Mapping[int, Sum]:
         return dict(await self._index.sums(self._name))
@@ -87,6 +87,17 @@ async def _in_buckets(index: Accountable) -> None:
     assert await index.in_buckets(700) == []
 
 
+async def _not_visible(index: Accountable) -> None:
+    """What a search may find later only is accounted for at once."""
+    for number in range(1, 6):
+        entry = replace(index.entry(memory(), revision=number), bucket=number)
+        await index.write(entry, visible=False)
+        assert (await index.sums())[number] == Sum(1, entry.digest, 0)
+        await index.write(replace(tombstone(entry.id, revision=10 + number), bucket=number), visible=False)
+        assert await index.highest() == 10 + number
+        assert (await index.read(entry.id))[entry.id].tombstone
+
+
 def _standing(entry: Any) -> Standing:
     removed = isinstance(entry, Tombstone)
     return Standing(
@@ -133,6 +144,9 @@ class TestText:
     async def test_sums(self, text: Accountable) -> None:
         await _sums(text)
 
+    async def test_not_visible(self, text: Accountable) -> None:
+        await _not_visible(text)
+
     async def test_in_buckets(self, text: Accountable) -> None:
         await _in_buckets(text)
 
@@ -146,6 +160,9 @@ class TestText:
 class TestVectors:
     async def test_sums(self, vectors: Accountable) -> None:
         await _sums(vectors)
+
+    async def test_not_visible(self, vectors: Accountable) -> None:
+        await _not_visible(vectors)
 
     async def test_in_buckets(self, vectors: Accountable) -> None:
         await _in_buckets(vectors)

@@ -122,10 +122,12 @@ class Slow:
 
     def __init__(self, index: TextIndex) -> None:
         self._index = index
-        self.builder = index.builder
+        self.builder, self.at_once = index.builder, index.at_once
         self.holds, self.goes_on = asyncio.Event(), asyncio.Event()
 
-    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone]) -> Mapping[str, Exception]:
+    async def write(
+        self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True
+    ) -> Mapping[str, Exception]:
         self.holds.set()
         await self.goes_on.wait()
-        return await self._index.write(name, entries)
+        return await self._index.write(name, entries, visible=visible)

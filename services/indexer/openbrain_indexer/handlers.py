@@ -6,6 +6,7 @@ a row stands until the truth says that it has ended, and searches leave out by t
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from math import ceil
 from typing import Protocol, TypeVar
 
 import structlog
@@ -26,6 +27,9 @@ TURN = 64
 Failures = Mapping[str, Exception]
 """Memory id -> why it could not be projected."""
 
+Write = Callable[[Sequence[Memory]], Awaitable[tuple[Failures, Sequence[Memory]]]]
+"""Writes rows; what failed, and what is whole now."""
+
 Entry_contra = TypeVar("Entry_contra", contravariant=True)
 _log = structlog.get_logger(__name__)
 
@@ -42,8 +46,9 @@ class Writable(Protocol[Entry_contra]):
     """What is asked of an index here; both ports have it."""
 
     builder: str
+    at_once: int
 
-    async def write(self, name: str, entries: Sequence[Entry_contra | Tombstone]) -> Failures:
+    async def write(self, name: str, entries: Sequence[Entry_contra | Tombstone], *, visible: bool = True) -> Failures:
         """Fenced."""
 
 
@@ -65,7 +70,9 @@ async def project_text(
                 entries.append(text_entry(row, index.builder))
         return await _write_all(index, generations, entries), rows
 
-    return await _until_still(memory_ids, IndexKind.TEXT, truth, write, marks=_serves(generations))
+    if _serves(generations):
+        return await _until_still(memory_ids, IndexKind.TEXT, truth, write)
+    return await _beside(memory_ids, truth, write, index.at_once)
 
 
 async def project_vector(
@@ -89,7 +96,9 @@ async def project_vector(
             first = first or (_by_memory(entries, failed), written)
         return first or ({}, ())
 
-    return await _until_still(memory_ids, IndexKind.VECTOR, truth, write, marks=_serves(generations))
+    if _serves(generations):
+        return await _until_still(memory_ids, IndexKind.VECTOR, truth, write)
+    return await _beside(memory_ids, truth, write, index.at_once)
 
 
 async def _vector_entries(
@@ -114,9 +123,11 @@ async def _vector_entries(
 async def _write_all(
     index: Writable[Entry_contra], generations: Sequence[Generation], entries: Sequence[Entry_contra | Tombstone]
 ) -> Failures:
-    """Into all at once; what the first refuses. What another refuses alone is found when it is compared."""
+    """Into all at once; what the first refuses. What another refuses alone is found when it is compared. Searches
+    must find what the rows are marked for; what only stands beside is refreshed before it is compared."""
+    visible = _serves(generations)
     first, *others = await asyncio.gather(
-        *(index.write(each.name, entries) for each in generations), return_exceptions=True
+        *(index.write(each.name, entries, visible=visible) for each in generations), return_exceptions=True
     )
     for failed in (first, *others):
         if isinstance(failed, BaseException):
@@ -144,23 +155,35 @@ def _by_memory(entries: Sequence[VectorEntry | Tombstone], failed: Failures) -> 
     return {entry.memory_id: failed[entry.id] for entry in entries if entry.id in failed} if failed else {}
 
 
-async def _until_still(
-    memory_ids: Iterable[str],
-    kind: IndexKind,
-    truth: TextTruth,
-    write: Callable[[Sequence[Memory]], Awaitable[tuple[Failures, Sequence[Memory]]]],
-    *,
-    marks: bool,
-) -> Failures:
-    """Write and mark; a row that moved on in between is read and written again before it is acknowledged. Without
-    marks nothing is noted: the event of what a row moved on to follows."""
+async def _beside(memory_ids: Iterable[str], truth: TextTruth, write: Write, at_once: int) -> Failures:
+    """Write alone: nothing is marked beside the serving generation, and the event of what a row moved on to follows.
+    So parts need not wait for each other: one is read while another is written."""
+    ids = list(dict.fromkeys(memory_ids))
+    size = max(1, ceil(len(ids) / at_once))
+
+    async def part(some: Sequence[str]) -> Failures:
+        failed, _ = await write(list((await truth.indexable(some)).values()))
+        return failed
+
+    parts = [part(ids[start : start + size]) for start in range(0, len(ids), size)]
+    failures: dict[str, Exception] = {}
+    # All to their end, so that nothing runs on behind us.
+    for failed in await asyncio.gather(*parts, return_exceptions=True):
+        if isinstance(failed, BaseException):
+            raise failed
+        failures.update(failed)
+    return failures
+
+
+async def _until_still(memory_ids: Iterable[str], kind: IndexKind, truth: TextTruth, write: Write) -> Failures:
+    """Write and mark; a row that moved on in between is read and written again before it is acknowledged."""
     pending = list(dict.fromkeys(memory_ids))
     failures: dict[str, Exception] = {}
     for _ in range(ROUNDS):
         rows = list((await truth.indexable(pending)).values())
         failed, written = await write(rows)
         failures.update(failed)
-        done = [Mark(row.id, row.revision) for row in written if row.id not in failures] if marks else []
+        done = [Mark(row.id, row.revision) for row in written if row.id not in failures]
         pending = list(await truth.mark(kind, done)) if done else []
         if not pending:
             return failures

@@ -23,13 +23,14 @@ _GONE = frozenset({404, 409})
 
 
 class Accounts:
-    """The indexes of one client. What is asked sees what has been refreshed, which is all that `write` returned for."""
+    """The indexes of one client. What adds up sees all that `write` returned for, visible or not."""
 
     def __init__(self, client: AsyncElasticsearch) -> None:
         self._client = client
 
     async def sums(self, index: str) -> Mapping[int, Sum]:
         """One aggregation: the server adds up."""
+        await self._refresh(index)
         answer = await self._search(index, size=0, aggs=_SUMS, track_total_hits=False)
         found: dict[int, Sum] = {}
         for each in answer["aggregations"]["each"]["buckets"]:
@@ -40,6 +41,7 @@ class Accounts:
 
     async def highest(self, index: str) -> int:
         """One aggregation."""
+        await self._refresh(index)
         answer = await self._search(
             index, size=0, aggs={"highest": {"max": {"field": "revision"}}}, track_total_hits=False
         )
@@ -87,6 +89,10 @@ class Accounts:
             dropped += [each["status"] for each in gone].count(200)
             if len(hits) < _PAGE:
                 return dropped
+
+    async def _refresh(self, index: str) -> None:
+        with translated():
+            await self._client.indices.refresh(index=index)
 
     async def _search(self, index: str, **asked: Any) -> Mapping[str, Any]:
         with translated():

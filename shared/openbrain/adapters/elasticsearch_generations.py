@@ -31,6 +31,8 @@ _IDS_ALONE = {
     "docvalue_fields": [{"field": "memory_id"}],
     "track_total_hits": False,
 }
+AT_ONCE = 2
+"""While the server works on a request the next one is made."""
 BULK_BYTES = 1_000_000
 """Of one request: what aiohttp sends without holding up the event loop, and every proxy lets through."""
 
@@ -112,8 +114,10 @@ class Generations(Generic[Entry]):
         if not await self._client.indices.exists_alias(name=self._alias):
             await self._client.indices.put_alias(index=index, name=self._alias)
 
-    async def write(self, name: str, entries: Sequence[Entry | Tombstone]) -> dict[str, Exception]:
-        """Write fenced and wait until a search finds it; returns the entries that failed, by id."""
+    async def write(
+        self, name: str, entries: Sequence[Entry | Tombstone], *, visible: bool = True
+    ) -> dict[str, Exception]:
+        """Write fenced and wait until a search finds it, if it is to be visible; the entries that failed, by id."""
         failed: dict[str, Exception] = {}
         lines: dict[str, bytes] = {}
         for entry in highest_per_id(entries).values():
@@ -123,7 +127,7 @@ class Generations(Generic[Entry]):
                 failed[entry.id] = error if isinstance(error, OpenBrainError) else _unfit(error)
         with translated():
             # At once, so that they wait for the same refresh; all to their end, so that nothing runs on behind us.
-            bulks = [self._bulk(self.index(name), part) for part in _parts(lines)]
+            bulks = [self._bulk(self.index(name), part, visible=visible) for part in _parts(lines)]
             for answer in await asyncio.gather(*bulks, return_exceptions=True):
                 if isinstance(answer, BaseException):
                     raise answer
@@ -135,11 +139,13 @@ class Generations(Generic[Entry]):
         action = {"index": {"_id": entry.id, "version": entry.revision, "version_type": "external_gte"}}
         return orjson.dumps(action) + b"\n" + orjson.dumps(document)
 
-    async def _bulk(self, index: str, lines: Mapping[str, bytes]) -> dict[str, Exception]:
+    async def _bulk(self, index: str, lines: Mapping[str, bytes], *, visible: bool) -> dict[str, Exception]:
         """One request; where it is refused as a whole, its halves, so that one entry never hurts the others."""
         operations: Sequence[Any] = list(lines.values())
         try:
-            answer = await self._client.bulk(index=index, operations=operations, refresh="wait_for")
+            answer = await self._client.bulk(
+                index=index, operations=operations, refresh="wait_for" if visible else False
+            )
         except ApiError as error:
             if error.meta.status not in {400, 413}:
                 raise
@@ -150,8 +156,8 @@ class Generations(Generic[Entry]):
                 return dict.fromkeys(lines, reason)
             items = list(lines.items())
             half = len(items) // 2
-            left = await self._bulk(index, dict(items[:half]))
-            return left | await self._bulk(index, dict(items[half:]))
+            left = await self._bulk(index, dict(items[:half]), visible=visible)
+            return left | await self._bulk(index, dict(items[half:]), visible=visible)
         if not answer["errors"]:
             return {}
         results = [item["index"] for item in answer["items"]]

@@ -7,7 +7,7 @@ from typing import Any
 
 from openbrain.adapters import elasticsearch_finding
 from openbrain.adapters.elasticsearch_common import common_document, compiled, connect
-from openbrain.adapters.elasticsearch_generations import Generations
+from openbrain.adapters.elasticsearch_generations import AT_ONCE, Generations
 from openbrain.adapters.elasticsearch_index import ElasticsearchIndex
 from openbrain.adapters.flat_metadata import flat
 from openbrain.adapters.tantivy_text.marking import Marker
@@ -36,6 +36,7 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
     """The text index behind the alias `<index>-text`."""
 
     builder = BUILDER
+    at_once = AT_ONCE
 
     def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
         self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
@@ -55,9 +56,11 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
         """Make the index of this generation; `SetupError` where another builder made it."""
         await self._generations.prepare(name)
 
-    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone]) -> Mapping[str, Exception]:
+    async def write(
+        self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True
+    ) -> Mapping[str, Exception]:
         """One bulk request for most batches; returns when a refresh has made it visible."""
-        return await self._generations.write(name, entries)
+        return await self._generations.write(name, entries, visible=visible)
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         """Entries that hold any of the words. A tombstone has no text, so that none is ever found."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openbrain.adapters.elasticsearch_common import common_document, compiled, connect, translated
-from openbrain.adapters.elasticsearch_generations import Generations
+from openbrain.adapters.elasticsearch_generations import AT_ONCE, Generations
 from openbrain.adapters.elasticsearch_index import ElasticsearchIndex
 from openbrain.adapters.vector_entries import MOST, Passages, best_passages, same_dimensions, writable
 from openbrain.ports.index import Hit, Tombstone, VectorEntry, VectorSearch
@@ -21,6 +21,7 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
     """The indexes `<index>-vectors-…`, one for each generation, behind the alias `<index>-vectors`."""
 
     builder = BUILDER
+    at_once = AT_ONCE
 
     def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
         """`url` like http://host:9200. Nothing is connected yet."""
@@ -42,10 +43,12 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
         standing = await self._generations.prepare(name, {"vector": _vector(dimensions)})
         same_dimensions(dimensions, int(standing["vector"]["dims"]), self._generations.index(name))
 
-    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone]) -> Mapping[str, Exception]:
+    async def write(
+        self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True
+    ) -> Mapping[str, Exception]:
         """One bulk request for most batches; returns when a refresh has made it visible."""
         fit, failed = writable(entries, await self._standing_dimensions(name))
-        return failed | await self._generations.write(name, fit)
+        return failed | await self._generations.write(name, fit, visible=visible)
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
         """Nearest passages within the condition, the best of each memory. A tombstone has no vector to be near to."""

@@ -35,6 +35,7 @@ class QdrantEdgeVectors:
     """A folder of generations. A late writer is fenced by the engine, point by point."""
 
     builder = BUILDER
+    at_once = 1
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -47,7 +48,13 @@ class QdrantEdgeVectors:
             self._open[name] = Shard.make(path, dimensions)
         same_dimensions(dimensions, self._shard(name).dimensions, name)
 
-    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone]) -> Mapping[str, Exception]:
+    async def write(
+        self,
+        name: str,
+        entries: Sequence[VectorEntry | Tombstone],
+        *,
+        visible: bool = True,  # noqa: ARG002 - the port's
+    ) -> Mapping[str, Exception]:
         """On return it is in the log, which outlives the process. The loop turns between slices."""
         shard = self._shard(name)
         fit, failed = writable(entries, shard.dimensions)

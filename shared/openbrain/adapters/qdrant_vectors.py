@@ -43,6 +43,7 @@ class QdrantVectors:
     one made."""
 
     builder = BUILDER
+    at_once = 2
 
     def __init__(
         self,
@@ -111,7 +112,13 @@ class QdrantVectors:
             self._dimensions[name] = vectors[VECTOR].size
         return self._dimensions[name]
 
-    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone]) -> Mapping[str, Exception]:
+    async def write(
+        self,
+        name: str,
+        entries: Sequence[VectorEntry | Tombstone],
+        *,
+        visible: bool = True,  # noqa: ARG002 - the port's
+    ) -> Mapping[str, Exception]:
         """On return the server has applied and logged it."""
         fit, failed = writable(entries, await self._standing_dimensions(name))
         for start in range(0, len(fit), POINTS):

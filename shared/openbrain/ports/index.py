@@ -224,12 +224,20 @@ class TextIndex(Accountable, Replaceable, Protocol):
     builder: str
     """Version of mapping and analysis; part of every digest."""
 
+    at_once: int
+    """Writes that are worth having under way together: several where a server works while this process does not."""
+
     async def prepare(self, name: str) -> None:
         """Make the generation `name` if it is missing. Idempotent; safe for several processes at once."""
 
-    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone]) -> Mapping[str, Exception]:
+    async def write(
+        self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True
+    ) -> Mapping[str, Exception]:
         """Write fenced; on return a search finds what was written. An id may come several times: the highest
-        revision counts. A write refused by the fence is a success. Returns the entries that failed, by id."""
+        revision counts. A write refused by the fence is a success. Returns the entries that failed, by id.
+
+        Not `visible`: on return it is there to stay, and `read` and `sums` see it; a search may find it a while later.
+        """
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         """Best first, at most `limit` memories, scores > 0. Any text is a query; one without words finds nothing."""
@@ -273,11 +281,14 @@ class VectorIndex(Accountable, Replaceable, Protocol):
     """Nearest neighbours by cosine. All methods raise `TryLater` when the engine can't be reached."""
 
     builder: str
+    at_once: int
 
     async def prepare(self, name: str, dimensions: int) -> None:
         """Make the generation `name` if it is missing; `SetupError` with both numbers where dimensions differ."""
 
-    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone]) -> Mapping[str, Exception]:
+    async def write(
+        self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True
+    ) -> Mapping[str, Exception]:
         """As in `TextIndex.write`. A vector of wrong length, or with NaN or infinity, fails by itself."""
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:

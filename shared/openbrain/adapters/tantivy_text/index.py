@@ -41,6 +41,7 @@ class TantivyText:
     """Serves one process; a second one that prepares the same generation gets `SetupError`."""
 
     builder = BUILDER
+    at_once = 1
 
     def __init__(self, path: Path, commit_ms: int) -> None:
         """`path`: the folder of all generations, made when the first is. `commit_ms`: while entries flow, a commit
@@ -67,7 +68,13 @@ class TantivyText:
         except KeyError:
             raise TryLater(f"text generation {name} is not open: restart OpenBrain to make it, then reindex") from None
 
-    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone]) -> Mapping[str, Exception]:
+    async def write(
+        self,
+        name: str,
+        entries: Sequence[TextEntry | Tombstone],
+        *,
+        visible: bool = True,  # noqa: ARG002 - the port's
+    ) -> Mapping[str, Exception]:
         """Returns after the commit and the searcher's reload. Writers at the same time share a commit."""
         return await asyncio.wrap_future(self._prepared(name).commits.submit(entries))
 
