@@ -21,6 +21,44 @@ def test_what_comes_in_small_batches_says_nothing_about_large_ones() -> None:
     assert pace.size == 64
 
 
+def _sizes(pace: Pace, batches: int, fixed: float, each: float) -> list[int]:
+    found = []
+    for _ in range(batches):
+        pace.handled(pace.size, fixed + each * pace.size)
+        found.append(pace.size)
+    return found
+
+
+def test_where_each_batch_costs_the_same_small_ones_would_only_be_slower() -> None:
+    assert set(_sizes(Pace(256, 2), 40, fixed=4, each=0.001)[-10:]) == {256}, "a refresh, a busy server"
+
+
+def test_it_grows_no_further_than_it_pays() -> None:
+    last = _sizes(Pace(1024, 2), 40, fixed=4, each=0.05)[-10:]
+    assert min(last) >= 64
+    assert max(last) <= 256
+
+
+def test_where_each_entry_costs_the_same_batches_are_as_short_as_may_be() -> None:
+    assert set(_sizes(Pace(256, 0.5), 40, fixed=0.01, each=0.1)[-10:]) == {16}, "a slow model"
+
+
+def test_what_was_quick_once_makes_no_batch_larger_now() -> None:
+    pace = Pace(256, 0.5)
+    _sizes(pace, 5, fixed=0.01, each=0.0005)
+    pace.handled(100, 0.6)
+    assert pace.size == 128
+    assert max(_sizes(pace, 20, fixed=0.01, each=0.1)) == 64
+    assert pace.size == 16
+
+
+def test_what_was_slow_and_is_quick_again_is_given_much_again() -> None:
+    pace = Pace(256, 0.5)
+    _sizes(pace, 20, fixed=0, each=0.1)
+    assert pace.size == 16
+    assert _sizes(pace, 20, fixed=0.01, each=0.0005)[-1] == 256
+
+
 @given(st.integers(1, 1000), st.lists(st.tuples(st.integers(1, 1000), st.floats(0, 100))))
 def test_it_stays_within_its_bounds(most: int, batches: list[tuple[int, float]]) -> None:
     pace = Pace(most, 0.5)
