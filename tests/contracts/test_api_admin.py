@@ -229,3 +229,18 @@ async def test_quotas_are_set_changed_and_taken_away(brain: Brain) -> None:
     refused(nothing, 422)
     refused(unknown, 404)
     refused(forbidden, 403)
+
+
+async def test_a_secret_that_was_lost_with_its_answer_is_replaced_by_its_successors(brain: Brain) -> None:
+    app = brain.app()
+    async with http(app, await brain.key(permissions=frozenset(Permission))) as admin:
+        key = (await admin.post(KEYS, json={"name": "robot", "permissions": ["brain.read"]})).json()
+        lost = (await admin.post(f"{KEYS}/{key['id']}:rotate", json={"overlap_s": 0})).json()
+        again = await admin.post(f"{KEYS}/{key['id']}:rotate", json={"overlap_s": 0})
+        assert lost["id"] in refused(again, 409)["message"], "it says which one to rotate"
+        found = (await admin.post(f"{KEYS}/{lost['id']}:rotate", json={"overlap_s": 0})).json()
+    codes = []
+    for secret in (key["key"], lost["key"], found["key"]):
+        async with http(app, secret) as robot:
+            codes.append((await robot.get("/v1/whoami")).status_code)
+    assert codes == [401, 401, 200]
