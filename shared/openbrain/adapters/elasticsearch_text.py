@@ -13,6 +13,7 @@ from openbrain.adapters.flat_metadata import flat
 from openbrain.adapters.tantivy_text.marking import Marker
 from openbrain.ports.index import (
     Count,
+    Failed,
     Found,
     Hit,
     Place,
@@ -56,9 +57,7 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
         """Make the index of this generation; `SetupError` where another builder made it."""
         await self._generations.prepare(name)
 
-    async def write(
-        self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True
-    ) -> Mapping[str, Exception]:
+    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:
         """One bulk request for most batches; returns when a refresh has made it visible."""
         return await self._generations.write(name, entries, visible=visible)
 

@@ -8,7 +8,7 @@ from openbrain.adapters.elasticsearch_common import common_document, compiled, c
 from openbrain.adapters.elasticsearch_generations import AT_ONCE, Generations
 from openbrain.adapters.elasticsearch_index import ElasticsearchIndex
 from openbrain.adapters.vector_entries import MOST, Passages, best_passages, same_dimensions, writable
-from openbrain.ports.index import Hit, Tombstone, VectorEntry, VectorSearch
+from openbrain.ports.index import Failed, Hit, Tombstone, VectorEntry, VectorSearch
 from openbrain.visibility import AllOf
 
 BUILDER = "elasticsearch-knn-2"
@@ -43,9 +43,7 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
         standing = await self._generations.prepare(name, {"vector": _vector(dimensions)})
         same_dimensions(dimensions, int(standing["vector"]["dims"]), self._generations.index(name))
 
-    async def write(
-        self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True
-    ) -> Mapping[str, Exception]:
+    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:
         """One bulk request for most batches; returns when a refresh has made it visible."""
         fit, failed = writable(entries, await self._standing_dimensions(name))
         return failed | await self._generations.write(name, fit, visible=visible)

@@ -16,7 +16,7 @@ from openbrain.adapters.qdrant_edge_terms import compiled
 from openbrain.adapters.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.errors import TryLater
 from openbrain.ids import BUCKETS
-from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
+from openbrain.ports.index import Checked, Failed, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
 from openbrain.visibility import NEVER, AllOf, AtLeast, Condition
 
 SLICE = 32
@@ -48,13 +48,7 @@ class QdrantEdgeVectors:
             self._open[name] = Shard.make(path, dimensions)
         same_dimensions(dimensions, self._shard(name).dimensions, name)
 
-    async def write(
-        self,
-        name: str,
-        entries: Sequence[VectorEntry | Tombstone],
-        *,
-        visible: bool = True,  # noqa: ARG002 - the port's
-    ) -> Mapping[str, Exception]:
+    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
         """On return it is in the log, which outlives the process. The loop turns between slices."""
         shard = self._shard(name)
         fit, failed = writable(entries, shard.dimensions)

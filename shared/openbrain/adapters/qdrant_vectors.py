@@ -14,7 +14,7 @@ from openbrain.adapters.qdrant_errors import translated
 from openbrain.adapters.qdrant_filters import VECTOR, compiled, not_higher, point
 from openbrain.adapters.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.errors import NeverRetry, SetupError, TryLater
-from openbrain.ports.index import Checked, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
+from openbrain.ports.index import Checked, Failed, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
 from openbrain.visibility import KEYWORD_FIELDS, AllOf
 
 BUILDER = "qdrant-2"
@@ -112,13 +112,7 @@ class QdrantVectors:
             self._dimensions[name] = vectors[VECTOR].size
         return self._dimensions[name]
 
-    async def write(
-        self,
-        name: str,
-        entries: Sequence[VectorEntry | Tombstone],
-        *,
-        visible: bool = True,  # noqa: ARG002 - the port's
-    ) -> Mapping[str, Exception]:
+    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
         """On return the server has applied and logged it."""
         fit, failed = writable(entries, await self._standing_dimensions(name))
         for start in range(0, len(fit), POINTS):

@@ -11,6 +11,9 @@ from typing import NamedTuple, Protocol
 
 from openbrain.visibility import AllOf
 
+Failed = Mapping[str, Exception]
+"""Entries that could not be written, by id."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
@@ -133,12 +136,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A page of a search."""
+    """A page of a search: hits by score and then by id, and the number of all that match, as the index has them."""
 
     hits: Sequence[Hit]
-    """By score, then by id."""
     total: int
-    """All that match, as the index has them."""
     facets: Mapping[str, Sequence[Count]]
 
 
@@ -160,12 +161,10 @@ class Standing:
 
 
 class Sum(NamedTuple):
-    """What stands in one bucket, or should."""
+    """What stands in one bucket, or should: entries without tombstones, the sum of their digests, and tombstones."""
 
     entries: int = 0
-    """Without tombstones."""
     digests: int = 0
-    """The sum of the entries' digests."""
     tombstones: int = 0
 
 
@@ -211,6 +210,9 @@ class Accountable(Protocol):
 class Replaceable(Protocol):
     """What becomes of whole generations. Both raise `TryLater` when the engine is away, and may be repeated."""
 
+    at_once: int
+    """Writes that are worth having under way together: several where a server works while this process does not."""
+
     async def expose(self, name: str) -> None:
         """Let the alias that others than OpenBrain read stand for it, where the engine has such a thing."""
 
@@ -224,20 +226,13 @@ class TextIndex(Accountable, Replaceable, Protocol):
     builder: str
     """Version of mapping and analysis; part of every digest."""
 
-    at_once: int
-    """Writes that are worth having under way together: several where a server works while this process does not."""
-
     async def prepare(self, name: str) -> None:
         """Make the generation `name` if it is missing. Idempotent; safe for several processes at once."""
 
-    async def write(
-        self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True
-    ) -> Mapping[str, Exception]:
-        """Write fenced; on return a search finds what was written. An id may come several times: the highest
-        revision counts. A write refused by the fence is a success. Returns the entries that failed, by id.
-
-        Not `visible`: on return it is there to stay, and `read` and `sums` see it; a search may find it a while later.
-        """
+    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:
+        """Write fenced; on return a search finds what was written (not `visible`: some time later, but `read` and
+        `sums` see it, and it stays). Of an id that comes several times the highest revision counts. A write refused by
+        the fence is a success."""
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
         """Best first, at most `limit` memories, scores > 0. Any text is a query; one without words finds nothing."""
@@ -281,14 +276,11 @@ class VectorIndex(Accountable, Replaceable, Protocol):
     """Nearest neighbours by cosine. All methods raise `TryLater` when the engine can't be reached."""
 
     builder: str
-    at_once: int
 
     async def prepare(self, name: str, dimensions: int) -> None:
         """Make the generation `name` if it is missing; `SetupError` with both numbers where dimensions differ."""
 
-    async def write(
-        self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True
-    ) -> Mapping[str, Exception]:
+    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:
         """As in `TextIndex.write`. A vector of wrong length, or with NaN or infinity, fails by itself."""
 
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:

@@ -16,6 +16,7 @@ from openbrain.errors import TryLater
 from openbrain.ports.index import (
     Checked,
     Count,
+    Failed,
     Found,
     Hit,
     Place,
@@ -68,13 +69,7 @@ class TantivyText:
         except KeyError:
             raise TryLater(f"text generation {name} is not open: restart OpenBrain to make it, then reindex") from None
 
-    async def write(
-        self,
-        name: str,
-        entries: Sequence[TextEntry | Tombstone],
-        *,
-        visible: bool = True,  # noqa: ARG002 - the port's
-    ) -> Mapping[str, Exception]:
+    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
         """Returns after the commit and the searcher's reload. Writers at the same time share a commit."""
         return await asyncio.wrap_future(self._prepared(name).commits.submit(entries))
 
