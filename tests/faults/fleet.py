@@ -49,9 +49,7 @@ class Zygote:
         assert self._popen.stdout is not None
         for line in self._popen.stdout:
             told = orjson.loads(line)
-            if "ended" in told:
-                self.ended[told["ended"]] = told["status"]
-            else:
+            if hear(told, self.ended):
                 self._answers.put(told)
 
     def fork(self, asked: Mapping[str, Any]) -> int:
@@ -68,6 +66,15 @@ class Zygote:
         self._popen.wait(timeout=_START_S)
         assert self._popen.stdout is not None
         self._popen.stdout.close()
+
+
+def hear(told: Mapping[str, int], ended: dict[int, int]) -> bool:
+    """Note who ended; True for an answer to who asked. A pid that comes again is another process, and lives."""
+    if "ended" in told:
+        ended[told["ended"]] = told["status"]
+        return False
+    ended.pop(told.get("pid", 0), None)
+    return True
 
 
 @dataclass

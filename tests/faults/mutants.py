@@ -57,7 +57,7 @@ def _removal_without_tombstone() -> None:
 
     write = Generations.write
 
-    async def removed(self: Any, name: str, entries: Sequence[Any]) -> dict[str, Exception]:
+    async def removed(self: Any, name: str, entries: Sequence[Any], **options: Any) -> dict[str, Exception]:
         for entry in entries:
             if isinstance(entry, Tombstone):
                 try:
@@ -66,7 +66,7 @@ def _removal_without_tombstone() -> None:
                     )
                 except ApiError:
                     continue
-        return await write(self, name, [entry for entry in entries if not isinstance(entry, Tombstone)])
+        return await write(self, name, [entry for entry in entries if not isinstance(entry, Tombstone)], **options)
 
     Generations.write = removed  # type: ignore[method-assign]
 

@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from tests.faults.fleet import hear
 from tests.faults.inside import POINTS
 from tests.faults.mutants import MUTANTS
 from tests.faults.mutation import missed
@@ -49,6 +50,16 @@ def test_operations_make_sense(seed: int) -> None:
         standing[operation.slot] = {"forget": "forgotten", "expire": "none", "erase": "none"}.get(
             operation.kind, "alive"
         )
+
+
+def test_a_pid_that_comes_again_is_of_a_living_process() -> None:
+    """A long run goes once round all pids of a machine."""
+    ended: dict[int, int] = {}
+
+    assert not hear({"ended": 7, "status": 0}, ended)
+    assert ended == {7: 0}
+    assert hear({"pid": 7}, ended)
+    assert ended == {}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
