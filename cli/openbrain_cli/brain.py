@@ -72,7 +72,7 @@ def _tell(done: "Synced", *, json: bool, dry_run: bool) -> None:
         for name in names:
             print(f"{'would ' if dry_run else ''}{verb} {one_line(name)}")
     if not done.written and not done.removed:
-        say(f"equal: {done.unchanged} files")
+        say(f"nothing to do; files that are equal: {done.unchanged}")
 
 
 @app.command()

@@ -68,14 +68,14 @@ def _tell(report: Mapping[str, Any]) -> None:
 def _lines(report: Mapping[str, Any]) -> Iterator[str]:
     phases = report.get("phases", {})
     changes = report.get("changes", {"written": 0, "removed": 0})
-    would = "would be " if report.get("dry_run") else ""
-    yield f"{changes['written']} files {would}written, {changes['removed']} {would}removed"
+    write, remove = ("to write", "to remove") if report.get("dry_run") else ("written", "removed")
+    yield f"files {write}: {changes['written']}, {remove}: {changes['removed']}"
     ai = phases.get("ai", {})
     if ai.get("error"):
         yield f"the model did not help: {one_line(ai['error'])}"
     result = phases.get("apply", {}).get("result", {})
     if result:
-        yield f"{len(result['done'])} recommendations taken, {result['refused_count']} refused"
+        yield f"recommendations taken: {len(result['done'])}, refused: {result['refused_count']}"
     for each in result.get("refused", ()):
         yield f"  {one_line(each['item'])}: {one_line(each['reason'])}"
     for place in phases.get("verify", {}).get("stats", {}).get("missing", ()):

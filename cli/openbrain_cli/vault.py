@@ -38,7 +38,7 @@ def init(folder: Folder, *, json: AsJson = False) -> None:
     if json:
         as_json({"vault": str(root), "made": missing})
         return
-    print(f"{root}  {len(missing)} folders made")
+    print(f"{root}  folders made: {len(missing)}")
     say(f"""next: OPENBRAIN_VAULTS__FOLDERS='{{"default": "{root}"}}' gives it to the workspace `default`""")
 
 

@@ -80,8 +80,8 @@ async def test_a_person_sees_the_diff_the_deed_and_the_failure(kept: Brain, page
 
     assert (shown.code, done.code, again.code, failed.code) == (0, 0, 0, 1), (shown, done, again, failed)
     assert "+++ brain-feed/signals.md" in shown.out
-    assert "would be written, 0 would be removed" in shown.err
-    assert "files written, 0 removed" in done.err
+    assert "files to write: " in shown.err
+    assert "files written: " in done.err
     assert (again.json["status"], again.json["report"]["phases"]["ai"]) == ("completed", {"skipped": "not asked for"})
     assert "the tick failed: the vault is another's" in failed.err
 
