@@ -81,4 +81,5 @@ def full(secret: str) -> dict[str, dict[str, Any]]:
     said: dict[str, dict[str, Any]] = {path: {"note": secret} for _, path, bads in BAD if bads in (NOTE, ACK)}
     signal = {"source": secret, "severity": "warning", "title": secret, "content": secret}
     said |= {WEBHOOKS: {"url": f"https://hooks.example.org/{secret}"}, f"{WEBHOOKS}/{{id}}": {"enabled": True}}
+    said |= {f"{WEBHOOKS}/{{id}}/dead:replay": {"seqs": [1]}}
     return {**said, SIGNALS: signal, HALTS: {"title": secret, "content": secret}}

@@ -8,7 +8,7 @@ from openbrain import limits
 from openbrain.signals.values import Severity
 from openbrain.signals.webhook_rules import URL_CHARS
 from openbrain_api.requests.memories import Body, QueryString
-from openbrain_api.requests.signals import Cursor, PageSize, Seq
+from openbrain_api.requests.signals import SEQ, Cursor, PageSize, Seq
 
 SEQS = 500
 
@@ -33,7 +33,7 @@ class WebhookChangeBody(Body):
 class WebhookReplayBody(Body):
     """Which dead letters are posted again; all without `seqs`."""
 
-    seqs: Annotated[tuple[Seq, ...], Field(max_length=SEQS)] | None = None
+    seqs: Annotated[tuple[Annotated[int, Field(strict=True, ge=1, le=SEQ)], ...], Field(max_length=SEQS)] | None = None
     dry_run: Annotated[bool, Field(strict=True, description="Only tell how many.")] = False
 
 
