@@ -1,9 +1,8 @@
 """A tick over a folder, a truth and a model that answers what it is told."""
 
-import asyncio
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,15 +19,12 @@ from openbrain.vault import journal
 from openbrain.vault.changes import Change
 from openbrain.vault.folder import Folder
 from openbrain.vault_writing import VaultBusy, vault_writer
-from openbrain_tick import writing
 from openbrain_tick.ticking import Ports, tick
-from openbrain_tick.writing import Vault
 from tests.contracts.fake_chat import MODEL, fake_chat, says
 from tests.tick_support import ALL, DAY, NEW, database_url, job, pages, ports, settled, vault_of
 from tests.truth_support import FakeClock
 from tests.vault_pages import Vault as Pages
 from tests.vault_pages import page, signal
-from tests.waiting import PATIENCE_S
 
 __all__ = ["database_url", "pages", "ports"]
 
@@ -203,61 +199,6 @@ async def test_what_a_killed_writer_left_is_finished_first(ports: Ports, pages: 
     after = pages.tree()
     await tick(job(), vault_of(pages), ports)
     assert pages.tree() == after
-
-
-async def test_a_large_plan_lets_other_writers_in_between(
-    ports: Ports, pages: Pages, truth: SqlTruth, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writing, "GROUP", 1)
-    loop, wrote, order = asyncio.get_running_loop(), writing._write, list[str]()
-    others: list[asyncio.Task[None]] = []
-
-    async def other() -> None:
-        async with vault_writer(truth, "w1", wait_s=PATIENCE_S):
-            order.append("another")
-
-    def writes(vault: Vault, changes: Sequence[Change]) -> bool:
-        order.append("tick")
-        if not others:
-            loop.call_soon_threadsafe(lambda: others.append(loop.create_task(other())))
-        return wrote(vault, changes)
-
-    monkeypatch.setattr(writing, "_write", writes)
-    report = await tick(job(), vault_of(pages, wait_s=PATIENCE_S), ports)
-    await asyncio.gather(*others)
-
-    assert order.count("tick") == report["changes"]["written"] > 5
-    assert order[-1] == "tick"
-
-
-@pytest.mark.parametrize("groups", range(1, 9, 2))
-async def test_a_tick_killed_between_two_groups_is_done_by_the_next(
-    groups: int, ports: Ports, pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pages.write("raw/inbox/note.md", "---\ntitle: A note\ntags: [reference]\n---\n\nIt moves.\n")
-    twin = Pages(tmp_path / "twin")
-    for path, data in pages.tree().items():
-        twin.write(path, data.decode())
-        os.utime(twin.root / path, ns=((pages.root / path).stat().st_mtime_ns,) * 2)
-    monkeypatch.setattr(writing, "GROUP", 1)
-    monkeypatch.setattr(writing, "PAUSE_S", 0)
-    wrote, left = writing._write, [groups]
-
-    def killed(vault: Vault, changes: Sequence[Change]) -> bool:
-        left[0] -= 1
-        if left[0] < 0:
-            raise asyncio.CancelledError
-        return wrote(vault, changes)
-
-    monkeypatch.setattr(writing, "_write", killed)
-    with pytest.raises(asyncio.CancelledError):
-        await tick(job(), vault_of(pages), ports)
-    assert "It moves." in "".join(text.decode() for text in pages.tree().values())
-    monkeypatch.undo()
-    await tick(job(), vault_of(pages), ports)
-    await tick(job(), vault_of(twin), ports)
-
-    assert settled(pages.tree()) == settled(twin.tree())
 
 
 async def test_signals_of_pages_are_raised_once_and_end_where_the_truth_says(
