@@ -11,7 +11,7 @@ SEEDS  ?= 20
 FIRST_SEED ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check servers bench faults faults-mutants faults-signals doctor lock clean
+.PHONY: help up test check servers bench faults faults-mutants faults-signals backlog rebuild doctor lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,12 @@ faults-mutants: $(VENV)/.installed-dev ## break the pipeline on purpose, and sho
 
 faults-signals: $(VENV)/.installed-dev ## the same for alarms, and a fleet of a thousand that is halted (ARGS="--subscribers 100")
 	@$(BIN)/python -m tests.faults.signals $(ARGS)
+
+backlog: $(VENV)/.installed-dev ## drain a million submissions, and watch memory, lag and shares (ARGS="--entries 100000")
+	@$(BIN)/python -m tests.properties.backlog $(ARGS)
+
+rebuild: $(VENV)/.installed-dev ## make all indexes anew at 100,000 memories under load, with kills (ARGS="--memories 2000")
+	@$(BIN)/python -m tests.properties.rebuild $(ARGS)
 
 doctor: $(VENV)/.installed ## prove the running system end to end
 	@$(BIN)/openbrain doctor $(ARGS)
