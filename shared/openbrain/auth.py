@@ -145,6 +145,10 @@ def _secret() -> str:
     return SECRET_PREFIX + secrets.token_urlsafe(32)
 
 
+_NEVER = -(1 << 62)
+"""Longer ago than anything is fresh."""
+
+
 class Keyring:
     """Turns secrets into actors. Remembers each answer for `fresh_s`, so that a request costs no read of the
     database and a revoked key still ends within that time."""
@@ -174,9 +178,10 @@ class Keyring:
         known = self._known.get(hash_secret(secret.strip()))
         return known is not None and known[1] is not None
 
-    def forget_all(self) -> None:
-        """A key was made or revoked here: ask the database again."""
-        self._known.clear()
+    def look_again(self) -> None:
+        """A key was replaced or revoked here: ask the database before the next answer."""
+        for secret_hash, (_, known) in self._known.items():
+            self._known[secret_hash] = (_NEVER, known)
 
     async def _look_up(self, secret_hash: str) -> "_Known | None":
         now = self._clock.now()

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from openbrain.adapters.clock import SystemClock
 from openbrain.adapters.local_rates import LocalRates
 from openbrain.adapters.redis_rates import RedisRates
+from openbrain.auth import Permission
 from openbrain.client import OpenBrain
 from openbrain.errors import RateLimited, Unauthorised
 from openbrain.memory import MICROSECONDS
@@ -108,6 +109,24 @@ async def test_a_good_key_goes_on_at_the_same_address(brain: Brain) -> None:
     assert longer == 200
     assert again == [200, 200]
     assert many == [200] * 8
+
+
+async def test_a_good_key_goes_on_though_keys_were_changed_meanwhile(brain: Brain) -> None:
+    """A change of keys makes the next answer look again, not forget who was good."""
+    admin, good = await brain.key("system", permissions=frozenset(Permission)), await brain.key()
+    app_here = app(brain)
+    async with at(app_here) as here, at(app_here, THERE) as there:
+        assert (await ask(here, good)).status_code == 200
+        for _ in range(4):
+            await ask(here, wrong())
+        headers = {"Authorization": f"Bearer {admin}"}
+        asked = {"name": "another", "workspace_id": "w1", "permissions": ["brain.read"]}
+        made = (await there.post("/v1/admin/keys", json=asked, headers=headers)).json()
+        ended = await there.delete(f"/v1/admin/keys/{made['id']}?workspace_id=w1", headers=headers)
+        after = await ask(here, good)
+
+    assert ended.status_code == 200, ended.text
+    assert after.status_code == 200
 
 
 async def test_a_key_that_was_ended_is_wrong_like_any_other(brain: Brain) -> None:

@@ -112,7 +112,7 @@ async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Reply:
     key, secret = successor(old, now)
     ends_at = now + call.body.overlap_s * MICROSECONDS
     replaced = await call.api.truth.replace_key(key, hash_secret(secret), ends_at)
-    call.api.keyring.forget_all()
+    call.api.keyring.look_again()
     told = {**key_json(key), "key": secret, "replaced_expires_at": to_iso(replaced.expires_at or ends_at)}
     return answer(told, told, status=201)
 
@@ -122,7 +122,7 @@ async def revoke_key(call: Call[Nothing, WorkspaceQuery]) -> Reply:
     key_id = call.path["id"]
     if not await call.api.truth.revoke_key(_workspace(call, call.query.workspace_id), key_id):
         raise NotFound("no key with this id")
-    call.api.keyring.forget_all()
+    call.api.keyring.look_again()
     data = {"id": key_id, "revoked": True}
     return answer(data, data)
 

@@ -94,7 +94,7 @@ async def delete_workspace(call: Call[Nothing, DeleteWorkspaceQuery]) -> Reply:
         total=2 * counts["memories"],
     )
     queued = await call.api.truth.close_workspace(workspace_id, operation)
-    call.api.keyring.forget_all()
+    call.api.keyring.look_again()
     return await _accepted(call, told, queued)
 
 
