@@ -148,5 +148,6 @@ async def test_a_cursor_of_another_tenant_opens_nothing(brain: Brain, theirs: Th
             cursors = re.findall(r'"(?:next_)?cursor": ?"([^"]+)"', page)
             for cursor in cursors:
                 answer = await client.get(path, params={**ask, "cursor": cursor})
-                assert theirs.memory not in answer.text
+                # What was asked may be told again: the place that the cursor names is no news.
+                assert theirs.memory not in answer.text.replace(cursor, "")
                 assert answer.status_code in (200, 422), answer.text

@@ -1,7 +1,6 @@
 """A whole fleet is halted, and goes on: with a stream server that dies in the middle, and a system that restarts."""
 
 import asyncio
-import contextlib
 import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -65,9 +64,9 @@ async def halting(zygote: Zygote, streams: ServerProcess, folder: Path, *, agent
             await _halt(made, everyone, late, result)
             await _restart(made, everyone, result)
             await _resume(made, [*everyone, late], result)
-        except TimeoutError:
+        except TimeoutError as error:
             standing = sum(agent.halted for agent in everyone)
-            result.findings.append(Finding(LOST, f"patience is over; {standing} of {agents} are halted"))
+            result.findings.append(Finding(LOST, f"patience is over; {standing} of {agents} are halted; {error}"))
         finally:
             await all_of([*everyone, late], Agent.end)
     return result
@@ -150,8 +149,14 @@ async def _until(holds: Callable[[], bool]) -> None:
 
 async def _answered(ask: Callable[[], Awaitable[T]]) -> T:
     """By a system that may be starting."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            with contextlib.suppress(TryLater):
-                return await ask()
-            await asyncio.sleep(0.1)
+    said = "nothing"
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                try:
+                    return await ask()
+                except TryLater as error:
+                    said = str(error)
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        raise TimeoutError(f"the API said at last: {said}") from None
