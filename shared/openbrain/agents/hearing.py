@@ -1,7 +1,8 @@
 """What one agent has heard, by whichever way it came."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import structlog
 
@@ -59,9 +60,9 @@ class Hearing:
             _log.info("subscriber.connected_again")
             self._tell()
 
-    async def moved(self) -> None:
-        """Wait until what `halted` says may have changed."""
-        await self._moved.wait()
+    def moved(self) -> Coroutine[Any, Any, object]:
+        """Wait until what `halted` says may have changed since this was called: not only since it was awaited."""
+        return self._moved.wait()
 
     def halts_of(self, broadcast: Broadcast) -> None:
         """What it says of a halt, before anything else."""
