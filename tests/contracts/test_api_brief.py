@@ -14,6 +14,7 @@ from openbrain.settings import Vaults
 from openbrain.times import to_iso
 from tests.api_support import Brain, brain, brain_database_url, http, refused, remembered
 from tests.truth_support import START
+from tests.vault_pages import Vault as Pages
 
 __all__ = ["brain", "brain_database_url"]
 
@@ -85,6 +86,26 @@ async def test_what_was_decided_is_stuck_and_changed(brain: Brain, vault: Path) 
     assert titles(shop["decided"]) == ["We take MariaDB."]
     assert (len(shop["stuck"]), shop["more"]) == (1, ["stuck"])
     assert titles(all_time["decided"]) == ["We take MariaDB.", "An old choice"]
+
+
+async def test_an_arc_whose_heat_alone_moved_has_not_changed(brain: Brain, vault: Path) -> None:
+    names = ("2027-01-14-cools", "2027-01-14-told", "2027-01-01-leaves")
+    for name in names:
+        page(vault, f"clusters/{name[:10]}/{name}.md", "active", 3650)
+    pages = Pages(vault)
+    pages.tick(START)
+    plan, _ = pages.tick(START + 3 * DAY)
+    assert plan.counts["heat_changes"] == 2
+    assert (vault / "left/2027-01-01-leaves.md").exists()
+    told = vault / "clusters/2027-01-14/2027-01-14-told.md"
+    with told.open("a", encoding="utf-8") as file:
+        file.write("A person goes on.\n")
+    # The disk's clock is the true one.
+    since = datetime.now(UTC) - timedelta(days=1)
+    async with http(brain.app(), await brain.key()) as ada:
+        found = await asked(ada, since=since.isoformat())
+
+    assert titles(found["changed"]) == ["Arc 2027-01-14-told"]
 
 
 async def test_only_what_the_key_may_see(brain: Brain, vault: Path) -> None:

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 
 from openbrain.errors import Conflict, Invalid
 from openbrain.vault import journal
-from openbrain.vault.changes import Change
+from openbrain.vault.changes import Change, sha256
 from openbrain.vault.journal import Applied, apply, recover
 from tests.vault_support import FILES, WANTED, Files, lay, plan, tree
+
+SECOND = 1_000_000_000
+LONG_AGO = 1_000_000_000 * SECOND
 
 
 class Killed(BaseException):
@@ -33,6 +36,44 @@ def test_a_plan_is_done_whole(tmp_path: Path) -> None:
     assert apply(folder, plan(FILES, WANTED)) == Applied(written=3, removed=2)
     assert tree(tmp_path) == WANTED
     assert apply(folder, plan(WANTED, WANTED)) == Applied()
+
+
+def aged(root: Path, path: str) -> int:
+    """How much newer a file is than LONG_AGO, nanoseconds."""
+    return (root / path).stat().st_mtime_ns - LONG_AGO
+
+
+@pytest.mark.parametrize("killed_at", ["", "d.md", "left/d.md in place"])
+def test_what_says_nothing_new_keeps_its_time_and_is_still_noticed(tmp_path: Path, killed_at: str) -> None:
+    folder = lay(tmp_path, FILES)
+    for path in FILES:
+        os.utime(tmp_path / path, ns=(LONG_AGO, LONG_AGO))
+    changes = [
+        Change("a.md", sha256(b"one"), b"ONE", "a.md"),
+        Change("left/b.md", sha256(b"two\n"), b"TWO\n"),
+        Change("d.md", sha256(b"four"), None),
+        Change("left/d.md", None, b"four", "d.md"),
+        Change("e.md", None, b"", "gone.md"),
+    ]
+
+    def killed(step: str) -> None:
+        if step == killed_at:
+            raise Killed
+
+    try:
+        apply(folder, changes, at_step=killed)
+    except Killed:
+        recover(folder)
+    assert (aged(tmp_path, "a.md"), aged(tmp_path, "left/d.md")) == (2 * SECOND, 2 * SECOND)
+    assert aged(tmp_path, "left/b.md") > SECOND * 1000 < aged(tmp_path, "e.md")
+    assert aged(tmp_path, "left/c.md") == 0
+
+
+def test_a_file_of_the_future_is_as_new_as_its_writing(tmp_path: Path) -> None:
+    folder = lay(tmp_path, FILES)
+    os.utime(tmp_path / "a.md", ns=(LONG_AGO, LONG_AGO + 10**19))
+    apply(folder, [Change("a.md", sha256(b"one"), b"ONE", "a.md")])
+    assert aged(tmp_path, "a.md") < 10**19
 
 
 def test_a_plan_of_a_file_that_changed_meanwhile_does_nothing(tmp_path: Path) -> None:
@@ -164,6 +205,13 @@ def test_an_edit_between_kill_and_recovery_is_kept_and_told(tmp_path: Path) -> N
 
     assert recover(folder) == Applied(written=2, removed=1, edited=("a.md", "d.md"))
     assert tree(tmp_path) == {**WANTED, "d.md": b"mine", "a.md": b"mine"}
+
+
+def test_a_journal_of_an_older_writer_is_done(tmp_path: Path) -> None:
+    head = f'{{"version": 1, "changes": [["a.md", "{sha256(b"one")}", 3], ["d.md", "{sha256(b"four")}", null]]}}'
+    folder = lay(tmp_path, {**FILES, journal.JOURNAL: head.encode() + b"\nONE"})
+    assert recover(folder) == Applied(written=1, removed=1)
+    assert (tmp_path / "a.md").read_bytes() == b"ONE"
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,14 @@ from openbrain.vault.folder import checked
 class Change:
     """One file: what is there (`before`, SHA-256 in hex; None: no file) and what shall be (`after`; None: no file).
 
-    A move is two: the one removed and the other created.
+    A move is two: the one removed and the other created. `time_of` names the file, this or the one it was moved from,
+    whose time it keeps because it says nothing new.
     """
 
     path: str
     before: str | None
     after: bytes | None
+    time_of: str | None = None
 
     @property
     def digest(self) -> str | None:

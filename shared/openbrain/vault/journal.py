@@ -5,8 +5,9 @@ a time: its lease is taken elsewhere. Blocking: call it in a thread.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
@@ -19,6 +20,13 @@ JOURNAL = ".openbrain/journal"
 TOGETHER, SYNCS_AT_ONCE = 256, 8
 """Files that are laid out before the first takes its name; so many of them wait for the disk at once."""
 _VERSION = 1
+_ANY_SIZE = 1 << 40
+# What says nothing new keeps its time but for this much: the coarsest disk counts so, and whoever looks for changes by
+# time sees it.
+_STEP_NS = 2_000_000_000
+
+Times = Mapping[str, int]
+"""By path, nanoseconds: of files that are not to be as new as their writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +52,9 @@ def apply(folder: Folder, changes: Iterable[Change], *, at_step: Callable[[str],
         if folder.digest(change.path) != change.before:
             raise Conflict(f"{change.path}: changed meanwhile, plan again")
     at_step("journal")
-    placing.write(folder, JOURNAL, *_packed(wanted))
-    return _finish(folder, wanted, at_step)
+    times = _times(folder, wanted)
+    placing.write(folder, JOURNAL, *_packed(wanted, times))
+    return _finish(folder, wanted, times, at_step)
 
 
 def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) -> Applied:
@@ -55,16 +64,23 @@ def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) 
         data = Folder(folder.root, max_bytes=_ANY_SIZE).read_bytes(JOURNAL)
     except NotFound:
         return Applied()
-    changes = _unpacked(data)
+    changes, times = _unpacked(data)
     for change in changes:
         placing.clear(folder, change.path)
-    return _finish(folder, changes, at_step)
+    return _finish(folder, changes, times, at_step)
 
 
-_ANY_SIZE = 1 << 40
+def _times(folder: Folder, changes: Iterable[Change]) -> Times:
+    """Before the first file is touched: a move takes away the one that is asked for its time."""
+    found: dict[str, int] = {}
+    for change in changes:
+        if change.time_of is not None and change.after is not None:
+            with suppress(NotFound):
+                found[change.path] = folder.stat(change.time_of).mtime_ns + _STEP_NS
+    return found
 
 
-def _finish(folder: Folder, changes: Sequence[Change], at_step: Callable[[str], None]) -> Applied:
+def _finish(folder: Folder, changes: Sequence[Change], times: Times, at_step: Callable[[str], None]) -> Applied:
     written, removed, edited = 0, 0, []
     with ThreadPoolExecutor(SYNCS_AT_ONCE) as pool:
         for start in range(0, len(changes), TOGETHER):
@@ -72,7 +88,7 @@ def _finish(folder: Folder, changes: Sequence[Change], at_step: Callable[[str], 
             for change in some:
                 at_step(change.path)
             # All are on the disk before the first takes its name, and all names before the journal goes.
-            ready = pool.map(lambda change: _prepared(folder, change), some)
+            ready = pool.map(lambda change: _prepared(folder, change, times.get(change.path)), some)
             for change, found in zip(some, list(ready), strict=True):
                 at_step(f"{change.path} in place")
                 if not _placed(folder, change, found):
@@ -94,7 +110,7 @@ class _Now(Enum):
     OTHER = "somebody else's"
 
 
-def _prepared(folder: Folder, change: Change) -> placing.Seen | _Now | None:
+def _prepared(folder: Folder, change: Change, mtime_ns: int | None) -> placing.Seen | _Now | None:
     """What is there before the change, whose content lies beside it from now on."""
     try:
         before = placing.seen(folder, change.path)
@@ -106,7 +122,7 @@ def _prepared(folder: Folder, change: Change) -> placing.Seen | _Now | None:
     if digest != change.before:
         return _Now.OTHER
     if change.after is not None:
-        placing.lay_beside(folder, change.path, (change.after,), before)
+        placing.lay_beside(folder, change.path, (change.after,), before, mtime_ns)
     return before
 
 
@@ -119,25 +135,29 @@ def _placed(folder: Folder, change: Change, found: placing.Seen | _Now | None) -
         return change.after is None
 
 
-def _packed(changes: Sequence[Change]) -> Iterator[bytes]:
-    rows = [[change.path, change.before, None if change.after is None else len(change.after)] for change in changes]
+def _packed(changes: Sequence[Change], times: Times) -> Iterator[bytes]:
+    rows = [
+        [change.path, change.before, None if change.after is None else len(change.after), times.get(change.path)]
+        for change in changes
+    ]
     yield json.dumps({"version": _VERSION, "changes": rows}).encode()
     yield b"\n"
     yield from (change.after for change in changes if change.after)
 
 
-def _unpacked(data: bytes) -> list[Change]:
+def _unpacked(data: bytes) -> tuple[list[Change], Times]:
     head, _, rest = data.partition(b"\n")
     try:
         read = json.loads(head)
         rows = read["changes"] if read["version"] == _VERSION else []
-        whole = sum(size or 0 for _, _, size in rows) == len(rest)
+        rows = [row if len(row) == 4 else [*row, None] for row in rows]  # an older writer's have no time
+        whole = sum(size or 0 for _, _, size, _ in rows) == len(rest)
     except (ValueError, KeyError, TypeError):
         rows, whole = [], False
     if not rows or not whole:
         raise Invalid(JOURNAL, "not a journal of this version: look at it, then remove it")
     changes, at = [], 0
-    for path, before, size in rows:
+    for path, before, size, _ in rows:
         changes.append(Change(path, before, None if size is None else rest[at : at + size]))
         at += size or 0
-    return effective(changes)
+    return effective(changes), {path: mtime_ns for path, _, _, mtime_ns in rows if isinstance(mtime_ns, int)}

@@ -45,8 +45,11 @@ def seen(folder: Folder, relative: str) -> Seen | None:
     return None
 
 
-def lay_beside(folder: Folder, relative: str, parts: Sequence[bytes], before: Seen | None) -> None:
-    """The new content, flushed to the disk, in a temporary file beside, with the rights of the one there was."""
+def lay_beside(
+    folder: Folder, relative: str, parts: Sequence[bytes], before: Seen | None, mtime_ns: int | None = None
+) -> None:
+    """The new content, flushed to the disk, in a temporary file beside, with the rights of the one there was, and of
+    this time where one is given."""
     with folder.parent(relative, create=True) as (parent, name):
         beside = beside_name(name)
         try:
@@ -56,6 +59,8 @@ def lay_beside(folder: Folder, relative: str, parts: Sequence[bytes], before: Se
                     os.fchmod(descriptor, before.mode)
                 file.writelines(parts)
                 file.flush()
+                if mtime_ns is not None:
+                    _age(descriptor, mtime_ns)
                 os.fsync(descriptor)
         except OSError as error:
             with suppress(OSError):
@@ -105,6 +110,14 @@ def _named(folder: Folder, relative: str) -> Iterator[tuple[int, str]]:
             with suppress(OSError):
                 os.unlink(beside_name(name), dir_fd=parent)
             raise TryLater(_told(relative, error)) from None
+
+
+def _age(descriptor: int, mtime_ns: int) -> None:
+    """Never into the future. A disk that does not let us has it as written now."""
+    found = os.fstat(descriptor)
+    if mtime_ns < found.st_mtime_ns:
+        with suppress(OSError):
+            os.utime(descriptor, ns=(found.st_atime_ns, mtime_ns))
 
 
 def _seen(parent: int, name: str) -> Seen | None:

@@ -20,7 +20,7 @@ _STILL: Final = frozenset({"stalled", "abandoned"})
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An arc, and when its page changed last (microseconds)."""
+    """An arc, and when its page changed last (microseconds). A tick that only moves its heat leaves the file's time."""
 
     arc: Arc
     at: int

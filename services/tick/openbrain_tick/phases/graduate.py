@@ -49,7 +49,7 @@ def _heated(plan: Plan, arc: Arc, heat: int) -> Arc:
     if not arc.writable:
         return arc._replace(heat=heat)
     plan.counts["heat_changes"] += 1
-    edited = plan.edit(arc, {"heat": heat})
+    edited = plan.edit(arc, {"heat": heat}, quiet=True)
     return edited if edited.heat == heat else edited._replace(heat=heat)
 
 
@@ -66,10 +66,10 @@ def _graduate(plan: Plan, arc: Arc, heat: int, replayed: int) -> bool:
     if heat != arc.heat:
         values["heat"] = heat
         plan.counts["heat_changes"] += 1
-    moved = plan.edit(arc, values, to=to)
+    moved = plan.edit(arc, values, to=to, quiet=True)
     if not moved.ranked:
         # Outside of clusters/ its name alone no longer makes it an arc.
-        moved = plan.edit(moved, {"cluster_id": arc.id})
+        moved = plan.edit(moved, {"cluster_id": arc.id}, quiet=True)
     plan.counts["graduations"] += moved.path == to
     plan.pages[moved.path] = moved if moved.heat == heat else moved._replace(heat=heat)
     return True

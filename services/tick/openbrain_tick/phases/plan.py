@@ -40,11 +40,18 @@ class Plan:
         return [arc for arc in self.pages.values() if arc.ranked and not arc.merged]
 
     def edit(
-        self, arc: Arc, values: Mapping[str, Value], *, body: Callable[[str], str] | None = None, to: str = ""
+        self,
+        arc: Arc,
+        values: Mapping[str, Value],
+        *,
+        body: Callable[[str], str] | None = None,
+        to: str = "",
+        quiet: bool = False,
     ) -> Arc:
         """The page with these values of front matter (None removes one), its body passed through `body`, at `to`.
 
-        Where it can't be changed it stays as it is, and a problem says so.
+        `quiet`: only what time has done to it, so that its file stays as old as it was. Where it can't be changed it
+        stays as it is, and a problem says so.
         """
         text = self.text(arc.path)
         if text is None:
@@ -61,10 +68,10 @@ class Plan:
             self.problem(arc.path, str(error))
             return arc
         path = to or arc.path
+        self.draft.write(path, new, time_of=arc.path if quiet else "")
         if path != arc.path:
             self.draft.remove(arc.path)
             del self.pages[arc.path]
-        self.draft.write(path, new)
         kept = _only_heat(arc, values, page.front, front) if body is None and not to else None
         self.pages[path] = kept or parse_arc(path, new, arc.created_us * 1000)
         return self.pages[path]

@@ -100,7 +100,7 @@ def bury(plan: Plan) -> None:
     for arc in [arc for arc in plan.pages.values() if arc.alarms]:
         if any(_is_over(plan, mark.severity, mark.content, mark.cleared) for mark in arc.signals):
             plan.counts["signals_removed"] += _change(
-                plan, arc, lambda marker: "" if _is_over(plan, *_said(marker)) else None
+                plan, arc, lambda marker: "" if _is_over(plan, *_said(marker)) else None, quiet=True
             )
 
 
@@ -159,7 +159,7 @@ def _is_over(plan: Plan, severity: str, content: str, cleared: str) -> bool:
     return plan.now_us - since >= plan.thresholds.tombstone_after_s * 1_000_000
 
 
-def _change(plan: Plan, arc: Arc, new: Callable[[Marker], str | None]) -> int:
+def _change(plan: Plan, arc: Arc, new: Callable[[Marker], str | None], *, quiet: bool = False) -> int:
     """Every signal of a page in place of which `new` gives a text; '' takes its lines away. How many those were."""
     count = 0
 
@@ -175,7 +175,7 @@ def _change(plan: Plan, arc: Arc, new: Callable[[Marker], str | None]) -> int:
                 break
         return body
 
-    edited = plan.edit(arc, {}, body=changed)
+    edited = plan.edit(arc, {}, body=changed, quiet=quiet)
     return count if edited is not arc else 0
 
 
