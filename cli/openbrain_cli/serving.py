@@ -9,6 +9,10 @@ from typing import Any
 
 import uvicorn
 
+KEEP_ALIVE_S = 75
+"""How long an idle connection is kept: longer than clients (5 s is usual) and proxies (60 s) do, so that it is they who
+close it. A request that meets a server's close is lost, and one that writes can't be sent again blindly."""
+
 
 def http_server(
     app: Any,
@@ -50,6 +54,7 @@ def http_server(
             log_config=None,
             access_log=False,
             timeout_graceful_shutdown=round(graceful_s),
+            timeout_keep_alive=KEEP_ALIVE_S,
             # uvicorn's own default believes whoever connects from this machine, and a variable of the environment.
             proxy_headers=bool(trusted_proxies),
             forwarded_allow_ips=list(trusted_proxies),

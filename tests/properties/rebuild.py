@@ -121,20 +121,28 @@ async def rebuilt(place: Place, options: argparse.Namespace) -> dict[str, Any]:
         filled = await _fill(http, place, options.memories)
         load = Load(place.servers, http, filled, options.seed, place.hows)
         run = Run(place, operator, load, options.rate)
-        await load.begin(options.writes, options.recalls)
-        await load.quiet(options.quiet / 3)  # caches and compilers are warm
-        begun = time.monotonic()
-        quiet = await load.quiet(options.quiet)
-        phases = []
-        for step in STEPS:
-            if step.name in options.steps:
-                phases.append(await run.made(step, quiet, options.quiet))
-                quiet = phases[-1].quiet[1]
-                _say(table([phases[-1].told(load.samples)]))
-        await load.finish()
+        try:
+            await load.begin(options.writes, options.recalls)
+            await load.quiet(options.quiet / 3)  # caches and compilers are warm
+            begun = time.monotonic()
+            phases = await _phases(run, options)
+            await load.finish()
+        finally:
+            await load.stop()
         await run.caught_up()
         check = await rebuild_check.checked(place.servers, await place.stopped(), load.expected)
     return _report(options, phases, load.samples, check, Span(begun, time.monotonic()))
+
+
+async def _phases(run: Run, options: argparse.Namespace) -> list[Phase]:
+    quiet = await run.load.quiet(options.quiet)
+    phases: list[Phase] = []
+    for step in STEPS:
+        if step.name in options.steps:
+            phases.append(await run.made(step, quiet, options.quiet))
+            quiet = phases[-1].quiet[1]
+            _say(table([phases[-1].told(run.load.samples)]))
+    return phases
 
 
 def _report(

@@ -26,7 +26,7 @@ HOWS = ("remember", "remember", "update", "stream", "remember", "forget", "remem
 
 
 class Load:
-    """Runs between `begin` and `finish`."""
+    """Runs from `begin` to `finish`; `stop` ends it in any case."""
 
     def __init__(
         self, servers: Servers, http: httpx.AsyncClient, filled: list[str], seed: int, hows: Sequence[str] = HOWS
@@ -68,9 +68,13 @@ class Load:
             await each
         await asyncio.gather(*self._running)
         await self.settled(time.monotonic())
-        for each in self._tasks[2:]:
+
+    async def stop(self) -> None:
+        """At once, whatever is on its way."""
+        running = [*self._tasks, *self._running]
+        for each in running:
             each.cancel()
-        await asyncio.gather(*self._tasks[2:], return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def settled(self, until: float, patience_s: float = 300) -> bool:
         """Wait until all that was submitted before this moment is indexed; whether it was in that time."""
