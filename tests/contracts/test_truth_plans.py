@@ -193,6 +193,7 @@ async def test_the_rest_of_what_is_new_finds_its_rows_by_an_index(many: Database
         "recalls": lambda connection: recalls._purge(connection, START, 500),
         "idempotency_keys": lambda connection: purging._blank_keys(connection, "w1", IDS),
         "memory_history": lambda connection: closing._counts(connection, "w1"),
+        "signal_history": lambda connection: closing._counts(connection, "w1"),
     }
     await many.write(_tenant)
 

@@ -107,4 +107,5 @@ class Closing(Protocol):
         """Remove at most `limit` blanked memories of it with all that belongs to them."""
 
     async def drop_workspace(self, workspace_id: str, keep: str) -> Mapping[str, int]:
-        """Remove the rest, its own row last; the operation `keep` stays. Returns how many rows, by table."""
+        """Remove the rest in small transactions, its own row last; the operation `keep` stays. Returns how many
+        rows, by table. One that was interrupted is gone on with by the next call."""

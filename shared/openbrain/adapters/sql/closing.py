@@ -1,11 +1,14 @@
 """The end of a tenant: its memories are blanked, so that the indexes let go of them, and then every row of it goes."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
 
-from sqlalchemy import Connection, Table, and_, delete, func, or_, select, update
-from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy import Connection, and_, delete, or_, select, update
 
 from openbrain.adapters.sql import operations as queue
+from openbrain.adapters.sql import tenant_rows
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.ending import TIME
 from openbrain.adapters.sql.erasing import blank, locked
@@ -13,18 +16,12 @@ from openbrain.adapters.sql.purging import drop_unused
 from openbrain.adapters.sql.signals_telling import stream_of
 from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.tables import (
-    OTHERS,
-    api_keys,
-    idempotency_keys,
     memories,
     memory_history,
     memory_lineage,
     memory_passages,
     memory_usage,
-    operations,
     outbox,
-    recalls,
-    workspace_usage,
     workspaces,
 )
 from openbrain.errors import NotFound
@@ -33,10 +30,6 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import Dropped, Ended
 from openbrain.ports.operations import Operation
 
-_OWNED = (memories, memory_history, api_keys, idempotency_keys, recalls, operations, workspace_usage, *OTHERS)
-"""Tables whose rows name their workspace."""
-_REST = (api_keys, idempotency_keys, recalls, operations, workspace_usage, *OTHERS)
-"""What is left of it when its memories are gone, and their history with them."""
 _BLANKED = memories.c.reason == Reason.ERASED.value
 _OLDEST = (memories.c.created_at, memories.c.id)
 _AHEAD = 5
@@ -69,25 +62,30 @@ class SqlClosing:
         return await self._database.write(lambda connection: _drop_rows(connection, workspace_id, limit))
 
     async def drop_workspace(self, workspace_id: str, keep: str) -> Mapping[str, int]:
-        """As in the port."""
-        return await self._database.write(lambda connection: _drop_workspace(connection, workspace_id, keep))
+        """A transaction for each part: one that was interrupted is gone on with by the next call."""
+        gone = Counter({"outbox": await self._unsay(workspace_id)})
+        while True:
+            some = await self._database.write(lambda connection: _drop_rest(connection, workspace_id, keep))
+            gone.update(some)
+            if not any(some.values()):
+                return gone
+
+    async def _unsay(self, workspace_id: str) -> int:
+        """Events about it that nobody has published yet: they name it in their bytes alone, or in their stream's
+        name."""
+        named = f'"workspace_id":"{workspace_id}"'.encode()
+        gone, last = 0, 0
+        while page := await self._database.read(partial(_unpublished, after=last)):
+            last = page[-1].id
+            ids = [row.id for row in page if row.stream == stream_of(workspace_id) or named in bytes(row.body)]
+            gone += await self._database.write(partial(_unsay, ids=ids)) if ids else 0
+        return gone
 
 
 def _counts(connection: Connection, workspace_id: str) -> dict[str, int]:
     if connection.scalar(select(workspaces.c.id).where(workspaces.c.id == workspace_id)) is None:
         raise NotFound("no workspace with this id")
-    return {str(table.name): _count(connection, table, _of(table, workspace_id)) for table in _OWNED}
-
-
-def _of(table: Table, workspace_id: str) -> ColumnElement[bool]:
-    if table is memory_history:
-        # It is found by its memories: nothing else asks for it by workspace.
-        return table.c.memory_id.in_(select(memories.c.id).where(memories.c.workspace_id == workspace_id))
-    return table.c.workspace_id == workspace_id
-
-
-def _count(connection: Connection, table: Table, where: ColumnElement[bool]) -> int:
-    return connection.execute(select(func.count()).select_from(table).where(where)).scalar_one()
+    return tenant_rows.count(connection, workspace_id)
 
 
 def _close(connection: Connection, workspace_id: str, operation: Operation, now: int) -> Operation:
@@ -130,26 +128,17 @@ def _drop_rows(connection: Connection, workspace_id: str, limit: int) -> Dropped
     return Dropped(len(ids), len(next_few) - len(ids))
 
 
-def _drop_workspace(connection: Connection, workspace_id: str, keep: str) -> dict[str, int]:
-    gone = {"outbox": _unsay(connection, workspace_id)}
-    for table in _REST:
-        mine = table.c.workspace_id == workspace_id
-        if table is operations:
-            mine = and_(mine, table.c.id != keep)
-        gone[str(table.name)] = connection.execute(delete(table).where(mine)).rowcount
-    connection.execute(delete(workspaces).where(workspaces.c.id == workspace_id))
+def _drop_rest(connection: Connection, workspace_id: str, keep: str) -> Mapping[str, int]:
+    gone = tenant_rows.drop(connection, workspace_id, keep, _PAGE)
+    if not gone.total():
+        connection.execute(delete(workspaces).where(workspaces.c.id == workspace_id))
     return gone
 
 
-def _unsay(connection: Connection, workspace_id: str) -> int:
-    """Events about it that nobody has published yet: they name it in their bytes alone, or in their stream's name."""
-    named = f'"workspace_id":"{workspace_id}"'.encode()
-    oldest = select(outbox.c.id, outbox.c.stream, outbox.c.body).order_by(outbox.c.id).limit(_PAGE)
-    gone, last = 0, 0
-    while page := connection.execute(oldest.where(outbox.c.id > last)).all():
-        last = page[-1].id
-        ids = [row.id for row in page if row.stream == stream_of(workspace_id) or named in bytes(row.body)]
-        for some in chunks(ids):
-            connection.execute(delete(outbox).where(outbox.c.id.in_(some)))
-        gone += len(ids)
-    return gone
+def _unpublished(connection: Connection, after: int) -> Sequence[Any]:
+    columns = outbox.c.id, outbox.c.stream, outbox.c.body
+    return connection.execute(select(*columns).where(outbox.c.id > after).order_by(outbox.c.id).limit(_PAGE)).all()
+
+
+def _unsay(connection: Connection, ids: Sequence[int]) -> int:
+    return sum(connection.execute(delete(outbox).where(outbox.c.id.in_(some))).rowcount for some in chunks(ids))
