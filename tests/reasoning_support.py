@@ -9,7 +9,7 @@ from openbrain.vault.arcs import Arc
 from openbrain.vault.index import Scan
 from openbrain.vault.thresholds import SPEC
 from openbrain_tick.phases.plan import begin
-from openbrain_tick.phases.reasoning.answer import Answer, from_items
+from openbrain_tick.phases.reasoning.answer import LISTS, SINGLE, Answer, from_items
 from openbrain_tick.phases.reasoning.applying import Outcome, apply
 from openbrain_tick.phases.reasoning.judging import judge
 from openbrain_tick.phases.reasoning.known import known_of
@@ -52,6 +52,12 @@ signals: {{errors: 1, joy: 2, tools: 30}}
 
 
 ALARM = "<!-- @signal severity=warning source={} verify=ping -->\n{}\n<!-- @/signal -->\n"
+
+
+def items_in(answer: Answer) -> int:
+    """How many could be read."""
+    lists = sum(len(getattr(answer, name)) for name in LISTS)
+    return lists + sum(getattr(answer, name) is not None for name in SINGLE)
 
 
 def vault(**pages: str) -> dict[str, str]:

@@ -11,7 +11,22 @@ _MICROSECOND = timedelta(microseconds=1)
 @lru_cache(maxsize=256)
 def to_iso(at: int) -> str:
     """ISO-8601 in UTC with microseconds, ending in Z."""
-    return f"{(_EPOCH + timedelta(microseconds=at)).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+    return f"{to_datetime(at).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+
+
+def from_iso(text: str) -> int | None:
+    """Of a date or time that somebody wrote; without a zone it is UTC. None for anything else, and outside of the years
+    1 to 9999."""
+    try:
+        at = datetime.fromisoformat(text.strip())
+        return from_datetime((at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC))
+    except (ValueError, OverflowError):
+        return None
+
+
+def to_datetime(at: int) -> datetime:
+    """In UTC."""
+    return _EPOCH + timedelta(microseconds=at)
 
 
 def from_datetime(at: datetime) -> int:

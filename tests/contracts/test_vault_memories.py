@@ -13,6 +13,7 @@ from openbrain.ports.truth import Origin
 from openbrain.ports.vault_memories import VaultMemory
 from openbrain.remembering import Offer, remember
 from openbrain.submission import Submission
+from openbrain.times import to_iso
 from openbrain.vault.arc_reading import parse_arc
 from openbrain.vault.arcs import Arc
 from openbrain.vault.values import Problem
@@ -245,3 +246,11 @@ async def test_what_is_forgotten_says_why(brain: Brain) -> None:
     rows = await brain.truth.rows([memory.id])
     assert rows[memory.id].reason is Reason.FORGOTTEN
     assert (await brain.truth.history(memory.id))[-1].reason == "its marker was removed from the vault"
+
+
+@pytest.mark.parametrize("date", ["0001-01-01T00:00:00+23:00", "9999-12-31T23:00:00-05:00", "soon"])
+async def test_a_mark_of_no_date_that_there_is_is_of_its_arcs(brain: Brain, date: str) -> None:
+    done = await brain.bring(page("a", mark("Wait for it.", attrs=f" date={date}")))
+    assert (done.submitted, done.problems) == (1, [])
+    (memory,) = await brain.living()
+    assert to_iso(memory.occurred_at)[:10] == "2026-03-02"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from openbrain_tick.phases.reasoning.answer import ITEMS, Answer, from_items, from_json, schema
 from openbrain_tick.phases.reasoning.judging import MERGES, judge
 from openbrain_tick.phases.reasoning.known import Known, KnownArc, KnownSignal
+from tests.reasoning_support import items_in
 
 KNOWN = Known(
     arcs={
@@ -92,7 +93,7 @@ def test_the_schema_takes_whole_answers_only() -> None:
     validator = jsonschema.Draft202012Validator(schema())
 
     validator.validate(whole)
-    assert from_items(whole).count() == 4
+    assert items_in(from_items(whole)) == 4
     wrongs: list[dict[str, Any]] = [whole | {"more": 1}, {"edges": []}, whole | {"edges": [{"source": "a"}]}]
     for wrong in wrongs:
         with pytest.raises(jsonschema.ValidationError):

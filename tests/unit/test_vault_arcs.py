@@ -70,6 +70,8 @@ def test_sessions_are_counted_as_they_are_written(said: str, count: int) -> None
         (PATH, "cluster_id: 2026-11-19-x", "2026-11-19", True),
         (PATH, "title: x", "2026-11-22", True),
         (PATH, "created: the day before", "2026-11-22", True),
+        (PATH, "created: 0001-01-01T00:00:00+23:00", "2026-11-22", True),
+        (PATH, "created: 9999-12-31T23:00:00-05:00", "2026-11-22", True),
         ("left/notes.md", "title: x", "1970-01-03", False),
         ("left/2026-99-99-notes.md", "title: x", "1970-01-03", False),
     ],

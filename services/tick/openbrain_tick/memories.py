@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 from pydantic import ValidationError
@@ -18,6 +17,7 @@ from openbrain.ports.truth import Origin, Outcome, Reading, Status, Writing
 from openbrain.ports.vault_memories import VaultMemories, VaultMemory
 from openbrain.remembering import Offer, remember
 from openbrain.submission import Submission
+from openbrain.times import to_datetime
 from openbrain.vault.arcs import Arc
 from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
 from openbrain.vault.values import Problem
@@ -26,7 +26,6 @@ from openbrain_tick.phases.memories import SOURCE, Marked, compared, digest, edi
 BATCH: Final = 200
 FEW: Final = 20
 """So many may always be forgotten at once."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Store(Writing, Reading, VaultMemories, Protocol):
@@ -202,5 +201,5 @@ def _submission(each: Marked, supersedes: str | None) -> Submission:
         source=each.source,
         confidence=CONFIDENCE,
         supersedes=supersedes,
-        occurred_at=_EPOCH + timedelta(microseconds=each.occurred_at),
+        occurred_at=to_datetime(each.occurred_at),
     )

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +14,7 @@ from openbrain.ports.probes import Prober
 from openbrain.ports.reasoner import Reasoner
 from openbrain.ports.signals import Signals
 from openbrain.ports.ticks import TickJob, Ticks, TickState
+from openbrain.times import to_datetime, to_iso
 from openbrain.vault.index import Scan
 from openbrain.vault.values import Problem
 from openbrain_tick.burning import burning
@@ -124,7 +124,7 @@ async def _sessions(job: TickJob, ports: Ports, report: Report) -> tuple[Session
             since_us = min(since_us, (done.started_at or done.requested_at) - MARGIN_S * MICROSECONDS)
             break
     since_us = max(since_us, report.now_us - MOST_DAYS * 86_400 * MICROSECONDS)
-    within = window(_iso(since_us), _iso(report.now_us), datetime.fromisoformat(_iso(report.now_us)))
+    within = window(to_iso(since_us), "", to_datetime(report.now_us))
     wanted = Filter(project=None, min_turns=ports.min_turns)
     unread: list[Path] = []
     with report.phase("extract") as phase:
@@ -248,7 +248,3 @@ async def _remembered(plan: Plan, vault: Vault, ports: Ports, report: Report) ->
         counts = {"submitted": brought.submitted, "superseded": brought.superseded, "forgotten": brought.forgotten}
         phase["stats"] = {name: count for name, count in counts.items() if count}
     return brought.problems
-
-
-def _iso(at_us: int) -> str:
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)).isoformat()

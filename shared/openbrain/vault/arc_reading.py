@@ -2,24 +2,25 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, time
 from pathlib import PurePosixPath
 from typing import Any
 
 import orjson
 
-from openbrain.times import from_datetime
+from openbrain.signals.values import Severity
+from openbrain.times import from_iso
 from openbrain.vault import front_matter, markers
 from openbrain.vault.arcs import Arc
 from openbrain.vault.front_matter import Front
 from openbrain.vault.values import Marker, Problem
 
-SEVERITIES = ("info", "warning", "critical", "nuclear")
+SEVERITIES = tuple(str(each) for each in Severity)
+"""By rank."""
 RESOLVED = "resolved"
 NO_SOURCE = "unknown"
 DAY_US = 86_400_000_000
 
-_DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
+_DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 
@@ -77,17 +78,15 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
 def _created(front: Front, arc_id: str, path: str, mtime_ns: int, problems: list[Problem]) -> tuple[int, bool]:
     said = front.text("created")
     if said:
-        try:
-            at = datetime.fromisoformat(said)
-            return from_datetime(at if at.tzinfo else at.replace(tzinfo=UTC)), True
-        except ValueError:
-            problems.append(Problem(path, 0, "created is no ISO date: write it as 2026-04-10 or with its time"))
+        at = from_iso(said)
+        if at is not None:
+            return at, True
+        problems.append(Problem(path, 0, "created is no ISO date: write it as 2026-04-10 or with its time"))
     for name in (front.text("cluster_id"), arc_id):
         for found in _DATE.finditer(name):
-            try:
-                return from_datetime(datetime.combine(date(*map(int, found.groups())), time(), UTC)), True
-            except ValueError:
-                continue
+            at = from_iso(found[0])
+            if at is not None:
+                return at, True
     return mtime_ns // 1000 // DAY_US * DAY_US, False
 
 

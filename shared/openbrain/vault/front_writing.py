@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from openbrain.errors import Invalid
-from openbrain.vault.front_lines import Entry, simple
+from openbrain.vault.front_lines import simple
 from openbrain.vault.yaml_nodes import Scalar
 
 Value: TypeAlias = str | int | float | bool | Sequence["Value"] | Mapping[str, "Value"] | None
@@ -81,6 +81,3 @@ def _escaped(character: str) -> str:
     if character.isprintable():
         return character
     return f"\\u{ord(character):04x}" if ord(character) < 0x10000 else f"\\U{ord(character):08x}"
-
-
-__all__ = ["Entry", "Value", "entry_lines", "spelt"]

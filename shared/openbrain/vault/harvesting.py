@@ -15,12 +15,11 @@ from openbrain.submission import MemorySubmitted
 from openbrain.times import from_datetime
 from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
 from openbrain.vault.markers import parse, without_markers
-from openbrain.vault.posting import Post
+from openbrain.vault.posting import TYPES, Post
 from openbrain.vault.redaction import redacted
 from openbrain.vault.transcripts import Record, project_of
 from openbrain.vault.values import Problem
 
-TYPES: Final = frozenset({"lesson", "milestone", "signal", "decision"})
 CONTENT_CHARS: Final = 4096
 MOST: Final = 5
 """Markers that one session gives, at most."""

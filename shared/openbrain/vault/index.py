@@ -4,7 +4,6 @@ What was read is kept in a file of JSON lines, one a page; the last line of a pa
 or where it is damaged, every page is read again, with the same result.
 """
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -18,13 +17,14 @@ import orjson
 from openbrain.errors import NeverRetry, NotFound
 from openbrain.vault.arc_reading import parse_arc
 from openbrain.vault.arcs import Arc, of_row, row
+from openbrain.vault.changes import sha256
 from openbrain.vault.folder import Entry, Folder
 from openbrain.vault.values import Problem
 
 # Whose page counts where several hold one arc: the first's.
 REGIONS = ("bridge", "left", "right", "pineal", "amygdala")
 FOLDERS = (*REGIONS, "clusters", "frontal-lobe", "daily")
-VERSION = "1"
+VERSION = "2"
 """Rises with whatever `parse_arc` reads otherwise: a state of another version is not used."""
 
 # A file that changed so shortly before it was read may have changed again without its time showing it. Disks that
@@ -108,7 +108,7 @@ class Index:
                 at = folder.stat(arc.path)
                 if folder.read_bytes(arc.path) == data:
                     settled = _is_settled(at.mtime_ns, self._clock_ns())
-                    new[arc.path] = Known(at.mtime_ns, at.size, settled, hashlib.sha256(data).hexdigest(), arc)
+                    new[arc.path] = Known(at.mtime_ns, at.size, settled, sha256(data), arc)
         self._known.update(new)
         self._save(new)
 
@@ -118,8 +118,8 @@ class Index:
         began = self._clock_ns()
         try:
             data = folder.read_bytes(entry.path)
-            sha256 = hashlib.sha256(data).hexdigest()
-            if had is not None and had.sha256 == sha256 and (had.arc.dated or had.mtime_ns == entry.mtime_ns):
+            digest = sha256(data)
+            if had is not None and had.sha256 == digest and (had.arc.dated or had.mtime_ns == entry.mtime_ns):
                 arc = had.arc
             else:
                 arc = parse_arc(entry.path, data.decode(), entry.mtime_ns)
@@ -131,7 +131,7 @@ class Index:
         except UnicodeDecodeError as error:
             problems.append(Problem(entry.path, data.count(b"\n", 0, error.start) + 1, "not UTF-8: save it as UTF-8"))
             return
-        new[entry.path] = Known(entry.mtime_ns, entry.size, _is_settled(entry.mtime_ns, began), sha256, arc)
+        new[entry.path] = Known(entry.mtime_ns, entry.size, _is_settled(entry.mtime_ns, began), digest, arc)
 
     def _load(self) -> dict[str, Known]:
         if self._state is None:
@@ -185,8 +185,8 @@ def _of_lines(lines: list[bytes]) -> dict[str, Known]:
     for values, (_, _, detail) in zip(
         orjson.loads(b"[" + b",".join(part[0] for part in parts) + b"]"), parts, strict=True
     ):
-        path, mtime_ns, size, settled, sha256, arc = values
-        known[path] = Known(mtime_ns, size, settled, sha256, of_row(arc, detail.decode()))
+        path, mtime_ns, size, settled, digest, arc = values
+        known[path] = Known(mtime_ns, size, settled, digest, of_row(arc, detail.decode()))
     return known
 
 

@@ -20,7 +20,6 @@ _KEY = re.compile(r"\s+([A-Za-z0-9_]+)=")
 _BARE = re.compile(r"([^\s>\"']|(?<!=)')+?(?=\s|-->)")
 _END = re.compile(r"\s*-->")
 _SAFE = re.compile(r"[^\s>\"']+")
-_NAMED = re.compile(r"[A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Final
 from openbrain.errors import Invalid, NotFound
 from openbrain.times import to_iso
 from openbrain.vault import markers
+from openbrain.vault.arc_reading import RESOLVED, SEVERITIES
 from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
 from openbrain.vault.front_matter import read
@@ -15,7 +16,6 @@ from openbrain.vault.redaction import quotable, quotable_line
 from openbrain.vault.values import Marker
 
 TYPES: Final = ("lesson", "milestone", "signal", "decision")
-SEVERITIES: Final = ("info", "warning", "critical", "nuclear", "resolved")
 MOST_ATTRS: Final = 20
 ATTR_CHARS: Final = 500
 _OWN: Final = ("severity", "source", "session", "session_id", "ts", "key")
@@ -47,7 +47,7 @@ class Post:
     def severity(self) -> str:
         """Of a signal; what is none counts as a warning."""
         said = self.attrs.get("severity", "").strip().lower()
-        return said if said in SEVERITIES else "warning"
+        return said if said in {*SEVERITIES, RESOLVED} else "warning"
 
     @property
     def text(self) -> str:

@@ -6,11 +6,13 @@ Everything in them was written by people, models and tools: it is quoted, counte
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
+
+from openbrain.times import from_iso, to_datetime
 
 LINE_BYTES: Final = 16 * 1024 * 1024
 """A longer line is no record."""
@@ -112,10 +114,5 @@ def project_of(cwd: str) -> str:
 
 def moment(value: object) -> datetime | None:
     """An ISO time in UTC; without a zone it is taken as UTC. None for anything else."""
-    if not isinstance(value, str):
-        return None
-    try:
-        at = datetime.fromisoformat(value.strip())
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    at = from_iso(value) if isinstance(value, str) else None
+    return None if at is None else to_datetime(at)

@@ -6,9 +6,10 @@ counts; everything else on that page, which people and the reasoner have worked 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 
+from openbrain.times import to_datetime
 from openbrain.vault.arc_reading import parse_arc
 from openbrain.vault.arcs import Arc
 from openbrain.vault.front_matter import Front, read
@@ -16,7 +17,6 @@ from openbrain_tick.phases.extract import Session
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.stubs import Group, bullet, page
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 GAP: Final = timedelta(minutes=120)
 _LIVING = frozenset({"active", "complete", "stalled"})
 _SOURCES = "## Source sessions"
@@ -45,8 +45,7 @@ def _joins(before: Session, session: Session) -> bool:
 
 def cluster(plan: Plan, sessions: Iterable[Session]) -> None:
     """Arcs for these sessions, in the folder of today. Counts clusters_created and clusters_extended."""
-    now = _EPOCH + timedelta(microseconds=plan.now_us)
-    run = _Run(plan, now, {session.session_id: session for session in sessions})
+    run = _Run(plan, to_datetime(plan.now_us), {session.session_id: session for session in sessions})
     for arc in sorted(plan.pages.values(), key=lambda each: (each.merged, each.path)):
         run.endings.add(arc.id.rpartition("-")[2])
         for session_id in arc.sessions:

@@ -14,12 +14,12 @@ from openbrain.vault.arc_reading import parse_arc
 from openbrain.vault.arcs import Arc, identity
 from openbrain.vault.front_writing import Value, spelt
 from openbrain.vault.pipeline import SELF
+from openbrain.vault.posting import slug
 from openbrain.vault.redaction import quotable, quotable_line
 from openbrain_tick.phases.plan import Plan
 
 FOLDER: Final = "amygdala"
 PENDING: Final = "(pending)"
-_SLUG_CHARS = 40
 _ID = re.compile(r"^amygdala-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
 
 
@@ -50,8 +50,7 @@ def incidents(plan: Plan, open_signals: Sequence[Signal], ended: Mapping[str, Si
 
 
 def _open(plan: Plan, signal: Signal) -> None:
-    slug = re.sub(r"[^a-z0-9]+", "-", signal.title.lower()).strip("-")[:_SLUG_CHARS].rstrip("-") or "signal"
-    arc_id = f"amygdala-{to_iso(signal.first_raised_at)[:10]}-{slug}-{signal.id}"
+    arc_id = f"amygdala-{to_iso(signal.first_raised_at)[:10]}-{slug(signal.title)}-{signal.id}"
     path = f"{FOLDER}/{arc_id}.md"
     if not plan.vacant(path):
         return

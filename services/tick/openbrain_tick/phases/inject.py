@@ -1,7 +1,5 @@
 """What pages ask to be put before agents, while it is fresh."""
 
-import hashlib
-
 from openbrain.vault.arcs import Arc, InjectMark
 from openbrain_tick.phases.heat import older
 from openbrain_tick.phases.plan import Plan
@@ -20,9 +18,9 @@ def injects(plan: Plan) -> list[InjectMark]:
             plan.counts["inject_blocks_collected"] += 1
             if arc.status in _OVER or _is_stale(plan, arc, mark):
                 continue
-            key = hashlib.sha256(mark.content.encode()).hexdigest()
-            if key not in found or _newest(arc, mark) < _newest(*found[key]):
-                found[key] = (arc, mark)
+            other = found.get(mark.content)
+            if other is None or _newest(arc, mark) < _newest(*other):
+                found[mark.content] = (arc, mark)
     return [mark for _, mark in sorted(found.values(), key=lambda pair: _newest(*pair))]
 
 

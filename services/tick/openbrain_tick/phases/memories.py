@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -11,7 +10,7 @@ from openbrain import limits
 from openbrain.ids import joined_hash
 from openbrain.memory import Memory
 from openbrain.ports.vault_memories import VaultMemory
-from openbrain.times import from_datetime
+from openbrain.times import from_iso
 from openbrain.vault.arcs import Arc
 from openbrain.vault.kinds import MEMORY_TYPES
 from openbrain.vault.markers import without_markers
@@ -110,7 +109,7 @@ def _made(arc: Arc, marker: Marker, content: str) -> Marked:
         type=marker.type,
         content=content,
         project=quotable_line(marker.attrs.get("project") or arc.project, limits.PROJECT_CHARS),
-        occurred_at=_day(marker.attrs.get("date", "")) or arc.created_us,
+        occurred_at=from_iso(marker.attrs.get("date", "")) or arc.created_us,
         given_id=marker.attrs.get("id", ""),
     )
 
@@ -132,14 +131,6 @@ def _names(path: str) -> tuple[str, str]:
 
 def _short(name: str) -> str:
     return name if len(name) <= 255 else f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
-
-
-def _day(said: str) -> int | None:
-    try:
-        at = datetime.fromisoformat(said)
-        return from_datetime(at if at.tzinfo else at.replace(tzinfo=UTC))
-    except (ValueError, OverflowError):
-        return None
 
 
 def compared(pages: Pages, rows: Iterable[VaultMemory]) -> Comparison:

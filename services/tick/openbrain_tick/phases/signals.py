@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Final
 
-from openbrain.times import from_datetime, to_iso
+from openbrain.memory import MICROSECONDS
+from openbrain.times import from_iso, to_iso
 from openbrain.vault import limits, markers
 from openbrain.vault.arc_reading import NO_SOURCE, RESOLVED, SEVERITIES
 from openbrain.vault.arcs import Arc, SignalMark, identity
@@ -151,12 +151,8 @@ def _said(marker: Marker) -> tuple[str, str, str]:
 def _is_over(plan: Plan, severity: str, content: str, cleared: str) -> bool:
     if severity != RESOLVED or CLEARED not in content or "<!--" in content:
         return False
-    try:
-        at = datetime.fromisoformat(cleared)
-        since = from_datetime(at if at.tzinfo else at.replace(tzinfo=UTC))
-    except ValueError:
-        return True
-    return plan.now_us - since >= plan.thresholds.tombstone_after_s * 1_000_000
+    since = from_iso(cleared)
+    return since is None or plan.now_us - since >= plan.thresholds.tombstone_after_s * MICROSECONDS
 
 
 def _change(plan: Plan, arc: Arc, new: Callable[[Marker], str | None], *, quiet: bool = False) -> int:

@@ -10,6 +10,7 @@ import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
 
 from openbrain.events import first_problem
+from openbrain.vault.bodies import clipped
 from openbrain_tick.phases.reasoning.cutting import until_cut
 
 EDGE_TYPES = ("parent", "child", "sibling", "unblocks", "supersedes", "related")
@@ -145,11 +146,6 @@ class Answer:
     health: Health | None = None
     refused: tuple[Refused, ...] = ()
 
-    def count(self) -> int:
-        """All items."""
-        lists = (self.edges, self.merges, self.splits, self.signals, self.summaries, self.syntheses)
-        return sum(map(len, lists)) + (self.intent is not None) + (self.health is not None)
-
 
 LISTS: Mapping[str, type[Item]] = {
     "edges": Edge,
@@ -182,7 +178,10 @@ def _object(text: str) -> dict[str, object] | None:
 
 def from_items(given: Mapping[str, object], refused: tuple[Refused, ...] = ()) -> Answer:
     """Every item that is as it should be; the others are refused, each with its reason."""
-    problems = [*refused, *(Refused(_clipped(name), "is no part of an answer") for name in given if name not in _ALL)]
+    problems = [
+        *refused,
+        *(Refused(clipped(name, 120), "is no part of an answer") for name in given if name not in _ALL),
+    ]
     taken: dict[str, Any] = {}
     for name, model in LISTS.items():
         taken[name] = dict(_items(name, given.get(name), model, problems))
@@ -212,12 +211,8 @@ def _item(place: str, given: object, model: type[Placed], problems: list[Refused
         return model.model_validate(given)
     except ValidationError as error:
         field, why = first_problem(error)
-        problems.append(Refused(place, _clipped(f"{field}: {why}" if field else why)))
+        problems.append(Refused(place, clipped(f"{field}: {why}" if field else why, 120)))
         return None
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= 120 else text[:119] + "…"
 
 
 _ALL = {*LISTS, *SINGLE}

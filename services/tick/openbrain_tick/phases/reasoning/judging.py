@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from openbrain.vault.arc_reading import SEVERITIES
+from openbrain.vault.bodies import clipped
 from openbrain_tick.phases.reasoning.answer import (
     EDGE_TYPES,
     Answer,
@@ -22,7 +24,7 @@ from openbrain_tick.phases.reasoning.known import Known, KnownSignal
 MERGES, SPLITS = 20, 5
 """That one answer may cause: so many people can still look through."""
 SUMMARY_CHARS = 400
-_SEVERITIES = ("info", "warning", "critical")
+_SEVERITIES = SEVERITIES[:-1]
 """What a model may give, rising. The highest of all halts the fleet: that is for people."""
 
 Taken = TypeVar("Taken", bound=Item)
@@ -206,7 +208,7 @@ def _summaries(bench: _Bench, absorbed: set[str]) -> Callable[[Summary], Summary
         if item.text.upper().rstrip(".") == "SKIP":
             return "skipped by the model"
         seen.add(item.arc)
-        return item.model_copy(update={"text": clip(item.text, SUMMARY_CHARS)})
+        return item.model_copy(update={"text": clipped(item.text, SUMMARY_CHARS)})
 
     return summary
 
@@ -247,13 +249,4 @@ def _gone(absorbed: set[str], *arcs: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:59] + "…")
-
-
-def clip(text: str, most: int) -> str:
-    """At most so many characters, cut between words where that can be."""
-    if len(text) <= most:
-        return text
-    cut = text[: most - 1]
-    head, _, tail = cut.rpartition(" ")
-    return (head if head and len(tail) < most // 2 else cut) + "…"
+    return repr(clipped(text, 60))

@@ -8,12 +8,12 @@ from pathlib import PurePosixPath
 from openbrain.errors import Conflict
 from openbrain.vault.arcs import Arc
 from openbrain.vault.front_matter import Front, Page
+from openbrain.vault.posting import slug
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.reasoning.answer import Part, Split
 from openbrain_tick.phases.reasoning.drafts import Write, arc_of, edge_mark, is_there, page_of
 from openbrain_tick.phases.reasoning.sections import add
 
-SLUG_CHARS = 40
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -41,10 +41,9 @@ def split(item: Split, plan: Plan) -> list[Write]:
 def part_id(arc: Arc, part: Part) -> str:
     """The day of the arc, the part's title, and a hash of its sessions, or of arc and title where it has none."""
     day = _DATE.search(arc.id)
-    slug = re.sub(r"[^a-z0-9]+", "-", part.title.lower()).strip("-")[:SLUG_CHARS].strip("-") or "untitled"
     hashed = "\n".join(sorted(part.sessions)) if part.sessions else f"{arc.id}\n{part.title}"
     digest = hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()[:12]
-    return "-".join(filter(None, (day[0] if day else "", slug, digest)))
+    return "-".join(filter(None, (day[0] if day else "", slug(part.title), digest)))
 
 
 def _page(part: Part, name: str, arc: Arc, parent: Page, reason: str) -> Page:

@@ -3,12 +3,11 @@
 from typing import Final
 
 from openbrain.vault import front_matter
-from openbrain.vault.bodies import BODY_CHARS
+from openbrain.vault.bodies import BODY_CHARS, clipped
 from openbrain_tick.phases.feed import FOLDER, FeedFile, put
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.reasoning.answer import Answer
 from openbrain_tick.phases.reasoning.applying import Outcome
-from openbrain_tick.phases.reasoning.judging import clip
 
 INTENT: Final = f"{FOLDER}/intent.md"
 _INTENT_HEAD: Final = "## What the operator is likely doing\n\n"
@@ -17,7 +16,7 @@ _INTENT_HEAD: Final = "## What the operator is likely doing\n\n"
 def tell(plan: Plan, accepted: Answer, outcome: Outcome, score: int) -> None:
     """`intent.md` where the model gave one, and `last-tick-diff.md`. `score` is of the vault's health, 1 to 10."""
     if accepted.intent is not None:
-        text = clip(accepted.intent.text, BODY_CHARS - len(_INTENT_HEAD))
+        text = clipped(accepted.intent.text, BODY_CHARS - len(_INTENT_HEAD))
         put(plan, _file("intent.md", "operator-intent", "Operator Intent", 7, 1800, _INTENT_HEAD + text))
     done = [place.partition("[")[0] for place in outcome.done]
     lines = [
