@@ -171,6 +171,17 @@ async def test_a_walk_through_all_that_lives_reads_each_row_once(many: Database)
             assert slow not in plan
 
 
+async def test_a_walk_through_a_workspace_reads_each_row_once(many: Database) -> None:
+    """Page by page as they were made: no page sorts all of it."""
+    for workspace in ("w1", "w2"):
+        extent = Extent(kind=IndexKind.VECTOR, workspace_id=workspace)
+        for after in ("", IDS[100]):
+            *_, plan = await plans(many, partial(reindexing.listed, extent=extent, after=after, limit=1000))
+            assert NEWEST in plan
+            for slow in ("TEMP B-TREE", "filesort", "temporary"):
+                assert slow not in plan
+
+
 async def test_what_ends_in_steps_is_found_in_the_order_of_the_index(many: Database) -> None:
     """Each step goes on where the last one was: it sorts nothing, and walks through nothing twice."""
     bulk = Bulk(condition=visible(Viewer("w1", "ada", ("o",)), Criteria(project="p"), START), made_by=START + 500)

@@ -40,7 +40,7 @@ class Reindexing(Protocol):
         """How many memories."""
 
     async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
-        """The next of them behind this id, in the order of ids."""
+        """The next of them behind this one, each once; '' begins. What is new meanwhile may be among them."""
 
     async def count_failed(self, extent: Extent) -> int:
         """How many of them could not be indexed as they are."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, true
 
 from openbrain.adapters.sql import outbox
 from openbrain.adapters.sql.conditions import LIVING
@@ -27,7 +27,7 @@ class SqlReindexing:
         return await self._database.read(lambda connection: connection.scalar(query) or 0)
 
     async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
-        """By the primary key."""
+        """As in the port."""
         return await self._database.read(lambda connection: listed(connection, extent, after, limit))
 
     async def count_failed(self, extent: Extent) -> int:
@@ -54,9 +54,22 @@ class SqlReindexing:
 
 
 def listed(connection: Connection, extent: Extent, after: str, limit: int) -> list[Listed]:
-    """The next rows in the order of their ids."""
-    query = select(*_COLUMNS).where(memories.c.id > after, _within(extent)).order_by(memories.c.id).limit(limit)
+    """The next rows: those of a workspace as they were made, for only so an index gives them in an order; all by id."""
+    rows = memories.c
+    order = (rows.created_at, rows.id) if extent.workspace_id else (rows.id,)
+    behind = _made_after(connection, after) if extent.workspace_id else rows.id > after
+    query = select(*_COLUMNS).where(behind, _within(extent)).order_by(*order).limit(limit)
     return [Listed(*row) for row in connection.execute(query)]
+
+
+def _made_after(connection: Connection, after: str) -> ColumnElement[bool]:
+    rows = memories.c
+    at = connection.scalar(select(rows.created_at).where(rows.id == after)) if after else None
+    if at is None:
+        # At the beginning; or the row has gone, which it does only with its whole workspace.
+        return true()
+    # The first bound is implied by the second; it lets a database start in the middle of the index.
+    return and_(rows.created_at >= at, or_(rows.created_at > at, rows.id > after))
 
 
 def _failed(kind: IndexKind) -> ColumnElement[bool]:
