@@ -30,7 +30,7 @@ from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.reindexing import Extent
 from openbrain.ports.truth import Embedded
 from openbrain.visibility import Criteria, Viewer, visible
-from tests.truth_support import START, memory
+from tests.truth_support import START, FakeClock, memory
 
 ROWS = 100_000
 NEWEST = "ix_memories_workspace_id_created_at"
@@ -165,10 +165,27 @@ async def test_a_walk_through_all_that_lives_reads_each_row_once(many: Database)
         partial(reindexing.listed, extent=Extent(kind=IndexKind.VECTOR), after=IDS[100], limit=1000),
         partial(vectors.unembedded, model="m", until=START + 1, after=IDS[100], limit=1000),
     ):
-        (plan,) = await plans(many, work)
+        *_, plan = await plans(many, work)
         assert "sqlite_autoindex_memories_1 (id>?" in plan or "'key': 'PRIMARY'" in plan
         for slow in ("TEMP B-TREE", "filesort", "temporary"):
             assert slow not in plan
+
+
+async def test_what_waits_for_vectors_is_looked_for_in_some_rows_a_statement(many: Database) -> None:
+    """Where nearly all have their vectors no statement reads them all, and the walk meets each row once."""
+    *_, plan = await plans(many, partial(vectors.unembedded, model="m", until=START + 1, after=IDS[100], limit=1))
+    assert "(id>? AND id<?)" in plan or "'type': 'range'" in plan
+    looks: list[vectors.Lacking] = []
+    while look := await many.read(
+        partial(vectors.unembedded, model="m", until=0, after=looks[-1].looked if looks else "", limit=1)
+    ):
+        looks.append(look)
+    assert len(looks) == ROWS // vectors.LOOKED
+
+    count = 2 * vectors.LOOKED + 1
+    found = await vectors.SqlVectors(many, FakeClock()).unembedded("m", START + 1, IDS[0], count)
+
+    assert found == [_id(number) for number in range(1, count + 1)]
 
 
 async def test_a_walk_through_a_workspace_reads_each_row_once(many: Database) -> None:

@@ -3,12 +3,13 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, exists, func, select
 
-from openbrain.adapters.sql import announce, outbox
+from openbrain.adapters.sql import announce, due, outbox
 from openbrain.adapters.sql.conditions import LIVING
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.direct import run
@@ -26,6 +27,9 @@ _KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash 
 _PASSAGES = """SELECT p.memory_id, p.revision, p.passage, e.vector FROM memory_passages AS p
  LEFT JOIN embeddings AS e ON e.input_hash = p.input_hash AND e.model = p.model
  WHERE p.model = {slot} AND p.memory_id IN ({these}) ORDER BY p.memory_id, p.passage"""
+
+LOOKED = 10_000
+"""Rows that one look for what has no vectors takes."""
 
 # By primary key alone: with a condition on `reason` both databases would rather walk all that is alive.
 _STANDING = """SELECT id, revision, passages_high, deleted_at, archived_at, reason
@@ -72,8 +76,16 @@ class SqlVectors:
         return await self._database.read(lambda connection: connection.scalar(inputs) or 0)
 
     async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
-        """By the primary keys of both tables."""
-        return await self._database.read(lambda connection: unembedded(connection, model, until, after, limit))
+        """By the primary keys of both tables, some rows a statement, however many of them have their vectors."""
+        found: list[str] = []
+        while len(found) < limit:
+            lacking = partial(unembedded, model=model, until=until, after=after, limit=limit - len(found))
+            some = await self._database.read(lacking)
+            if some is None:
+                break
+            after = some.looked
+            found += some.ids
+        return found
 
     async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
         """Absent also where a passage or its vector is missing."""
@@ -85,15 +97,25 @@ class SqlVectors:
         return {memory_id: each for memory_id, each in sets.items() if each is not None}
 
 
-def unembedded(connection: Connection, model: str, until: int, after: str, limit: int) -> list[str]:
-    """The next ids whose vectors are lacking."""
+class Lacking(NamedTuple):
+    """Memories without vectors, and the id up to which was looked."""
+
+    ids: Sequence[str]
+    looked: str
+
+
+def unembedded(connection: Connection, model: str, until: int, after: str, limit: int) -> Lacking | None:
+    """Those among the next rows; None behind the last row."""
+    end = due.walk(connection, after, LOOKED)
+    if end is None:
+        return None
     rows, passages = memories.c, memory_passages.c
     there = exists(select(passages.memory_id)).where(
         passages.memory_id == rows.id, passages.model == model, passages.revision == rows.revision
     )
     wants = (LIVING, rows.wants_vector, rows.updated_at < until)
-    query = select(rows.id).where(rows.id > after, *wants, ~there).order_by(rows.id).limit(limit)
-    return list(connection.scalars(query))
+    query = select(rows.id).where(rows.id > after, rows.id <= end, *wants, ~there).order_by(rows.id).limit(limit)
+    return Lacking(connection.scalars(query).all(), end)
 
 
 def _for_each_chunk(connection: Connection, statement: str, these: Sequence[str], model: str) -> Sequence[Any]:
