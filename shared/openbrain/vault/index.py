@@ -6,7 +6,7 @@ or where it is damaged, every page is read again, with the same result.
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -26,6 +26,7 @@ REGIONS = ("bridge", "left", "right", "pineal", "amygdala")
 FOLDERS = (*REGIONS, "clusters", "frontal-lobe", "daily")
 VERSION = "2"
 """Rises with whatever `parse_arc` reads otherwise: a state of another version is not used."""
+_FIRST_LINE = f"{VERSION}\n".encode()
 
 # A file that changed so shortly before it was read may have changed again without its time showing it. Disks that
 # count in whole milliseconds or seconds are given more.
@@ -136,17 +137,22 @@ class Index:
     def _load(self) -> dict[str, Known]:
         if self._state is None:
             return {}
+        known: dict[str, Known] = {}
+        lines = 0
         try:
-            head, _, rest = self._state.read_bytes().partition(b"\n")
-            if head.decode() != VERSION:
-                return {}
-            # What stands behind the last line break was cut off.
-            lines = rest[: rest.rfind(b"\n") + 1].splitlines()
-            self._lines = len(lines)
-            return _of_lines(lines)
+            with self._state.open("rb") as file:
+                if file.readline() != _FIRST_LINE:
+                    return {}
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break  # cut off
+                    path, had = _of_line(line)
+                    known[path] = had
+                    lines += 1
         except (OSError, ValueError, TypeError, IndexError, AttributeError):
-            self._lines = 0
             return {}
+        self._lines = lines
+        return known
 
     def _save(self, new: Mapping[str, Known]) -> None:
         """Appends what is new, or writes all anew where too many of its lines are stale. What can't be kept is not."""
@@ -156,12 +162,14 @@ class Index:
             self._state.parent.mkdir(parents=True, exist_ok=True)
             if self._lines == 0 or self._lines + len(new) > len(self._known) + len(self._known) // 4 + 1000:
                 temporary = self._state.with_name(f"{self._state.name}.{os.getpid()}")
-                temporary.write_bytes(f"{VERSION}\n".encode() + _lines(self._known))
+                with temporary.open("wb") as file:
+                    file.write(_FIRST_LINE)
+                    file.writelines(_lines(self._known))
                 temporary.replace(self._state)
                 self._lines = len(self._known)
             else:
                 with self._state.open("ab") as file:
-                    file.write(_lines(new))
+                    file.writelines(_lines(new))
                 self._lines += len(new)
 
 
@@ -169,25 +177,18 @@ def _is_settled(mtime_ns: int, now_ns: int) -> bool:
     return now_ns - mtime_ns > (_FINE_NS if mtime_ns % 1_000_000 else _COARSE_NS)
 
 
-def _lines(known: Mapping[str, Known]) -> bytes:
+def _lines(known: Mapping[str, Known]) -> Iterator[bytes]:
     """A line is an array of what every tick needs, a tab, and the arc's detail, which stays text until asked for."""
-    lines = []
     for path, had in known.items():
         values, detail = row(had.arc)
         head = orjson.dumps([path, had.mtime_ns, had.size, had.settled, had.sha256, values])
-        lines.append(head + b"\t" + detail.encode() + b"\n")
-    return b"".join(lines)
+        yield head + b"\t" + detail.encode() + b"\n"
 
 
-def _of_lines(lines: list[bytes]) -> dict[str, Known]:
-    parts = [line.partition(b"\t") for line in lines]
-    known: dict[str, Known] = {}
-    for values, (_, _, detail) in zip(
-        orjson.loads(b"[" + b",".join(part[0] for part in parts) + b"]"), parts, strict=True
-    ):
-        path, mtime_ns, size, settled, digest, arc = values
-        known[path] = Known(mtime_ns, size, settled, digest, of_row(arc, detail.decode()))
-    return known
+def _of_line(line: bytes) -> tuple[str, Known]:
+    head, _, detail = line.partition(b"\t")
+    path, mtime_ns, size, settled, digest, arc = orjson.loads(head)
+    return path, Known(mtime_ns, size, settled, digest, of_row(arc, detail[:-1].decode()))
 
 
 def _scan(
