@@ -215,7 +215,15 @@ def test_a_journal_of_an_older_writer_is_done(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{}", b"[]\n", b'{"version": 9, "changes": []}\n', b'{"version": 1, "changes": 5}']
+    "data",
+    [
+        b"",
+        b"{}",
+        b"[]\n",
+        b'{"version": 9, "changes": []}\n',
+        b'{"version": 1, "changes": 5}',
+        b'{"version": 1, "changes": [["a.md", null, 1]], "times": [1]}\nx',
+    ],
 )
 def test_a_journal_that_cannot_be_read_is_told_and_stays(tmp_path: Path, data: bytes) -> None:
     folder = lay(tmp_path, {**FILES, journal.JOURNAL: data})

@@ -136,11 +136,8 @@ def _placed(folder: Folder, change: Change, found: placing.Seen | _Now | None) -
 
 
 def _packed(changes: Sequence[Change], times: Times) -> Iterator[bytes]:
-    rows = [
-        [change.path, change.before, None if change.after is None else len(change.after), times.get(change.path)]
-        for change in changes
-    ]
-    yield json.dumps({"version": _VERSION, "changes": rows}).encode()
+    rows = [[change.path, change.before, None if change.after is None else len(change.after)] for change in changes]
+    yield json.dumps({"version": _VERSION, "changes": rows, "times": times}).encode()
     yield b"\n"
     yield from (change.after for change in changes if change.after)
 
@@ -150,14 +147,14 @@ def _unpacked(data: bytes) -> tuple[list[Change], Times]:
     try:
         read = json.loads(head)
         rows = read["changes"] if read["version"] == _VERSION else []
-        rows = [row if len(row) == 4 else [*row, None] for row in rows]  # an older writer's have no time
-        whole = sum(size or 0 for _, _, size, _ in rows) == len(rest)
-    except (ValueError, KeyError, TypeError):
-        rows, whole = [], False
+        times = {str(path): int(at) for path, at in read.get("times", {}).items()}
+        whole = sum(size or 0 for _, _, size in rows) == len(rest)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        rows, times, whole = [], {}, False
     if not rows or not whole:
         raise Invalid(JOURNAL, "not a journal of this version: look at it, then remove it")
     changes, at = [], 0
-    for path, before, size, _ in rows:
+    for path, before, size in rows:
         changes.append(Change(path, before, None if size is None else rest[at : at + size]))
         at += size or 0
-    return effective(changes), {path: mtime_ns for path, _, _, mtime_ns in rows if isinstance(mtime_ns, int)}
+    return effective(changes), times

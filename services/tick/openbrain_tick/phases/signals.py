@@ -59,12 +59,12 @@ def standing(plan: Plan, probes: Mapping[str, bool]) -> list[Standing]:
             if hidden:
                 plan.counts[hidden] += 1
                 continue
-            shown = Standing(mark, arc)
-            other = found.get(mark.identity)
+            shown, name = Standing(mark, arc), mark.identity
+            other = found.get(name)
             if other is not None:
                 plan.counts["signals_deduped"] += 1
             if other is None or shown.order < other.order:
-                found[mark.identity] = shown
+                found[name] = shown
     return sorted(found.values(), key=lambda shown: shown.order)
 
 
