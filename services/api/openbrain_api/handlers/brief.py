@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable, Sequence
 
 from openbrain.auth import Permission
+from openbrain.errors import Forbidden, NotFound
 from openbrain.memory import DAY, Memory, MemoryType
 from openbrain.ports.signals import SignalFilter
 from openbrain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
@@ -17,6 +18,7 @@ from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing
 from openbrain_api.rendering import Json, to_iso
 from openbrain_api.requests.brief import DAYS_DEFAULT, BriefQuery
+from openbrain_api.vaults.door import vault_of
 
 TITLE_CHARS = 200
 _LISTS = ("decided", "stuck", "changed")
@@ -87,11 +89,12 @@ async def _burning(call: Call[Nothing, BriefQuery], limit: int) -> Items:
 
 def _vault(call: Call[Nothing, BriefQuery]) -> Folder | None:
     """As for `/vault/*`: not for keys of some orgs, because a vault has none."""
-    vaults, actor = call.api.settings.vaults, call.actor
-    root = vaults.folders.get(actor.workspace_id)
-    if root is None or actor.orgs is not None or Permission.VAULT_READ not in actor.permissions or call.query.org:
+    if Permission.VAULT_READ not in call.actor.permissions or call.query.org:
         return None
-    return Folder(root, max_bytes=vaults.file_kb * 1024)
+    try:
+        return vault_of(call)
+    except (NotFound, Forbidden):
+        return None
 
 
 def _memory(row: Memory, at: int) -> Json:
