@@ -9,7 +9,7 @@ from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import PURGE
 from openbrain.ports.erasing import Closing as ClosingTruth
-from openbrain.ports.operations import Operation, Operations, Progress
+from openbrain.ports.operations import Operation, Operations, OperationStatus, Progress
 from openbrain.streams.erasing import Doomed, Swept
 from openbrain_housekeeper.purging import swept_json
 
@@ -17,6 +17,7 @@ CHUNK = 200
 REACHED = "reached"
 """Member of a result: when the last memory was made that has ended so far. What lies before it is not walked through
 again by each step."""
+OPEN = frozenset(status for status in OperationStatus if not status.ended)
 SETTLE_S = 5.0
 """How long after its end a workspace may still be written to, by a process that has just looked it up."""
 
@@ -78,6 +79,9 @@ class Closing:
             swept = await self._streams.sweep(traces.of_workspace(workspace_id))
             told["streams"] = {**swept_json(swept), "dropped": await self._streams.drop(workspace_id)}
             return replace(step, result=told)
+        if await self._truth.operations(workspace_id, 1, kinds={PURGE}, statuses=OPEN):
+            # What its erasures left elsewhere is named by them alone.
+            return replace(step, waits=True)
         rows = await self._truth.drop_workspace(workspace_id, operation.id)
         purge = Operation(
             id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),

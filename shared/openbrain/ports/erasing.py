@@ -81,7 +81,7 @@ class Purging(Protocol):
         """Take the content's hash out of the idempotency keys of these memories; the hashes of those keys."""
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
-        """Remove the vectors of these model inputs that no passage uses; returns how many."""
+        """Remove the vectors of these model inputs that no passage uses, in small transactions; returns how many."""
 
     async def tombstoned(self, ids: Sequence[str]) -> bool:
         """Whether both indexes hold the present revision of these memories, or nothing of them."""
@@ -104,7 +104,8 @@ class Closing(Protocol):
         """Blank at most `limit` memories of it, the oldest that were made at `since` or after."""
 
     async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
-        """Remove at most `limit` blanked memories of it with all that belongs to them."""
+        """Remove at most `limit` blanked memories of it with all that belongs to them, the vectors that nobody else uses
+        before their rows."""
 
     async def drop_workspace(self, workspace_id: str, keep: str) -> Mapping[str, int]:
         """Remove the rest in small transactions, its own row last; the operation `keep` stays. Returns how many

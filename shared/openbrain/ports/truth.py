@@ -233,7 +233,8 @@ class Vectors(Protocol):
         replace: bool = False,
     ) -> None:
         """Add vectors by input hash (those already there stay, unless `replace`), replace the passages of each memory
-        whose row is still at that revision and alive, raise passages_high, announce those (`Embedded.bulk`)."""
+        whose row is still at that revision and alive, raise passages_high, announce those (`Embedded.bulk`). What was
+        erased meanwhile is purged."""
 
     async def count_inputs(self, model: str) -> int:
         """How many model inputs memories use whose vectors by this model are known."""

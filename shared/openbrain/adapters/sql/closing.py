@@ -3,16 +3,15 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
 from openbrain.adapters.sql import operations as queue
-from openbrain.adapters.sql import tenant_rows
+from openbrain.adapters.sql import tenant_rows, unused_vectors
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.ending import TIME
-from openbrain.adapters.sql.erasing import blank, locked
-from openbrain.adapters.sql.purging import drop_unused
+from openbrain.adapters.sql.erasing import blank, inputs_of, locked
 from openbrain.adapters.sql.signals_telling import stream_of
 from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.tables import (
@@ -58,7 +57,10 @@ class SqlClosing:
         return await self._database.write(lambda connection: _erase_all(connection, workspace_id, limit, since, now))
 
     async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
-        """As in the port."""
+        """As in the port. Vectors go first: their passages tell which, also to who goes on after a kill."""
+        free = (await self._database.read(lambda connection: _next_few(connection, workspace_id, limit))).free
+        if await unused_vectors.standing(self._database, await self._inputs(free[:limit])):
+            await unused_vectors.drop(self._database, await self._inputs(free), free)
         return await self._database.write(lambda connection: _drop_rows(connection, workspace_id, limit))
 
     async def drop_workspace(self, workspace_id: str, keep: str) -> Mapping[str, int]:
@@ -69,6 +71,9 @@ class SqlClosing:
             gone.update(some)
             if not any(some.values()):
                 return gone
+
+    async def _inputs(self, ids: Sequence[str]) -> Sequence[str]:
+        return await self._database.read(lambda connection: inputs_of(connection, ids))
 
     async def _unsay(self, workspace_id: str) -> int:
         """Events about it that nobody has published yet: they name it in their bytes alone, or in their stream's
@@ -107,25 +112,36 @@ def _erase_all(connection: Connection, workspace_id: str, limit: int, since: int
     ids = connection.scalars(select(memories.c.id).where(following).order_by(*_OLDEST).limit(limit)).all()
     rows = locked(connection, and_(memories.c.id.in_(ids), mine)) if ids else []
     if rows:
-        _, traces = blank(connection, rows, TIME, "", now)
-        drop_unused(connection, traces["inputs"])
+        blank(connection, rows, TIME, "", now, keep_passages=True)
     return Ended(len(rows), max((row.created_at for row in rows), default=None))
 
 
-def _drop_rows(connection: Connection, workspace_id: str, limit: int) -> Dropped:
+class _Few(NamedTuple):
+    """The next memories of a workspace, oldest first: those that the indexes have let go of, and how many they are."""
+
+    free: Sequence[str]
+    all: int
+
+
+def _next_few(connection: Connection, workspace_id: str, limit: int) -> _Few:
     held = and_(memories.c.text_revision == memories.c.revision, memories.c.vector_revision == memories.c.revision)
     mine = memories.c.workspace_id == workspace_id
     # The next few, free or not: while the indexes are behind, each look at all of them would take longer.
     oldest = select(memories.c.id, and_(_BLANKED, held)).where(mine).order_by(*_OLDEST).limit(_AHEAD * limit)
-    next_few = connection.execute(oldest).all()
-    ids = sorted([memory_id for memory_id, free in next_few if free][:limit])
+    found = connection.execute(oldest).all()
+    return _Few([memory_id for memory_id, free in found if free], len(found))
+
+
+def _drop_rows(connection: Connection, workspace_id: str, limit: int) -> Dropped:
+    few = _next_few(connection, workspace_id, limit)
+    ids = sorted(few.free[:limit])
     for some in chunks(ids):
         for table in (memory_history, memory_passages, memory_usage):
             connection.execute(delete(table).where(table.c.memory_id.in_(some)))
         for end in (memory_lineage.c.child_id, memory_lineage.c.parent_id):
             connection.execute(delete(memory_lineage).where(end.in_(some)))
         connection.execute(delete(memories).where(memories.c.id.in_(some)))
-    return Dropped(len(ids), len(next_few) - len(ids))
+    return Dropped(len(ids), few.all - len(ids))
 
 
 def _drop_rest(connection: Connection, workspace_id: str, keep: str) -> Mapping[str, int]:

@@ -126,19 +126,20 @@ def _end_living(
 
 
 def blank(
-    connection: Connection, rows: Sequence[Memory], origin: Origin, note: str, now: int
+    connection: Connection, rows: Sequence[Memory], origin: Origin, note: str, now: int, *, keep_passages: bool = False
 ) -> tuple[list[Memory], dict[str, list[str]]]:
     """Blank rows that this transaction has locked; the rows as they are now, and what their traces elsewhere are
-    known by: hashes of contents and of model inputs."""
+    known by: hashes of contents and of model inputs. `keep_passages`, which tell what vectors are to go, for who has
+    them go later."""
     ids = [row.id for row in rows]
-    traces = {"contents": _contents(connection, rows), "inputs": _inputs(connection, ids)}
+    traces = {"contents": _contents(connection, rows), "inputs": inputs_of(connection, ids)}
     ended = func.coalesce(memories.c.deleted_at, now)
     here = memories.c.id.in_(ids)
     connection.execute(update(memories).where(here).values(**BLANK, deleted_at=ended, updated_at=now))
     release(connection, rows)
     mine = memory_history.c.memory_id.in_(ids)
     connection.execute(update(memory_history).where(mine).values(before=None, after=None, note=""))
-    for table in (memory_passages, memory_usage):
+    for table in (memory_usage,) if keep_passages else (memory_passages, memory_usage):
         connection.execute(delete(table).where(table.c.memory_id.in_(ids)))
     standing = loading.by_id(connection, ids)
     blanked = [standing[each] for each in ids]
@@ -184,9 +185,14 @@ def _contents(connection: Connection, rows: Sequence[Memory]) -> list[str]:
     return sorted(found)
 
 
-def _inputs(connection: Connection, ids: Sequence[str]) -> list[str]:
-    used = select(memory_passages.c.input_hash).where(memory_passages.c.memory_id.in_(ids)).distinct()
-    return sorted(connection.scalars(used))
+def inputs_of(connection: Connection, ids: Sequence[str]) -> list[str]:
+    """Hashes of the model inputs of these memories."""
+    found: set[str] = set()
+    for some in chunks(ids):
+        found |= set(
+            connection.scalars(select(memory_passages.c.input_hash).where(memory_passages.c.memory_id.in_(some)))
+        )
+    return sorted(found)
 
 
 def _matched(bulk: Bulk) -> ColumnElement[bool]:

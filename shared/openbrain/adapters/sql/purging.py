@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, and_, delete, or_, select, update
+from sqlalchemy import Connection, and_, or_, select, update
 
+from openbrain.adapters.sql import unused_vectors
 from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.statements import chunks, is_sqlite
-from openbrain.adapters.sql.tables import embeddings, idempotency_keys, memories, memory_passages
+from openbrain.adapters.sql.statements import chunks
+from openbrain.adapters.sql.tables import idempotency_keys, memories
 
 
 class SqlPurging:
@@ -21,7 +22,7 @@ class SqlPurging:
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
         """As in the port."""
-        return await self._database.write(lambda connection: drop_unused(connection, inputs))
+        return await unused_vectors.drop(self._database, inputs)
 
     async def tombstoned(self, ids: Sequence[str]) -> bool:
         """As in the port."""
@@ -38,24 +39,6 @@ class SqlPurging:
     async def scrub(self) -> Mapping[str, object]:
         """As in the port."""
         return await self._database.scrub()
-
-
-def drop_unused(connection: Connection, inputs: Sequence[str]) -> int:
-    """Remove the vectors of these inputs that no passage uses."""
-    dropped = 0
-    for some in chunks(sorted(set(inputs))):
-        these = embeddings.c.input_hash.in_(some)
-        if not is_sqlite(connection):
-            # Whoever is about to use one has locked it, or finds it gone.
-            locking = select(embeddings.c.input_hash).where(these).order_by(embeddings.c.input_hash)
-            connection.execute(locking.with_for_update()).all()
-        # One walk through the passages for all of them: an index would cost every memory that is stored.
-        used = select(memory_passages.c.input_hash).where(memory_passages.c.input_hash.in_(some)).distinct()
-        free = set(some) - set(connection.scalars(used))
-        if free:
-            gone = delete(embeddings).where(embeddings.c.input_hash.in_(sorted(free)))
-            dropped += connection.execute(gone).rowcount
-    return dropped
 
 
 def _blank_keys(connection: Connection, workspace_id: str, ids: Sequence[str]) -> list[str]:

@@ -33,18 +33,21 @@ def to_vector(stored: bytes) -> "array[float]":
 def add_embeddings(
     connection: Connection, vectors: Mapping[str, "array[float]"], model: str, now: int, *, replace: bool = False
 ) -> None:
-    """Those already there stay, for the same input gives the same vector; unless they are to be replaced."""
+    """Those already there stay, for the same input gives the same vector; unless they are to be replaced. Marks of
+    `unused_vectors` are taken off."""
     rows = [(input_hash, model, to_bytes(vector), now) for input_hash, vector in sorted(vectors.items())]
     insert = "INSERT INTO embeddings (input_hash, model, vector, created_at) VALUES "
     for some in chunks(rows, _VECTORS_IN_ONE):
         if is_sqlite(connection):
-            conflict = "UPDATE SET vector = excluded.vector" if replace else "NOTHING"
-            connection.exec_driver_sql(f"{insert} (?, ?, ?, ?) ON CONFLICT DO {conflict}", list(some))
+            at = "created_at = excluded.created_at"
+            kept = f"vector = excluded.vector, {at}" if replace else f"{at} WHERE created_at < 0"
+            connection.exec_driver_sql(f"{insert} (?, ?, ?, ?) ON CONFLICT DO UPDATE SET {kept}", list(some))
         else:
             # As literals: the driver takes fifteen times as long over parameters of bytes.
             values = ", ".join(f"(%s, %s, X'{vector.hex()}', %s)" for _, _, vector, _ in some)
             given = tuple(value for input_hash, _, _, at in some for value in (input_hash, model, at))
-            kept = "vector = VALUES(vector)" if replace else "input_hash = input_hash"
+            kept = "vector = VALUES(vector), " if replace else ""
+            kept += "created_at = IF(created_at < 0, VALUES(created_at), created_at)"
             connection.exec_driver_sql(f"{insert} {values} ON DUPLICATE KEY UPDATE {kept}", given)
 
 

@@ -9,20 +9,26 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, exists, func, select
 
-from openbrain.adapters.sql import announce, due, outbox
+from openbrain.adapters.sql import announce, due, operations, outbox
 from openbrain.adapters.sql.conditions import LIVING
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.direct import run
-from openbrain.adapters.sql.purging import drop_unused
+from openbrain.adapters.sql.ending import TIME
 from openbrain.adapters.sql.statements import chunks, is_sqlite, slot, slots
 from openbrain.adapters.sql.tables import memories, memory_passages
 from openbrain.adapters.sql.vector_rows import add_embeddings, put_passages, to_vector
+from openbrain.auth import OPERATORS
 from openbrain.errors import TryLater
+from openbrain.ids import uuid7
 from openbrain.memory import Reason
 from openbrain.ports.clock import Clock
+from openbrain.ports.erasing import PURGE
+from openbrain.ports.operations import TRACES, Operation
 from openbrain.ports.truth import Embedded, PassageSet
 
 _KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
+
+_HELD = "SELECT input_hash, created_at FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
 
 _PASSAGES = """SELECT p.memory_id, p.revision, p.passage, e.vector FROM memory_passages AS p
  LEFT JOIN embeddings AS e ON e.input_hash = p.input_hash AND e.model = p.model
@@ -145,32 +151,44 @@ def _save(
 ) -> None:
     # Everyone locks in this order: embeddings by hash, memories by id.
     add_embeddings(connection, vectors, model, now, replace=replace)
-    _require(connection, {each for one in latest.values() for each in one.input_hashes} - vectors.keys(), model)
+    _require(connection, {each for one in latest.values() for each in one.input_hashes} - vectors.keys(), model, now)
     for some in chunks(sorted(latest)):
         high = _lock_current(connection, [latest[memory_id] for memory_id in some])
-        _drop_erased(connection, [latest[memory_id] for memory_id in some if memory_id not in high])
+        _purge_erased(connection, [latest[memory_id] for memory_id in some if memory_id not in high], now)
         current = [latest[memory_id] for memory_id in high]
         put_passages(connection, current, high, model)
         _raise_high(connection, current, high)
         outbox.append(connection, [announce.embedded(each, model, now) for each in current])
 
 
-def _require(connection: Connection, hashes: Collection[str], model: str) -> None:
+def _require(connection: Connection, hashes: Collection[str], model: str, now: int) -> None:
     """Vectors that were known before must still be: an erasure may have taken one that nobody used yet."""
     lock = "" if is_sqlite(connection) else " ORDER BY input_hash LOCK IN SHARE MODE"
-    if hashes and len(_for_each_chunk(connection, _KNOWN + lock, sorted(hashes), model)) < len(hashes):
+    found = _for_each_chunk(connection, _HELD + lock, sorted(hashes), model)
+    if len(found) < len(hashes):
         raise TryLater("a vector that was known has just been erased: embed it again")
+    # An erasure that looks for who uses them must hear of it.
+    marked = [(now, model, input_hash) for input_hash, created_at in found if created_at < 0]
+    if marked:
+        one = slot(connection)
+        unmark = f"UPDATE embeddings SET created_at = {one} WHERE model = {one} AND input_hash = {one}"  # noqa: S608 - values are bound
+        run(connection, unmark, marked)
 
 
-def _drop_erased(connection: Connection, late: Sequence[Embedded]) -> None:
-    """What was embedded while its memory was erased leaves no vector behind."""
+def _purge_erased(connection: Connection, late: Sequence[Embedded], now: int) -> None:
+    """What was embedded while its memory was erased, or its workspace removed, leaves no vector behind."""
     if not late:
         return
-    gone = select(memories.c.id).where(
-        memories.c.id.in_([each.memory_id for each in late]), memories.c.reason == Reason.ERASED.value
-    )
-    erased = set(connection.scalars(gone))
-    drop_unused(connection, [each for one in late if one.memory_id in erased for each in one.input_hashes])
+    standing = select(memories.c.id, memories.c.reason).where(memories.c.id.in_([each.memory_id for each in late]))
+    reasons = {row.id: row.reason for row in connection.execute(standing)}
+    inputs: defaultdict[str, set[str]] = defaultdict(set)
+    for each in late:
+        if reasons.get(each.memory_id, Reason.ERASED) == Reason.ERASED:
+            inputs[each.workspace_id if each.memory_id in reasons else OPERATORS].update(each.input_hashes)
+    for workspace_id, these in sorted(inputs.items()):
+        request = {"ids": [], TRACES: {"inputs": sorted(these)}}
+        purge = Operation(id=uuid7(now), workspace_id=workspace_id, kind=PURGE, actor=TIME.actor, request=request)
+        operations.start(connection, purge, now)
 
 
 def _lock_current(connection: Connection, embedded: Sequence[Embedded]) -> Mapping[str, int]:
