@@ -104,8 +104,8 @@ class Closing(Protocol):
         """Blank at most `limit` memories of it, the oldest that were made at `since` or after."""
 
     async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
-        """Remove at most `limit` blanked memories of it with all that belongs to them, the vectors that nobody else uses
-        before their rows."""
+        """Remove at most `limit` blanked memories of it with all that belongs to them, the vectors that nobody else
+        uses before their rows."""
 
     async def drop_workspace(self, workspace_id: str, keep: str) -> Mapping[str, int]:
         """Remove the rest in small transactions, its own row last; the operation `keep` stays. Returns how many
