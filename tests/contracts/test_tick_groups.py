@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.vault import journal
 from openbrain.vault.changes import Change
 from openbrain.vault_writing import vault_writer
 from openbrain_tick import writing
 from openbrain_tick.ticking import Ports, tick
 from openbrain_tick.writing import Vault
-from tests.tick_support import database_url, job, pages, ports, settled, vault_of
+from tests.tick_support import DAY, database_url, job, pages, ports, settled, vault_of
 from tests.vault_pages import Vault as Pages
 from tests.waiting import PATIENCE_S
 
@@ -43,6 +44,22 @@ async def test_a_large_plan_lets_other_writers_in_between(
 
     assert order.count("tick") == report["changes"]["written"] > 5
     assert order[-1] == "tick"
+
+
+async def test_a_page_that_is_edited_while_others_take_their_places_is_planned_anew(
+    ports: Ports, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, edits = f"{DAY}/a.md", ["\nBy hand.\n"]
+
+    def edited(step: str) -> None:
+        if step == f"{path} in place" and edits:
+            pages.write(path, pages.read(path) + edits.pop())
+
+    monkeypatch.setattr(writing, "apply", lambda folder, changes: journal.apply(folder, changes, at_step=edited))
+    await tick(job(), vault_of(pages), ports)
+
+    assert pages.read(path).endswith("By hand.\n")
+    assert "heat: 0\n" not in pages.read(path)
 
 
 @pytest.mark.parametrize("groups", range(1, 9, 2))

@@ -96,13 +96,13 @@ async def _written(vault: Vault, leases: Leases, settled: Settled[T]) -> bool:
 
 
 def _write(vault: Vault, changes: Sequence[Change]) -> bool:
-    """False where something had to be recovered first: the plan was made of a torn vault."""
+    """False where the plan is no longer right: the vault was torn and had to be mended first, or somebody edited a page
+    in the very moment of the writing."""
     left = recover(vault.folder)
     if left.written or left.removed or left.edited:
         _log.warning("tick.recovered", workspace=vault.workspace_id, written=left.written, edited=len(left.edited))
         return False
-    apply(vault.folder, changes)
-    return True
+    return not apply(vault.folder, changes).edited
 
 
 def _noted(vault: Vault, settled: Settled[T]) -> None:
