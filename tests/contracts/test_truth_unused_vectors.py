@@ -114,6 +114,24 @@ async def test_where_none_has_a_vector_nothing_is_looked_through(truth: SqlTruth
     assert "memory_passages" not in str(said)
 
 
+async def test_one_look_serves_all_purges_that_wait(truth: SqlTruth, database: Database, many: list[Memory]) -> None:
+    """Else each of many would look through everything."""
+    assert many
+    free = [content_hash(f"free {number}") for number in range(3)]
+    await truth.save(dict.fromkeys(free, VECTOR), [], MODEL)
+    for number, each in enumerate(free):
+        request = {"ids": [], TRACES: {"inputs": [each]}}
+        asked = Operation(id=uuid7(START + number), workspace_id="w1", kind=PURGE, actor="ada", request=request)
+        await truth.start_operation(asked)
+
+    assert await truth.drop_embeddings(free[:1]) == len(free)
+    with noted() as said:
+        assert [await truth.drop_embeddings([each]) for each in free[1:]] == [0, 0]
+
+    assert "memory_passages" not in str(said)
+    assert await standing(database) == {LONELY, *(hashed(row) for row in many)}
+
+
 @pytest.mark.parametrize("made_again", [False, True])
 async def test_who_begins_to_use_one_behind_the_look_keeps_it(
     truth: SqlTruth, database: Database, many: list[Memory], *, made_again: bool

@@ -81,7 +81,8 @@ class Purging(Protocol):
         """Take the content's hash out of the idempotency keys of these memories; the hashes of those keys."""
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
-        """Remove the vectors of these model inputs that no passage uses, in small transactions; returns how many."""
+        """Remove the vectors of these model inputs that no passage uses, in small transactions, and with them those
+        that waiting purges name; returns how many."""
 
     async def tombstoned(self, ids: Sequence[str]) -> bool:
         """Whether both indexes hold the present revision of these memories, or nothing of them."""

@@ -23,7 +23,7 @@ LAST_PURGE = "last purge"
 PAUSE = MICROSECONDS
 """How long one that waits for others is left alone."""
 _NEWEST = (table.c.created_at.desc(), table.c.id.desc())
-_OPEN = table.c.status.in_([status.value for status in OperationStatus if not status.ended])
+OPEN = table.c.status.in_([status.value for status in OperationStatus if not status.ended])
 _SHOWN = [column for column in table.c if column.name not in ("holder", "held_until")]
 
 
@@ -104,7 +104,7 @@ class SqlOperations:
 
     async def purge_operations(self, ended_before: int, limit: int) -> int:
         """As in the port."""
-        past = select(table.c.id).where(~_OPEN, table.c.finished_at < ended_before).limit(limit)
+        past = select(table.c.id).where(~OPEN, table.c.finished_at < ended_before).limit(limit)
 
         def remove(connection: Connection) -> int:
             ids = connection.scalars(past).all()
@@ -152,7 +152,7 @@ def one(connection: Connection, workspace_id: str, operation_id: str) -> Operati
 
 def open_ones(connection: Connection, workspace_id: str, kind: str) -> Sequence[Operation]:
     """Those of a kind that have not ended."""
-    standing = select(*_SHOWN).where(table.c.workspace_id == workspace_id, table.c.kind == kind, _OPEN)
+    standing = select(*_SHOWN).where(table.c.workspace_id == workspace_id, table.c.kind == kind, OPEN)
     return [_operation(row) for row in connection.execute(standing).mappings()]
 
 
@@ -166,7 +166,7 @@ def _of(workspace_id: str, operation_id: str) -> ColumnElement[bool]:
 
 
 def _held(operation_id: str, holder: str) -> ColumnElement[bool]:
-    return and_(table.c.id == operation_id, table.c.holder == holder, _OPEN)
+    return and_(table.c.id == operation_id, table.c.holder == holder, OPEN)
 
 
 def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
@@ -193,7 +193,7 @@ def _cancel(connection: Connection, workspace_id: str, operation_id: str, now: i
 
 def _hold(connection: Connection, holder: str, kinds: Sequence[str], now: int, until: int) -> Operation | None:
     free = or_(table.c.held_until <= now, table.c.holder == holder)
-    waiting = select(table.c.id).where(_OPEN, table.c.kind.in_(kinds), free).order_by(table.c.updated_at, table.c.id)
+    waiting = select(table.c.id).where(OPEN, table.c.kind.in_(kinds), free).order_by(table.c.updated_at, table.c.id)
     operation_id = connection.scalar(waiting.limit(1).with_for_update(skip_locked=True))
     if operation_id is None:
         return None

@@ -2,12 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 
+import orjson
 from sqlalchemy import Connection, and_, or_, select, update
 
 from openbrain.adapters.sql import unused_vectors
 from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.operations import OPEN
 from openbrain.adapters.sql.statements import chunks
-from openbrain.adapters.sql.tables import idempotency_keys, memories
+from openbrain.adapters.sql.tables import idempotency_keys, memories, operations
+from openbrain.ports.erasing import PURGE
+from openbrain.ports.operations import TRACES
+
+_TOGETHER = 20
+"""Purges whose vectors are looked for at once."""
 
 
 class SqlPurging:
@@ -21,8 +28,10 @@ class SqlPurging:
         return await self._database.write(lambda connection: _blank_keys(connection, workspace_id, ids))
 
     async def drop_embeddings(self, inputs: Sequence[str]) -> int:
-        """As in the port."""
-        return await unused_vectors.drop(self._database, inputs)
+        """As in the port. One look through all passages serves the purges that wait too."""
+        if not await unused_vectors.standing(self._database, inputs):
+            return 0
+        return await unused_vectors.drop(self._database, {*inputs, *await self._database.read(_awaited)})
 
     async def tombstoned(self, ids: Sequence[str]) -> bool:
         """As in the port."""
@@ -39,6 +48,15 @@ class SqlPurging:
     async def scrub(self) -> Mapping[str, object]:
         """As in the port."""
         return await self._database.scrub()
+
+
+def _awaited(connection: Connection) -> frozenset[str]:
+    """Inputs of purges that have not come to it yet."""
+    told = operations.c.result
+    waiting = or_(told.is_(None), ~told.contains('"embeddings"', autoescape=True))
+    some = select(operations.c.request).where(OPEN, operations.c.kind == PURGE, waiting).limit(_TOGETHER)
+    asked = [orjson.loads(request) for request in connection.scalars(some)]
+    return frozenset(each for request in asked for each in request.get(TRACES, {}).get("inputs", ()))
 
 
 def _blank_keys(connection: Connection, workspace_id: str, ids: Sequence[str]) -> list[str]:
