@@ -32,11 +32,11 @@ async def test_a_large_plan_lets_other_writers_in_between(
         async with vault_writer(truth, "w1", wait_s=PATIENCE_S):
             order.append("another")
 
-    def writes(vault: Vault, changes: Sequence[Change]) -> bool:
+    def writes(vault: Vault, changes: Sequence[Change], done: list[Change]) -> bool:
         order.append("tick")
         if not others:
             loop.call_soon_threadsafe(lambda: others.append(loop.create_task(other())))
-        return wrote(vault, changes)
+        return wrote(vault, changes, done)
 
     monkeypatch.setattr(writing, "_write", writes)
     report = await tick(job(), vault_of(pages, wait_s=PATIENCE_S), ports)
@@ -56,8 +56,11 @@ async def test_a_page_that_is_edited_while_others_take_their_places_is_planned_a
             pages.write(path, pages.read(path) + edits.pop())
 
     monkeypatch.setattr(writing, "apply", lambda folder, changes: journal.apply(folder, changes, at_step=edited))
-    await tick(job(), vault_of(pages), ports)
+    before = pages.tree()
+    report = await tick(job(), vault_of(pages), ports)
 
+    after = pages.tree()
+    assert sorted(report["changes"]["paths"]) == sorted(name for name in after if after[name] != before.get(name))
     assert pages.read(path).endswith("By hand.\n")
     assert "heat: 0\n" not in pages.read(path)
 
@@ -75,11 +78,11 @@ async def test_a_tick_killed_between_two_groups_is_done_by_the_next(
     monkeypatch.setattr(writing, "PAUSE_S", 0)
     wrote, left = writing._write, [groups]
 
-    def killed(vault: Vault, changes: Sequence[Change]) -> bool:
+    def killed(vault: Vault, changes: Sequence[Change], done: list[Change]) -> bool:
         left[0] -= 1
         if left[0] < 0:
             raise asyncio.CancelledError
-        return wrote(vault, changes)
+        return wrote(vault, changes, done)
 
     monkeypatch.setattr(writing, "_write", killed)
     with pytest.raises(asyncio.CancelledError):

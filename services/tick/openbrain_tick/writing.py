@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -39,7 +39,7 @@ class Vault:
 
 @dataclass(frozen=True, slots=True)
 class Settled(Generic[T]):
-    """The plan, what making it gave, and what it changes."""
+    """The plan, what making it gave, and what it changes: of one that is written all that was, by earlier tries too."""
 
     plan: Plan
     made: T
@@ -52,15 +52,16 @@ async def settle(
     """Plan by `make`, which is called in a thread, and write. Planned anew where a page was changed meanwhile, or an
     earlier writer was killed; `TryLater` where that goes on, `VaultBusy` where another writes for too long. `scan` is
     one of a moment ago, for the first try."""
+    done: list[Change] = []
     for _ in range(TRIES):
         settled = await thought_out(vault, now_us, make, scan)
         scan = None
         if not settled.changes and not await _is_torn(vault):
-            return settled
+            return replace(settled, changes=tuple(done))
         try:
-            if await _written(vault, leases, settled):
+            if await _written(vault, leases, settled.changes, done):
                 await whole(partial(_noted, vault, settled))
-                return settled
+                return replace(settled, changes=tuple(done))
         except Conflict:
             _log.info("tick.planned_anew", workspace=vault.workspace_id)
     raise TryLater("pages of the vault change faster than they can be written: try again later")
@@ -82,27 +83,29 @@ async def _is_torn(vault: Vault) -> bool:
     return await asyncio.to_thread(vault.folder.digest, JOURNAL) is not None
 
 
-async def _written(vault: Vault, leases: Leases, settled: Settled[T]) -> bool:
+async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done: list[Change]) -> bool:
     """What is removed goes last: a writer killed between two groups leaves pages twice, and the next tick does the
     rest."""
-    changes = sorted(settled.changes, key=lambda change: change.after is None)
+    changes = sorted(wanted, key=lambda change: change.after is None)
     for start in range(0, max(1, len(changes)), GROUP):
         if start:
             await asyncio.sleep(PAUSE_S)
         async with vault_writer(leases, vault.workspace_id, wait_s=vault.wait_s):
-            if not await whole(partial(_write, vault, changes[start : start + GROUP])):
+            if not await whole(partial(_write, vault, changes[start : start + GROUP], done)):
                 return False
     return True
 
 
-def _write(vault: Vault, changes: Sequence[Change]) -> bool:
+def _write(vault: Vault, changes: Sequence[Change], done: list[Change]) -> bool:
     """False where the plan is no longer right: the vault was torn and had to be mended first, or somebody edited a page
-    in the very moment of the writing."""
+    in the very moment of the writing. `done` grows by what was written."""
     left = recover(vault.folder)
     if left.written or left.removed or left.edited:
         _log.warning("tick.recovered", workspace=vault.workspace_id, written=left.written, edited=len(left.edited))
         return False
-    return not apply(vault.folder, changes).edited
+    edited = apply(vault.folder, changes).edited
+    done += (change for change in changes if change.path not in edited)
+    return not edited
 
 
 def _noted(vault: Vault, settled: Settled[T]) -> None:
