@@ -7,11 +7,11 @@ next, and prints one JSON object.
 import asyncio
 import json
 import os
-import resource
 import sys
 import time
 from pathlib import Path
 
+from benchmarks.memory import peak_mb
 from openbrain.parts import Parts
 from openbrain.settings import Settings, Streams
 from openbrain_cli.serving import loop_factory
@@ -52,8 +52,7 @@ async def main(folder: Path, redis_url: str, embedder: str, batch: int) -> None:
             ticker.cancel()
     late.sort()
     lag = late[int(len(late) * 0.99)] if late else 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    figures = {"seconds": seconds, "cpu": spent, "lag_p99": lag, "peak_mb": peak}
+    figures = {"seconds": seconds, "cpu": spent, "lag_p99": lag, "peak_mb": peak_mb()}
     print(json.dumps(figures), flush=True)
 
 

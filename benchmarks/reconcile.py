@@ -7,7 +7,6 @@ Elasticsearch text and kNN.
 import argparse
 import asyncio
 import contextlib
-import resource
 import tempfile
 import time
 import uuid
@@ -20,6 +19,7 @@ from typing import Any
 
 from sqlalchemy import Connection, insert
 
+from benchmarks.memory import peak_mb
 from benchmarks.report import Report, Row
 from openbrain.adapters.clock import SystemClock
 from openbrain.adapters.elasticsearch_text import ElasticsearchText
@@ -96,10 +96,10 @@ async def _measured(name: str, count: int, repeats: int) -> list[Row]:
         await _fill(side, generations, count)
         seconds, megabytes = [], []
         for _ in range(repeats):
-            before, begun = _peak_mb(), time.process_time()
+            before, begun = peak_mb(), time.process_time()
             told = await _compared(side, truth)
             seconds.append(time.process_time() - begun)
-            megabytes.append(_peak_mb() - before)
+            megabytes.append(peak_mb() - before)
         if not told["equal"] or [each["rows"] for each in told["indexes"]] != [count, count]:
             raise SystemExit(f"the indexes should be equal: {told}")
     goal = GOAL_S[name] * count / FULL[name]
@@ -207,7 +207,3 @@ def _servers() -> Iterator[Side]:
         text = ElasticsearchText(address, name, 1000, True, 120)
         vectors = ElasticsearchVectors(address, name, 1000, True, 120)
         yield Side("servers", Database.open(url), text, vectors)
-
-
-def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.memory import peak_mb
 from benchmarks.vaults import NOW, make
 from openbrain.times import from_datetime
 from openbrain.vault import journal
@@ -53,12 +54,6 @@ def cpu(what: Callable[[], object]) -> float:
     began = time.process_time()
     what()
     return time.process_time() - began
-
-
-def peak_mb() -> float:
-    """The most that this program has held. What `getrusage` tells begins with the process that started it."""
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def main(base: Path, arcs: int, repeats: int) -> dict[str, object]:
