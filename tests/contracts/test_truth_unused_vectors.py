@@ -13,6 +13,7 @@ from sqlalchemy.engine import Engine
 from openbrain.adapters.sql import unused_vectors
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import TryLater
 from openbrain.ids import content_hash, uuid7
 from openbrain.memory import Memory, Reason
 from openbrain.ports.erasing import CLOSE, PURGE
@@ -156,9 +157,22 @@ async def test_one_look_does_not_take_another_s_marks_for_its_own(
 
     beside: Any = Beside(database, used_and_marked_again)
 
-    assert await unused_vectors.drop(beside, [LONELY]) == 0
+    with pytest.raises(TryLater):
+        await unused_vectors.drop(beside, [LONELY])
     assert await unused_vectors.drop(database, [LONELY]) == 0
     assert set(await truth.passages([first.id], MODEL)) == {first.id}
+
+
+async def test_no_look_relies_on_another_that_may_be_killed(
+    truth: SqlTruth, database: Database, many: list[Memory]
+) -> None:
+    assert many
+    beside: Any = Beside(database, lambda: database.write(partial(unused_vectors._mark, -5, [LONELY])))
+
+    with pytest.raises(TryLater):
+        await unused_vectors.drop(beside, [LONELY])
+
+    assert await truth.drop_embeddings([LONELY]) == 1
 
 
 async def test_a_look_that_was_killed_harms_nobody_and_is_done_again(

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, and_, delete, func, select, update
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.tables import embeddings, memory_passages
+from openbrain.errors import TryLater
 
 AT_ONCE = 5000
 """Inputs that are looked for together: each look walks through everything."""
@@ -34,7 +35,7 @@ class Used(NamedTuple):
 
 async def drop(database: Database, inputs: Collection[str], of: Collection[str] = ()) -> int:
     """Remove the vectors of these model inputs that no memory uses, but for those `of` which they are; returns how
-    many."""
+    many. `TryLater` where another look goes on for some of them."""
     return sum([await _drop(database, some, frozenset(of)) for some in chunks(sorted(set(inputs)), AT_ONCE)])
 
 
@@ -54,7 +55,10 @@ async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -
         free -= found.inputs
         looked = found.looked
     await _in_chunks(database, sorted(some - free), partial(_unmark, mark))
-    return await _in_chunks(database, sorted(free), partial(_remove, mark))
+    removed = await _in_chunks(database, sorted(free), partial(_remove, mark))
+    if await _in_chunks(database, sorted(free), _marked):
+        raise TryLater("another purge looks for some of the same vectors: it may be killed, so this one looks again")
+    return removed
 
 
 def used(connection: Connection, inputs: Sequence[str], after: str, of: Collection[str] = ()) -> Used | None:
@@ -80,6 +84,11 @@ async def _in_chunks(
 
 def _standing(connection: Connection, inputs: Sequence[str]) -> Sequence[str]:
     return connection.scalars(select(embeddings.c.input_hash).where(embeddings.c.input_hash.in_(inputs))).all()
+
+
+def _marked(inputs: Sequence[str], connection: Connection) -> int:
+    these = and_(embeddings.c.input_hash.in_(inputs), embeddings.c.created_at < 0)
+    return connection.scalar(select(func.count()).select_from(embeddings).where(these)) or 0
 
 
 def _mark(mark: int, inputs: Sequence[str], connection: Connection) -> int:
