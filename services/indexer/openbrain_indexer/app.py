@@ -32,10 +32,11 @@ def text_room(parts: Parts) -> Room:
         return per_delivery(batch, await _projected(batch, parts.text_written, project))
 
     on_dead = note_failure(parts, IndexKind.TEXT)
+    # Apart: what is live mostly waits for the index to show it, and a rebuild can be written meanwhile.
     subscriptions = [
         Subscription(spec=STORED, handler=handle, on_dead=on_dead),
         Subscription(spec=SUPERSEDED, handler=handle, on_dead=on_dead),
-        Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True),
+        Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True),
     ]
     checks = {"truth": parts.truth.check, "text": parts.text.check, "generations": parts.text_written.check}
     return room_of(parts, "indexer-text", subscriptions, checks=checks, prepare=parts.text_generation, batches=BATCHES)
@@ -55,7 +56,7 @@ def vector_room(parts: Parts) -> Room:
     subscriptions = [
         Subscription(spec=EMBEDDED, handler=handle, on_dead=on_dead),
         Subscription(spec=SUPERSEDED, handler=handle, on_dead=on_dead),
-        Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True),
+        Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True),
     ]
     checks = {"truth": parts.truth.check, "vectors": parts.vectors.check, "generations": parts.vector_written.check}
     return room_of(
