@@ -117,7 +117,8 @@ class Load:
 
     def _ended(self, task: "asyncio.Future[None]") -> None:
         self._running.discard(task)
-        self._broke = self._broke or task.exception()
+        if not task.cancelled():
+            self._broke = self._broke or task.exception()
 
     async def _recall(self) -> None:
         at, failed = time.monotonic(), ""

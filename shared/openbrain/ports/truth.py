@@ -161,10 +161,11 @@ class Reading(Protocol):
 
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Living memories holding any of the words (lower case), scored by the share of words present: the slow way
-        for when both indexes are down."""
+        for when both indexes are down. `TryLater` where too many look at once."""
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
-        """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down."""
+        """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down.
+        `TryLater` where too many look at once."""
 
     async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
         """Oldest first, at most `limit`; behind the line of that number."""

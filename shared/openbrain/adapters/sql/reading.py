@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
 
+from openbrain.adapters.sql.bulkhead import Bulkhead
 from openbrain.adapters.sql.conditions import LIVING, compiled
 from openbrain.adapters.sql.counting import counted
 from openbrain.adapters.sql.database import Database
@@ -25,6 +26,9 @@ _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 
 DEGRADED_SCAN = 20_000
 """How many of the newest visible memories a keyword search looks at."""
+SCANS_AT_ONCE, SCAN_WAIT_S = 2, 5.0
+"""Searches that look through rows. Every recall does while no index answers: unbounded they keep a server that is only
+slow from ever answering again."""
 
 
 class SqlReading:
@@ -33,6 +37,7 @@ class SqlReading:
     def __init__(self, database: Database, degraded_scan: int = DEGRADED_SCAN) -> None:
         self._database = database
         self._degraded_scan = degraded_scan
+        self._scans = Bulkhead(SCANS_AT_ONCE, SCAN_WAIT_S)
 
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
         """By id. What is no id has no row."""
@@ -52,12 +57,14 @@ class SqlReading:
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Best first, then newest."""
         statement = keyword_hits(words, compiled(condition), self._degraded_scan, limit)
-        return await self._database.read(lambda connection: [Hit(*row) for row in connection.execute(statement)])
+        async with self._scans.place():
+            return await self._database.read(lambda connection: [Hit(*row) for row in connection.execute(statement)])
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """Of the newest that may be seen, at most `degraded_scan`."""
         within, scan = compiled(condition), self._degraded_scan
-        return await self._database.read(lambda connection: counted(connection, fields, within, scan, limit))
+        async with self._scans.place():
+            return await self._database.read(lambda connection: counted(connection, fields, within, scan, limit))
 
     async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
         """Oldest first."""

@@ -89,7 +89,7 @@ class SqlTruth(
     ) -> None:
         super().__init__(database, clock)
         self._times = times
-        self._degraded_scan = degraded_scan
+        SqlReading.__init__(self, database, degraded_scan)
         self._recent = RecentRows()
 
     async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
