@@ -17,6 +17,7 @@ from openbrain.settings.events import Events
 from openbrain.streams.table import SUBMITTED
 from openbrain.submission import MemorySubmitted
 from openbrain_cli.system import Running, running
+from tests.stillness import Stillness
 from tests.waiting import until
 
 
@@ -69,19 +70,7 @@ class Brain:
 
     async def settled(self) -> None:
         """Wait until nothing is on its way: no outbox, no entry unread or unacknowledged."""
-
-        async def quiet() -> bool:
-            if await self.parts.truth.take(1):
-                return False
-            for key in await self.redis.keys("*"):
-                if await self.redis.type(key) != b"stream":
-                    continue
-                for group in await self.redis.xinfo_groups(key):
-                    if group["pending"] or group["lag"]:
-                        return False
-            return True
-
-        await until(quiet)
+        await until(Stillness(self.parts.truth, self.redis))
 
     async def entries(self, stream: str) -> list[dict[bytes, bytes]]:
         """The fields of every entry, oldest first."""

@@ -25,6 +25,7 @@ from openbrain.streams.group import states
 from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain_cli.system import Running, running
 from tests.overhearing import listening
+from tests.stillness import Stillness
 from tests.stream_fuzz import DATA, Fields, as_bytes, entries, event, submission
 from tests.waiting import PATIENCE_S, until
 
@@ -65,15 +66,9 @@ class Fuzzed:
         self.put.setdefault(stream, {})[entry] = fields
         return str(entry)
 
-    async def quiet(self) -> bool:
-        """Nothing is on its way, in hand or parked."""
-        if await self.system.parts.truth.take(1):
-            return False
-        for stream in READ:
-            for group in await self.redis.xinfo_groups(stream):
-                if group["pending"] or group["lag"]:
-                    return False
-        return True
+    async def settled(self) -> None:
+        """Wait until nothing is on its way, in hand or parked."""
+        await until(Stillness(self.system.parts.truth, self.redis, streams=READ))
 
     async def dead(self, stream: str, group: str) -> dict[str, dict[bytes, bytes]]:
         """Dead letters by the entry that they were."""
@@ -170,7 +165,7 @@ async def _example(fuzzed: Fuzzed, strange: Sequence[tuple[str, Fields]]) -> Non
         body = event(SUBMITTED.name, {**submission(content), "workspace_id": "default"}, name)
         added[SUBMITTED.name].append(await fuzzed.add(SUBMITTED.name, [(DATA, as_bytes(body))]))
         good.append(name)
-    await until(fuzzed.quiet)
+    await fuzzed.settled()
 
     caused = await fuzzed.caused()
     assert set(good) <= caused

@@ -20,6 +20,7 @@ from openbrain.submission import MemorySubmitted
 from tests.properties.doomed import ROOMS
 from tests.properties.world import READ, ids_of, quick
 from tests.servers.process import Server
+from tests.stillness import Stillness
 from tests.truth_support import rows
 from tests.waiting import until
 
@@ -57,6 +58,7 @@ class Fleet:
 
     async def indexed(self, count: int) -> None:
         """Wait until so many memories stand in both indexes and nothing is on its way."""
+        still = self._stillness()
 
         async def done() -> bool:
             query = "SELECT COUNT(*) AS n, COUNT(indexed_at) AS done FROM memories"
@@ -64,28 +66,19 @@ class Fleet:
             (found,) = await rows(database._database, query)
             if found["n"] > count:
                 raise AssertionError(f"{found['n']} memories of {count} submissions")
-            return bool(found["n"] == found["done"] == count) and await self.quiet()
+            return bool(found["n"] == found["done"] == count) and await still()
 
         await until(done, pause=0.1)
 
     async def caught_up(self, groups: Sequence[str]) -> None:
         """Wait until these have acknowledged all there is, and what they announced is published."""
+        await until(self._stillness(groups), pause=0.1)
 
-        async def done() -> bool:
-            return await self.quiet(groups)
-
-        await until(done, pause=0.1)
-
-    async def quiet(self, groups: Sequence[str] = ()) -> bool:
-        """Whether the outbox is empty and every group (or these) has acknowledged everything."""
-        if await self.parts.truth.take(1):
-            return False
-        for spec in READ:
-            stream = self.name(spec.name)
-            found: Any = await self.redis.xinfo_groups(stream) if await self.redis.exists(stream) else []
-            if any(each["pending"] or each["lag"] for each in found if not groups or each["name"].decode() in groups):
-                return False
-        return True
+    def _stillness(self, groups: Sequence[str] = ()) -> Stillness:
+        streams = [self.name(spec.name) for spec in READ]
+        return Stillness(
+            self.parts.truth, self.redis, streams=streams, wanted=lambda group: not groups or group in groups
+        )
 
     async def acknowledged(self) -> set[str]:
         """The submissions that memory.stored names as its cause."""
