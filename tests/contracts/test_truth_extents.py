@@ -42,6 +42,15 @@ async def test_each_memory_is_met_once_whatever_its_time(truth: SqlTruth, databa
     assert sorted(found) == sorted(each.id for each in made if workspace in ("", each.workspace_id))
 
 
+async def test_a_walk_with_an_end_meets_what_was_there_before(truth: SqlTruth, database: Database) -> None:
+    made = [memory(str(number), now=START + number, created_at=START + number) for number in range(20)]
+    await put(database, *made)
+    extent = Extent(kind=IndexKind.TEXT, until=START + 12)
+
+    assert sorted(await walked(truth, extent)) == sorted(each.id for each in made[:12])
+    assert await truth.count_extent(extent) == 12
+
+
 async def test_a_walk_goes_on_behind_what_has_ended_meanwhile(truth: SqlTruth, database: Database) -> None:
     made = [memory(str(number), now=START + number) for number in range(20)]
     await put(database, *made)

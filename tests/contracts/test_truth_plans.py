@@ -163,6 +163,7 @@ async def test_a_walk_through_all_that_lives_reads_each_row_once(many: Database)
     for work in (
         partial(reindexing.listed, extent=Extent(kind=IndexKind.TEXT), after=IDS[100], limit=1000),
         partial(reindexing.listed, extent=Extent(kind=IndexKind.VECTOR), after=IDS[100], limit=1000),
+        partial(reindexing.listed, extent=Extent(kind=IndexKind.TEXT, until=2**52), after=IDS[100], limit=1000),
         partial(vectors.unembedded, model="m", until=START + 1, after=IDS[100], limit=1000),
     ):
         *_, plan = await plans(many, work)
@@ -191,7 +192,7 @@ async def test_what_waits_for_vectors_is_looked_for_in_some_rows_a_statement(man
 async def test_a_walk_through_a_workspace_reads_each_row_once(many: Database) -> None:
     """Page by page as they were made: no page sorts all of it."""
     for workspace in ("w1", "w2"):
-        extent = Extent(kind=IndexKind.VECTOR, workspace_id=workspace)
+        extent = Extent(kind=IndexKind.VECTOR, workspace_id=workspace, until=2**52)
         for after in ("", IDS[100]):
             *_, plan = await plans(many, partial(reindexing.listed, extent=extent, after=after, limit=1000))
             assert NEWEST in plan

@@ -94,6 +94,24 @@ async def scene(truth: SqlTruth, database: Database, clock: FakeClock, tmp_path:
     await index.close()
 
 
+async def test_writers_that_keep_up_with_the_walk_do_not_keep_it_going(
+    scene: Scene, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openbrain_housekeeper.reindexing.PAGE", 3)
+    while scene.operation.result.get("phase") != "scan":
+        await scene.step()
+
+    for number in range(10):
+        scene.clock.advance(60 * MICROSECONDS)
+        await put(database, *(memory(f"{number} {each}", now=scene.clock.now()) for each in "abc"))
+        await scene.step()
+        if scene.phase != "scan":
+            break
+
+    assert scene.phase == "compare"
+    assert (scene.operation.done, scene.operation.total) == (3, 3)
+
+
 async def test_what_comes_steadily_is_not_waited_for(scene: Scene) -> None:
     await scene.to_comparing()
     await scene.write()

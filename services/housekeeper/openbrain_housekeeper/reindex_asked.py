@@ -16,7 +16,7 @@ def generation_of(operation: Operation) -> Generation:
 
 
 def extent_of(operation: Operation) -> Extent:
-    """Which rows."""
+    """Which rows: those that were there when it began to walk, for what came later is on its way by itself."""
     asked = operation.request
     return Extent(
         kind=IndexKind(asked["index"]),
@@ -24,6 +24,7 @@ def extent_of(operation: Operation) -> Extent:
         org=str(asked.get("org") or ""),
         project=str(asked.get("project") or ""),
         since=int(asked.get("since") or 0),
+        until=int(operation.result.get("until", 0)),
         stale=bool(asked.get("stale")),
     )
 

@@ -20,6 +20,8 @@ class Extent:
     project: str = ""
     since: int = 0
     """Changed then or later, microseconds."""
+    until: int = 0
+    """Made before then, microseconds."""
     stale: bool = False
     """Only those that the index is not known to hold as they are."""
 
@@ -40,7 +42,8 @@ class Reindexing(Protocol):
         """How many memories."""
 
     async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
-        """The next of them behind this one, each once; '' begins. What is new meanwhile may be among them."""
+        """The next of them behind this one, each once; '' begins. What is new meanwhile may be among them, unless
+        `until` leaves it out."""
 
     async def count_failed(self, extent: Extent) -> int:
         """How many of them could not be indexed as they are."""

@@ -84,5 +84,6 @@ def _within(extent: Extent) -> ColumnElement[bool]:
     asked += [rows.org == extent.org] if extent.org else []
     asked += [rows.project == extent.project] if extent.project else []
     asked += [rows.updated_at >= extent.since] if extent.since else []
+    asked += [rows.created_at < extent.until] if extent.until else []
     asked += [rows[f"{extent.kind.value}_revision"] != rows.revision] if extent.stale else []
     return and_(*asked)
