@@ -33,6 +33,7 @@ from tests.waiting import until
 SECOND = list(MODELS)[1]
 AT_ONCE = 500
 CAUGHT_UP_S = 1200
+WARM_LOOKS = 20
 ENDED = ("done", "failed", "cancelled")
 
 
@@ -91,9 +92,13 @@ class Run:
                 return
 
     async def _state(self, operation: str, wait: int = 0) -> dict[str, Any]:
-        answer = await self.operator.get(f"/v1/admin/operations/{operation}?wait={wait}")
-        told: dict[str, Any] = answer.raise_for_status().json()
-        return told
+        """As an operator's tool asks: again where the server says that it is busy."""
+        while True:
+            answer = await self.operator.get(f"/v1/admin/operations/{operation}?wait={wait}")
+            if answer.status_code != httpx.codes.SERVICE_UNAVAILABLE:
+                told: dict[str, Any] = answer.raise_for_status().json()
+                return told
+            await asyncio.sleep(1)
 
     async def _until_in_the_middle(self, operation: str) -> dict[str, Any]:
         while True:
@@ -123,7 +128,7 @@ async def rebuilt(place: Place, options: argparse.Namespace) -> dict[str, Any]:
         run = Run(place, operator, load, options.rate)
         try:
             await load.begin(options.writes, options.recalls)
-            await load.quiet(options.quiet / 3)  # caches and compilers are warm
+            await _warm(load, options.quiet / 3)
             begun = time.monotonic()
             phases = await _phases(run, options)
             await load.finish()
@@ -132,6 +137,14 @@ async def rebuilt(place: Place, options: argparse.Namespace) -> dict[str, Any]:
         await run.caught_up()
         check = await rebuild_check.checked(place.servers, await place.stopped(), load.expected)
     return _report(options, phases, load.samples, check, Span(begun, time.monotonic()))
+
+
+async def _warm(load: Load, pause_s: float) -> None:
+    """Until an index that was just filled answers every recall for a while; what came before is not counted."""
+    for _ in range(WARM_LOOKS):
+        if not load.samples.figures(await load.quiet(pause_s)).failed_recalls:
+            return
+    raise SystemExit("the indexes do not answer every recall, and nothing has begun")
 
 
 async def _phases(run: Run, options: argparse.Namespace) -> list[Phase]:
