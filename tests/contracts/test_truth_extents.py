@@ -51,6 +51,22 @@ async def test_a_walk_with_an_end_meets_what_was_there_before(truth: SqlTruth, d
     assert await truth.count_extent(extent) == 12
 
 
+async def test_an_extent_ends_behind_the_newest_of_its_memories(truth: SqlTruth, database: Database) -> None:
+    text = Extent(kind=IndexKind.TEXT)
+    assert await truth.measure_extent(text) == (0, 1)
+    await put(
+        database,
+        memory("mine", created_at=START + 5),
+        memory("without vectors", created_at=START + 7, wants_vector=False),
+        memory("another's", workspace_id="w2", created_at=START + 9),
+    )
+
+    assert await truth.measure_extent(text) == (3, START + 10)
+    assert await truth.measure_extent(Extent(kind=IndexKind.TEXT, workspace_id="w1")) == (2, START + 8)
+    assert await truth.measure_extent(Extent(kind=IndexKind.VECTOR, workspace_id="w1")) == (1, START + 6)
+    assert len(await walked(truth, Extent(kind=IndexKind.TEXT, until=START + 10))) == 3
+
+
 async def test_a_walk_goes_on_behind_what_has_ended_meanwhile(truth: SqlTruth, database: Database) -> None:
     made = [memory(str(number), now=START + number) for number in range(20)]
     await put(database, *made)

@@ -112,6 +112,18 @@ async def test_writers_that_keep_up_with_the_walk_do_not_keep_it_going(
     assert (scene.operation.done, scene.operation.total) == (3, 3)
 
 
+async def test_what_an_hour_fast_clock_stored_before_is_walked_through_too(scene: Scene, database: Database) -> None:
+    """The comparison takes it for what has changed just now: nothing else would bring it into the new index."""
+    ahead = memory("ahead", now=scene.clock.now() + 3600 * MICROSECONDS)
+    await put(database, ahead)
+    scene.stream.oldest = None
+
+    await scene.to_comparing()
+
+    assert ahead.id.encode() in b"".join(body for _, body in scene.stream.published)
+    assert (scene.operation.done, scene.operation.total) == (4, 4)
+
+
 async def test_what_comes_steadily_is_not_waited_for(scene: Scene) -> None:
     await scene.to_comparing()
     await scene.write()

@@ -26,6 +26,14 @@ class Extent:
     """Only those that the index is not known to hold as they are."""
 
 
+class Measured(NamedTuple):
+    """What an extent holds at a moment."""
+
+    rows: int
+    until: int
+    """All of them were made before this time, whatever clock told it; microseconds."""
+
+
 class Listed(NamedTuple):
     """A row, as its event tells it."""
 
@@ -40,6 +48,9 @@ class Reindexing(Protocol):
 
     async def count_extent(self, extent: Extent) -> int:
         """How many memories."""
+
+    async def measure_extent(self, extent: Extent) -> Measured:
+        """How many, and where they end: what is stored later ends behind it, or may be among them."""
 
     async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
         """The next of them behind this one, each once; '' begins. What is new meanwhile may be among them, unless
