@@ -84,5 +84,4 @@ def recipe() -> Recipe:
         url="http://127.0.0.1:{port}",
         command=command,
         answers=lambda port: http_ok(port, "/_cluster/health?wait_for_status=yellow&timeout=1s"),
-        patience=90.0,
     )

@@ -64,7 +64,6 @@ def recipe() -> Recipe:
         command=command,
         answers=mariadb_greeting,
         prepare=_copy_template,
-        patience=30.0,
     )
 
 

@@ -11,6 +11,8 @@ HOME = ROOT / ".servers"
 
 # Debian keeps mariadbd where the PATH of an ordinary user doesn't look.
 _SYSTEM_FOLDERS = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec")
+_CLAIMS: list[socket.socket] = []
+"""UDP's ports of the same numbers: nobody speaks it here, and the system gives each to one process, until that ends."""
 
 
 def program(name: str) -> Path | None:
@@ -23,7 +25,8 @@ def free_port() -> int:
     """Pick a port below the range that outgoing connections use.
 
     Inside that range a client that keeps dialling a killed server could be given the server's own port,
-    connect to itself and so hold the port against the restart.
+    connect to itself and so hold the port against the restart. It is this process's own as long as it lives: another
+    worker of the run would else pick it while the server is not up yet, or is down for a moment.
     """
     for _ in range(200):
         port = random.randint(18_000, 30_000)
@@ -32,6 +35,13 @@ def free_port() -> int:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+        claim = socket.socket(type=socket.SOCK_DGRAM)
+        try:
+            claim.bind(("127.0.0.1", port))
+        except OSError:
+            claim.close()
+            continue
+        _CLAIMS.append(claim)
         return port
     message = "no free port between 18000 and 30000 on 127.0.0.1"
     raise OSError(message)

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.servers.places import free_port
+from tests.waiting import PATIENCE_S
 
 _GUARD = Path(__file__).with_name("guard.py")
 
@@ -33,7 +34,7 @@ class Recipe:
     answers: Callable[[int], bool]
     prepare: Callable[[Path], None] = lambda _data: None
     environment: Callable[[int, Path], Mapping[str, str]] = lambda _port, _data: {}
-    patience: float = 20.0
+    patience: float = PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class ServerProcess:
     def kill(self) -> None:
         """End it as a power cut of the process would (SIGKILL); the data stays as it lies."""
         self._signal(signal.SIGKILL)
-        self._wait_for_end(10.0)
+        self._wait_for_end(PATIENCE_S)
         self._forget_guard()
 
     def pause(self) -> None:

@@ -5,10 +5,13 @@ import httpx
 from tests.servers.ollama_server import MODEL
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
+from tests.waiting import PATIENCE_S
 
 
 def embed(url: str, *texts: str) -> list[list[float]]:
-    answer = httpx.post(f"{url}/api/embed", json={"model": MODEL, "input": texts}, timeout=60).raise_for_status()
+    answer = httpx.post(
+        f"{url}/api/embed", json={"model": MODEL, "input": texts}, timeout=PATIENCE_S
+    ).raise_for_status()
     vectors: list[list[float]] = answer.json()["embeddings"]
     return vectors
 
@@ -34,8 +37,7 @@ def test_it_answers_again_after_kill_and_restart(private_server: Starter) -> Non
 
 def test_a_model_deleted_from_one_server_stays_in_the_others(private_server: Starter) -> None:
     server = private_server("ollama")
-    httpx.request("DELETE", f"{server.url}/api/delete", json={"model": MODEL}).raise_for_status()
-    assert (
-        httpx.post(f"{server.url}/api/embed", json={"model": MODEL, "input": "x"}).status_code == httpx.codes.NOT_FOUND
-    )
+    httpx.request("DELETE", f"{server.url}/api/delete", json={"model": MODEL}, timeout=PATIENCE_S).raise_for_status()
+    asked = httpx.post(f"{server.url}/api/embed", json={"model": MODEL, "input": "x"}, timeout=PATIENCE_S)
+    assert asked.status_code == httpx.codes.NOT_FOUND
     assert embed(private_server("ollama").url, "x")

@@ -1,5 +1,6 @@
 import contextlib
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import sys, time
 from tests.servers.running import running
 with running("redis") as servers:
     print(servers["redis"].pid, servers["redis"].folder, flush=True)
-    time.sleep(60)
+    time.sleep(600)
 """
 
 
@@ -68,13 +69,13 @@ def test_a_server_ends_with_its_guard(private_server: Starter) -> None:
 def test_a_server_that_ends_at_once_tells_its_last_words() -> None:
     with (
         pytest.raises(ServerError, match=r"ended while it started(.|\n)*no such setting"),
-        ServerProcess(recipe("import sys; sys.exit('no such setting')")),
+        ServerProcess(recipe("import sys; sys.exit('no such setting')", PATIENCE_S)),
     ):
         pass
 
 
 def test_a_server_that_never_answers_is_killed() -> None:
-    process = ServerProcess(recipe("import time; time.sleep(60)"))
+    process = ServerProcess(recipe("import time; time.sleep(600)", 1.0))
     with pytest.raises(ServerError, match="didn't answer in 1 s"), process:
         pass
     assert not process.alive
@@ -90,7 +91,7 @@ def test_a_program_that_is_not_there_is_an_error() -> None:
 
 
 def test_its_children_die_with_it() -> None:
-    child = "import subprocess, time; print(subprocess.Popen(['sleep', '60']).pid, flush=True); time.sleep(60)"
+    child = "import subprocess, time; print(subprocess.Popen(['sleep', '600']).pid, flush=True); time.sleep(600)"
     process = ServerProcess(
         Recipe("parent", "", lambda _port, _data: [sys.executable, "-c", child], lambda _port: True)
     )
@@ -107,6 +108,14 @@ def test_a_port_is_outside_the_range_of_outgoing_connections() -> None:
     assert free_port() < lowest
 
 
+def test_a_port_is_given_once_also_while_nothing_listens_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken = free_port()
+    picks, other = [taken, taken], random.randint
+    monkeypatch.setattr("tests.servers.places.random.randint", lambda *ends: picks.pop() if picks else other(*ends))
+    assert free_port() != taken
+    assert picks == []
+
+
 def test_the_required_servers_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert required("all") == set(NAMES)
     assert required("redis, mariadb") == {"redis", "mariadb"}
@@ -116,5 +125,7 @@ def test_the_required_servers_are_read_from_the_environment(monkeypatch: pytest.
         required("mongo")
 
 
-def recipe(code: str) -> Recipe:
-    return Recipe("broken", "", lambda _port, _data: [sys.executable, "-c", code], lambda _port: False, patience=1.0)
+def recipe(code: str, patience: float) -> Recipe:
+    return Recipe(
+        "broken", "", lambda _port, _data: [sys.executable, "-c", code], lambda _port: False, patience=patience
+    )

@@ -3,9 +3,10 @@ import redis
 
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
+from tests.waiting import PATIENCE_S
 
 
-def client(url: str, timeout: float = 5) -> "redis.Redis":
+def client(url: str, timeout: float = PATIENCE_S) -> "redis.Redis":
     return redis.Redis.from_url(url, decode_responses=True, socket_timeout=timeout, retry=None)
 
 
