@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from openbrain.errors import OpenBrainError, TryLater
+from openbrain.errors import OpenBrainError
 from openbrain.ports.keeping import Leases
 from openbrain.streams.health import failing
 from openbrain.streams.pauses import Backoff
@@ -106,8 +106,8 @@ class Leader:
         asked = self._clock()
         try:
             ours = await self._leases.acquire(self.group, self._holder, self._lease_s)
-        except TryLater as error:
-            _log.warning("leader.truth_down", lease=self.group, message=str(error))
+        except Exception as error:  # noqa: BLE001 - whatever a database says while it is restored, the loop outlives it
+            _log.warning("leader.truth_down", lease=self.group, message=_words(error))
             return False
         if ours:
             self._leads_until = asked + self._lease_s
@@ -141,11 +141,13 @@ class Leader:
                 continue
             try:
                 done = await duty.round()
-            except Exception as error:  # noqa: BLE001 - one duty's trouble must not end the others
-                own = isinstance(error, OpenBrainError)
-                words = str(error) if own else type(error).__name__
-                _log.warning("leader.duty_failed", lease=self.group, duty=duty.name, message=words)
-                await asyncio.sleep(backoff.next())
-            else:
                 backoff.reset()
                 await duty.wait(done)
+            except Exception as error:  # noqa: BLE001 - one duty's trouble must end neither it nor the others
+                _log.warning("leader.duty_failed", lease=self.group, duty=duty.name, message=_words(error))
+                await asyncio.sleep(backoff.next())
+
+
+def _words(error: Exception) -> str:
+    """Our own, never foreign ones, which may hold content."""
+    return str(error) if isinstance(error, OpenBrainError) else type(error).__name__

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from openbrain.errors import NeverRetry, TryLater
+from openbrain.errors import NeverRetry, SetupError, TryLater
 from openbrain.leading import Duty, Leader
 from openbrain.ports.keeping import OutboxEntry
 from openbrain_housekeeper.handlers import relay
@@ -19,11 +19,11 @@ class Lease:
 
     def __init__(self) -> None:
         self.holder = ""
-        self.down = False
+        self.error: Exception | None = None
 
     async def acquire(self, name: str, holder: str, seconds: float) -> bool:
-        if self.down:
-            raise TryLater("the database is down")
+        if self.error is not None:
+            raise self.error
         self.holder = self.holder or holder
         return self.holder == holder
 
@@ -117,18 +117,40 @@ async def test_a_duty_that_fails_harms_no_other_and_comes_back() -> None:
     await room.stop()
 
 
-async def test_with_the_database_away_it_leads_no_longer_than_its_lease() -> None:
+async def test_a_wait_that_fails_does_not_end_its_duty() -> None:
+    lease, time, duty = Lease(), Time(), Counted()
+
+    async def broken(_: int) -> None:
+        raise RuntimeError("the hint's connection")
+
+    duties = [Duty("waits", duty, broken)]
+    room = Leader("housekeeper", lease, duties, lease_s=LEASE_S, checks={}, close=nothing, clock=time)
+    await room.start()
+    await duty.goes_on()
+    await duty.goes_on()
+    await room.stop()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TryLater("the database is down"),
+        SetupError("the database refuses us, as it does while it is put back"),
+        RuntimeError("what no adapter knows"),
+    ],
+)
+async def test_with_the_database_away_it_leads_no_longer_than_its_lease(error: Exception) -> None:
     lease, time, duty = Lease(), Time(), Counted()
     room = keeper(lease, time, duty)
     await room.start()
     await duty.goes_on()
-    lease.down = True
+    lease.error = error
 
     async def leads_no_more() -> bool:
         return not room.leading
 
     await until(leads_no_more)
-    lease.down = False
+    lease.error = None
     await duty.goes_on()
     await room.stop()
 
