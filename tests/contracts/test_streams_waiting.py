@@ -7,8 +7,10 @@ import pytest
 from redis.asyncio import Redis
 
 from openbrain.errors import TryLater
-from openbrain.streams.waiting import oldest_waiting
+from openbrain.memory import MICROSECONDS
+from openbrain.streams.waiting import oldest_waiting, waiting_since
 from tests.servers.places import free_port
+from tests.truth_support import FakeClock
 
 GROUP = "indexer-text"
 
@@ -64,7 +66,23 @@ async def test_the_slowest_of_several_readers_counts(client: Any, stream: str) -
     assert await oldest_waiting(client, [(stream, GROUP), (stream, "other")]) == 1_000_000
 
 
+@pytest.mark.parametrize("hours", [-1, 0, 1])
+async def test_a_server_whose_clock_is_another_is_asked_how_long(client: Any, stream: str, hours: int) -> None:
+    seconds, micros = await client.time()
+    ours = FakeClock(seconds * MICROSECONDS + micros + hours * 3600 * MICROSECONDS)
+    assert await waiting_since(client, [(stream, GROUP)], ours) is None
+    await add(client, stream, seconds * 1000 - 5000)
+
+    since = await waiting_since(client, [(stream, GROUP)], ours)
+
+    assert since is not None
+    waited = ours.now() - since
+    assert waited >= 5 * MICROSECONDS, "rather too long than too short"
+    assert waited < 600 * MICROSECONDS
+
+
 async def test_a_server_that_is_away_is_no_answer() -> None:
     async with Redis(port=free_port()) as nobody:
-        with pytest.raises(TryLater):
-            await oldest_waiting(nobody, [("any", GROUP)])
+        for ask in (oldest_waiting(nobody, [("any", GROUP)]), waiting_since(nobody, [("any", GROUP)], FakeClock())):
+            with pytest.raises(TryLater):
+                await ask

@@ -7,7 +7,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.generations import IndexKind
 
 Oldest = Callable[[], Awaitable[int | None]]
-"""Since when something waits, microseconds; None where nothing does."""
+"""Since when something waits, microseconds by our clock; None where nothing does."""
 
 
 class Outbox(Protocol):

@@ -6,16 +6,14 @@ from functools import partial
 from redis.asyncio import Redis
 
 from openbrain import wiring
-from openbrain.errors import Conflict, TryLater
-from openbrain.memory import MICROSECONDS
+from openbrain.errors import Conflict
 from openbrain.parts import Parts
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation
-from openbrain.streams.connection import AWAY, ask
 from openbrain.streams.gauges import behind
 from openbrain.streams.publisher import Publisher
 from openbrain.streams.table import REINDEX as STREAM
-from openbrain.streams.waiting import oldest_waiting
+from openbrain.streams.waiting import waiting_since
 from openbrain_housekeeper.other_model import MODEL
 from openbrain_housekeeper.reindexing import Reindexing, Target
 
@@ -28,15 +26,7 @@ def reindexing(parts: Parts, client: Redis, publisher: Publisher) -> Reindexing:
         return await behind(client, stream, groups)
 
     async def since(groups: Sequence[str]) -> int | None:
-        """The stream server's clock may differ from ours: how long something waits does not."""
-        oldest = await oldest_waiting(client, [(stream, group) for group in groups])
-        if oldest is None:
-            return None
-        try:
-            seconds, micros = await ask(client, "TIME")
-        except AWAY as error:
-            raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
-        return parts.clock.now() - (int(seconds) * MICROSECONDS + int(micros) - oldest)
+        return await waiting_since(client, [(stream, group) for group in groups], parts.clock)
 
     text = Target(
         index=lambda: parts.text,

@@ -12,7 +12,7 @@ from openbrain.memory import MICROSECONDS
 from openbrain.parts import Parts
 from openbrain.ports.generations import IndexKind
 from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED
-from openbrain.streams.waiting import oldest_waiting
+from openbrain.streams.waiting import waiting_since
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.gate import Gate
 from openbrain_housekeeper.reconciliation import Everything, Marks
@@ -30,7 +30,7 @@ def verifier(parts: Parts, client: Redis) -> Verifier:
     prefix = parts.settings.streams.prefix
     oldest = {
         kind: partial(
-            oldest_waiting,
+            waiting_since,
             client,
             [
                 (prefix + spec.name, group)
@@ -38,6 +38,7 @@ def verifier(parts: Parts, client: Redis) -> Verifier:
                 for group in spec.groups
                 if group in groups
             ],
+            parts.clock,
         )
         for kind, groups in _GROUPS.items()
     }

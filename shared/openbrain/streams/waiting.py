@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from redis.asyncio import Redis
 
 from openbrain.errors import TryLater
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
 from openbrain.streams.connection import AWAY, ask
 from openbrain.streams.gauges import groups_of
 
@@ -20,6 +22,20 @@ async def oldest_waiting(client: Redis, readers: Iterable[tuple[str, str]]) -> i
     except AWAY as error:
         raise TryLater(f"Redis does not answer ({type(error).__name__}): what waits in it is not known") from error
     return min((each for each in found if each is not None), default=None)
+
+
+async def waiting_since(client: Redis, readers: Iterable[tuple[str, str]], clock: Clock) -> int | None:
+    """The same by our own clock, and rather too early than too late. The two may differ by hours; how long something
+    waits is the same by both."""
+    oldest = await oldest_waiting(client, readers)
+    if oldest is None:
+        return None
+    now = clock.now()
+    try:
+        seconds, micros = await ask(client, "TIME")
+    except AWAY as error:
+        raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
+    return now - (int(seconds) * MICROSECONDS + int(micros) - oldest)
 
 
 async def _oldest(client: Redis, stream: str, group: str) -> int | None:
