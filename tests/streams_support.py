@@ -26,11 +26,12 @@ Answer = Callable[[Sequence[Delivery[Any]]], Awaitable[Results]]
 
 
 def scaled(url: str, **other: Any) -> Streams:
-    """Settings a hundred times faster than the defaults, with a prefix of their own."""
+    """Settings much faster than the defaults, with a prefix of their own. A lease outlives a machine that stands still
+    for a moment: who waits for its end says how short it is."""
     fast: dict[str, Any] = {
         "url": url,
         "prefix": f"t{uuid.uuid4().hex[:12]}.",
-        "lease_s": 0.6,
+        "lease_s": 5,
         "backoff_s": (0.1, 0.3, 0.5),
         "poll_s": 0.2,
         "reap_s": 0.05,
@@ -72,6 +73,31 @@ async def eventually(
         if time.monotonic() > until:
             raise AssertionError(f"not within {within} s: {why or holds}")
         await asyncio.sleep(every)
+
+
+async def renewed(scenario: Callable[[float], Awaitable[None]]) -> None:
+    """Play a scenario in which leases of so many seconds are renewed in time. Where it fails though this process stood
+    still for a part of one, when nobody could, longer ones tell."""
+    for lease_s in (0.6, 3, 12):
+        stood_still = [0.0]
+        watching = asyncio.create_task(_watch(stood_still))
+        try:
+            await scenario(lease_s)
+        except AssertionError:
+            if lease_s == 12 or stood_still[0] < lease_s / 4:
+                raise
+        else:
+            return
+        finally:
+            watching.cancel()
+            await asyncio.wait({watching})
+
+
+async def _watch(stood_still: list[float]) -> None:
+    while True:
+        began = time.monotonic()
+        await asyncio.sleep(0.01)
+        stood_still[0] = max(stood_still[0], time.monotonic() - began - 0.01)
 
 
 @dataclass

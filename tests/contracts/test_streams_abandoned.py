@@ -11,11 +11,23 @@ from typing import Any
 
 import pytest
 
+from openbrain import telemetry
 from openbrain.settings import Streams
 from openbrain.streams.connection import ask, connect
 from openbrain.streams.delivery import Delivery, Entry
 from openbrain.streams.group import ConsumerGroup
-from tests.streams_support import Seen, environment, eventually, looking, publish, room, scaled, started, stored
+from tests.streams_support import (
+    Seen,
+    environment,
+    eventually,
+    looking,
+    publish,
+    renewed,
+    room,
+    scaled,
+    started,
+    stored,
+)
 
 Start = Callable[[Streams], "subprocess.Popen[bytes]"]
 
@@ -67,7 +79,7 @@ async def read(group: ConsumerGroup, count: int = 100) -> list[str]:
 
 
 async def test_what_a_killed_process_held_is_taken_over_after_the_lease(url: str, start_process: Start) -> None:
-    settings, seen = scaled(url), Seen()
+    settings, seen = scaled(url, lease_s=1), Seen()
     await publish(settings, *(stored(number) for number in range(5)))
     async with looking(settings) as looks:
         await looks.client.set(f"{settings.prefix}hang", 1)
@@ -159,36 +171,36 @@ async def test_many_parked_entries_hide_none_that_was_abandoned(
 
 
 async def test_leases_are_renewed_while_a_handler_runs(url: str) -> None:
-    async def slow(batch: Sequence[Delivery[Any]]) -> None:
-        await asyncio.sleep(1.5)
+    async def scenario(lease_s: float) -> None:
+        async def slow(batch: Sequence[Delivery[Any]]) -> None:
+            await asyncio.sleep(2.5 * lease_s)
 
-    settings, one, two = scaled(url, lease_s=0.3, reap_s=0.02), Seen(slow), Seen()
-    await publish(settings, stored(1), stored(2))
-    async with looking(settings) as looks, started(room(settings, one)):
-        await eventually(lambda: one.all == [1, 2])
-        async with started(room(settings, two)):
-            await eventually(looks.idle)
-            assert await looks.state() == {}
+        settings, one, two = scaled(url, lease_s=lease_s, reap_s=0.02), Seen(slow), Seen()
+        await publish(settings, stored(1), stored(2))
+        async with looking(settings) as looks, started(room(settings, one)):
+            await eventually(lambda: one.all == [1, 2])
+            async with started(room(settings, two)):
+                await eventually(looks.idle)
+                assert await looks.state() == {}
 
-    assert (one.batches, two.all) == ([[1, 2]], [])
+        assert (one.batches, two.all) == ([[1, 2]], [])
+
+    await renewed(scenario)
 
 
 async def test_waiting_for_a_turn_is_renewed_too(url: str) -> None:
-    release = asyncio.Event()
+    async def scenario(lease_s: float) -> None:
+        settings, lock = scaled(url, lease_s=lease_s, reap_s=0.02, shutdown_s=0.3), asyncio.Lock()
+        waiting, other = Seen(), Seen()
+        await publish(settings, stored(1))
+        async with looking(settings) as looks, lock, started(room(settings, waiting, lock=lock)):
+            await eventually(looks.pending)
+            async with started(room(settings, other)):
+                await asyncio.sleep(2.5 * lease_s)
 
-    async def hold(_: Sequence[Delivery[Any]]) -> None:
-        await release.wait()
+        assert (waiting.all, other.all) == ([], [])
 
-    settings, lock = scaled(url, lease_s=0.3, reap_s=0.02, shutdown_s=0.3), asyncio.Lock()
-    waiting, other = Seen(hold), Seen()
-    await publish(settings, stored(1))
-    async with looking(settings) as looks, lock, started(room(settings, waiting, lock=lock)):
-        await eventually(looks.pending)
-        async with started(room(settings, other)):
-            await asyncio.sleep(1)
-            release.set()
-
-    assert other.all == []
+    await renewed(scenario)
 
 
 async def test_a_zombie_can_do_nothing_to_what_another_holds(
@@ -214,7 +226,7 @@ async def test_a_zombie_can_do_nothing_to_what_another_holds(
 async def test_what_was_lost_while_waiting_is_not_handled(
     url: str, member: Callable[..., Awaitable[ConsumerGroup]]
 ) -> None:
-    settings, lock, seen = scaled(url, lease_s=0.3), asyncio.Lock(), Seen()
+    settings, lock, seen = scaled(url, lease_s=3), asyncio.Lock(), Seen()
     await publish(settings, stored(1), stored(2))
     async with looking(settings) as looks, started(room(settings, seen, lock=lock)):
         await eventually(looks.idle)
@@ -223,8 +235,14 @@ async def test_what_was_lost_while_waiting_is_not_handled(
             await eventually(lambda: _is(looks.pending, 1))
             thief = await member(settings, "thief")
             (held,) = await looks.client.xpending_range(looks.stream, looks.group, "-", "+", 1)
-            await looks.client.xclaim(looks.stream, looks.group, thief.consumer, 0, [held["message_id"]], justid=True)
-            await asyncio.sleep(0.25)  # a renewal finds it gone
+            lost = telemetry.STREAM_ENTRIES.labels(looks.stream, looks.group, "lost")
+
+            async def a_renewal_finds_it_gone() -> bool:
+                ids = [held["message_id"]]
+                await looks.client.xclaim(looks.stream, looks.group, thief.consumer, 0, ids, justid=True)
+                return bool(lost._value.get() == 1)
+
+            await eventually(a_renewal_finds_it_gone)
         await thief.ack([held["message_id"].decode()])
         await publish(settings, stored(4))
         await eventually(lambda: seen.all == [1, 2, 4])

@@ -27,6 +27,7 @@ from tests.streams_support import (
     started,
     stored,
 )
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture(params=("valkey", "redis"))
@@ -58,7 +59,7 @@ async def test_a_handler_that_hangs_holds_up_no_other_stream(url: str) -> None:
     settings, live = scaled(url, lease_s=30), Seen()
     async with looking(settings, REINDEX.name) as looks, started(room(settings, live, hang)):
         await publish(settings, reindexed(1), stream=REINDEX.name)
-        await asyncio.wait_for(begun.wait(), 60)
+        await asyncio.wait_for(begun.wait(), PATIENCE_S)
         await publish(settings, *(stored(number) for number in range(20)))
         await eventually(lambda: len(live.all) == 20)
         assert await looks.pending() == 1, "it still hangs"

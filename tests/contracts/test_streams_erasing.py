@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -22,6 +21,7 @@ from openbrain.streams.redelivery import Redelivery
 from openbrain.streams.table import SUBMITTED, dead_letters, replays
 from openbrain.submission import MemorySubmitted
 from openbrain.submitting import from_event
+from tests.searching import in_files
 from tests.servers.plugin import Starter
 from tests.streams_support import scaled
 from tests.waiting import PATIENCE_S, until
@@ -252,20 +252,16 @@ async def test_the_append_only_file_forgets_too(private_server: Starter, name: s
         await client.xadd(main, {FIELD: submission(100, SECRET)})
         await client.config_set("appendfsync", "always")
         await client.set(settings.prefix + "x", "y")
-        assert _files(server.folder)
+        assert in_files(server.folder, SECRET)
 
         await eraser.sweep(of(SECRET))
         told = await eraser.settle_files()
 
         async def gone() -> bool:
-            return not _files(server.folder)
+            return not in_files(server.folder, SECRET)
 
         await until(gone)
         assert told == "append-only file written anew"
         assert len(await said(client, main)) == 50
     finally:
         await client.aclose()
-
-
-def _files(folder: Path) -> list[str]:
-    return [path.name for path in folder.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]

@@ -129,9 +129,10 @@ async def test_live_entries_go_before_a_replay(settings: Streams, redis: Any, wo
     stream = settings.prefix + STORED.name
     await fill(redis, stream, 3)
     await work.hand_over(STORED.name, "embedder", "-", "+", 10)
-    async with started(room(settings, Seen(note))):
-        await asyncio.sleep(0)
-        await publish(settings, *map(stored, range(3, 9)))
+    await publish(settings, *map(stored, range(3, 9)))
+    reading = room(settings.model_copy(update={"batch": 3}), Seen(note))  # full batches: something waits behind them
+    async with started(reading):
+        await eventually(lambda: reading._session and reading._session.runtime.replaying)
         gate.set()
         await eventually(lambda: len(order) == 12)
 

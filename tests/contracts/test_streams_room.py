@@ -3,7 +3,6 @@
 import asyncio
 import json
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -28,6 +27,7 @@ from openbrain.streams.gauges import Gauges
 from openbrain.streams.room import Room
 from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import REINDEX, STORED, SUBMITTED
+from tests.servers.places import free_port
 from tests.streams_support import (
     Seen,
     environment,
@@ -39,6 +39,7 @@ from tests.streams_support import (
     started,
     stored,
 )
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture(params=("valkey", "redis"))
@@ -46,21 +47,19 @@ def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(f"{request.param}_server").url)
 
 
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+def served_by(port: int) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S)
 
 
 async def test_faststream_runs_a_room_and_ends_it_cleanly(url: str, tmp_path: Path) -> None:
-    settings, port = scaled(url, lease_s=60), _free_port()
+    settings, port = scaled(url, lease_s=60), free_port()
     command = [str(Path(sys.executable).parent / "faststream"), "run", "tests.streams_room:app"]
     log = (tmp_path / "log").open("wb")
     process = subprocess.Popen(
         [*command, "--host", "127.0.0.1", "--port", str(port)], env=environment(settings), stderr=log, stdout=log
     )
     try:
-        async with looking(settings) as looks, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+        async with looking(settings) as looks, served_by(port) as http:
 
             async def is_ready() -> bool:
                 try:

@@ -112,6 +112,8 @@ async def test_one_that_does_not_answer_or_is_not_there_is_tried_later(hook: Rec
         hook.silent.set()
         with pytest.raises(TryLater, match="within"):
             await http.post(webhook(f"http://{HOST}:{hook.port}/"), 7, BODY)
+
+    async with poster(at("127.0.0.1")) as http:
         with pytest.raises(TryLater, match="reached"):
             await http.post(webhook(f"http://{HOST}:1/"), 7, BODY)
 
