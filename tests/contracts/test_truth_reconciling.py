@@ -108,6 +108,21 @@ async def test_rows_tell_what_is_due(truth: SqlTruth, database: Database, clock:
     assert (await truth.due(kept, [row.id]))[row.id].marked
 
 
+async def test_rows_tell_since_when_their_removal_is_on_its_way(truth: SqlTruth, database: Database) -> None:
+    """What has just ended is given its grace, whatever ended it."""
+    left = {
+        "forgotten": memory("a", reason=Reason.FORGOTTEN, deleted_at=START + 3),
+        "archived": memory("b", archived_at=START + 4),
+        "fell due": memory("c", reason=Reason.EXPIRED, expires_at=START + 5),
+        "lives": memory("d", expires_at=START + 6),
+    }
+    await put(database, *left.values())
+
+    found = await truth.due(TEXT, [row.id for row in left.values()])
+
+    assert [found[row.id].changed_at - START for row in left.values()] == [3, 4, 5, 0]
+
+
 async def test_rows_of_a_bucket(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
     row, other = memory("a"), memory("b")
     gone = memory("c", reason=Reason.FORGOTTEN, deleted_at=START, text_revision=1, vector_revision=1)

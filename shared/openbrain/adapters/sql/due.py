@@ -120,7 +120,7 @@ def _rows(
 ) -> list[Due]:
     kind = generation.kind
     statement = f"""SELECT m.id, m.revision, m.updated_at, m.content_hash, m.created_at,
- COALESCE(m.deleted_at, m.archived_at, 0),
+ COALESCE(m.deleted_at, m.archived_at, CASE WHEN m.reason = 'expired' THEN m.expires_at END, 0),
  {_COUNT[kind]}, {_HIGH[kind]}, {_WANTED[kind]}, {_BEHIND[kind]}, {_FAILED[kind]}
  FROM memories AS m WHERE {where} ORDER BY m.id{more}"""  # noqa: S608 - our own words, values are bound
     found = _run(connection, statement, generation, values)
