@@ -70,7 +70,12 @@ async def test_nothing_stops_writing_and_everything_arrives_unattended(
                 return bool((await http.get(f"/v1/brain/memories/{memory_id}")).json()["indexed"])
 
             await until(lambda: is_indexed(first))
-            assert await recall(http, "heron") == (["The heron fishes at the weir."], [])
+
+            async def answered(query: str, content: str, lacking: list[str]) -> bool:
+                """A busy machine may be too slow for more than what is away, and says so."""
+                return await recall(http, query) == ([content], lacking)
+
+            await until(lambda: answered("heron", "The heron fishes at the weir.", []))
 
             ollama.kill()
             second = await remember(http, "The otter sleeps under the bridge.")
@@ -81,7 +86,12 @@ async def test_nothing_stops_writing_and_everything_arrives_unattended(
 
             await until(found_by_keyword)
             found_after = time.monotonic() - begun
-            assert (await recall(http, "otter bridge"))[1] == ["vectors"]
+
+            async def without_vectors() -> bool:
+                found, lacking = await recall(http, "otter bridge")
+                return found[:1] == ["The otter sleeps under the bridge."] and lacking == ["vectors"]
+
+            await until(without_vectors)
             record_property("found_by_keyword_ms", round(found_after * 1000))
 
             elasticsearch.kill()
@@ -97,7 +107,7 @@ async def test_nothing_stops_writing_and_everything_arrives_unattended(
 
             async def whole_again() -> bool:
                 found, lacking = await recall(http, "badger dusk")
-                return found[0] == "The badger digs at dusk." and lacking == []
+                return found[:1] == ["The badger digs at dusk."] and lacking == []
 
             await until(whole_again)
         dead = await servers.redis.keys(f"{servers.prefix}*.dead")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import pytest
 
 from openbrain.adapters.clock import SystemClock
 from openbrain.adapters.sql.schema_commands import upgrade
@@ -12,24 +13,30 @@ from openbrain.adapters.sql.truth import open_truth
 from openbrain.auth import Permission, hash_secret, issue
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
-from tests.integration.rooms import rooms
+from tests.integration.rooms import Process, rooms
 from tests.servers.process import ServerProcess
 from tests.waiting import PATIENCE_S
 
 NOWHERE = "http://127.0.0.1:9"
 LIMIT = 30
+TRIES = 20
+"""Each with a key of its own: a process that waits a quarter of a second for Redis counts alone, and then nothing is
+shown; on a busy machine that may be now and then."""
 
 
-async def new_key(mariadb_url: str, folder: Path) -> str:
+async def new_keys(mariadb_url: str, folder: Path) -> list[str]:
     upgrade(mariadb_url)
     clock = SystemClock()
     truth = open_truth(Truth(url=mariadb_url), folder, clock)
     await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
     permissions = frozenset({Permission.BRAIN_READ})
-    key, secret = issue(workspace_id="w1", name="test", permissions=permissions, now=clock.now(), rate_limit=LIMIT)
-    await truth.create_key(key, hash_secret(secret))
+    made = []
+    for _ in range(TRIES):
+        key, secret = issue(workspace_id="w1", name="test", permissions=permissions, now=clock.now(), rate_limit=LIMIT)
+        await truth.create_key(key, hash_secret(secret))
+        made.append(secret)
     await truth.close()
-    return secret
+    return made
 
 
 async def statuses(urls: list[str], key: str, count: int) -> list[int]:
@@ -50,7 +57,7 @@ async def test_replicas_count_together_and_alone_without_redis(
     tmp_path: Path, mariadb_url: str, private_server: Callable[[str], ServerProcess]
 ) -> None:
     redis = private_server("redis")
-    key = await asyncio.to_thread(lambda: asyncio.run(new_key(mariadb_url, tmp_path)))
+    keys = await asyncio.to_thread(lambda: asyncio.run(new_keys(mariadb_url, tmp_path)))
     environment = {
         "OPENBRAIN_STREAMS__URL": f"redis://127.0.0.1:{redis.port}/0",
         "OPENBRAIN_TRUTH__URL": mariadb_url,
@@ -61,18 +68,34 @@ async def test_replicas_count_together_and_alone_without_redis(
         await started.all_ready()
         urls = [each.url for each in replicas]
         loop = asyncio.get_running_loop()
-        begun = loop.time()
-        shared = await statuses(urls, key, 2 * LIMIT)
-        came_in = (loop.time() - begun) * LIMIT / 60
+        lost: list[int] = []
+        for key in keys:
+            lost = [_lost(each) for each in replicas]
+            begun = loop.time()
+            shared = await statuses(urls, key, 2 * LIMIT)
+            came_in = (loop.time() - begun) * LIMIT / 60
+            if [_lost(each) for each in replicas] == lost and await _share(urls):
+                break
+        else:
+            pytest.fail("Redis never answered in time")
         redis.kill()
         alone = await statuses(urls, key, 20)
         # A key that was just empty is not asked for again at once: the loss is seen at the next question.
         async with asyncio.timeout(PATIENCE_S):
             while "openbrain_api_rate_limits_shared 0.0" not in await metrics(urls[0]):
                 alone += await statuses(urls[:1], key, 1)
-        told = replicas[0].log.read_text(encoding="utf-8")
+        after = _lost(replicas[0])
 
     assert set(shared) == {200, 429}
     assert LIMIT <= shared.count(200) <= LIMIT + came_in + 2
     assert set(alone) <= {200, 429}, "nobody is told of the Redis"
-    assert told.count("rates.per_process") == 1
+    assert after == lost[0] + 1
+
+
+def _lost(api: Process) -> int:
+    """How often it has lost the Redis."""
+    return api.log.read_text(encoding="utf-8").count("rates.per_process")
+
+
+async def _share(urls: list[str]) -> bool:
+    return all(["openbrain_api_rate_limits_shared 1.0" in await metrics(url) for url in urls])

@@ -1,7 +1,6 @@
 """A replay goes on after the housekeeper that fed it was killed: every entry comes again, and none for ever."""
 
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ from openbrain.settings import Streams
 from openbrain.streams.replaying import drop_settled
 from openbrain.streams.table import STORED
 from tests.integration.conftest import Servers
-from tests.integration.rooms import Process, Rooms
+from tests.integration.rooms import Rooms
 from tests.streams_support import Seen, room, stored
 from tests.streams_support import started as reading
 from tests.waiting import until
@@ -30,18 +29,9 @@ async def _published(servers: Servers) -> str:
 
 async def _asked(servers: Servers) -> Operation:
     # At this rate a step is short, and the kill comes between many of them.
-    request = {"stream": STORED.name, "groups": [GROUP], "from": "-", "to": "+", "rate": 200}
+    request = {"stream": STORED.name, "groups": [GROUP], "from": "-", "to": "+", "rate": 100}
     asked = Operation(id=uuid7(1), workspace_id="default", kind=REPLAY, actor="test", request=request, total=COUNT)
     return await servers.truth.start_operation(asked)
-
-
-async def _led(*keepers: Process) -> Process:
-    async def leads() -> Any:
-        return [each for each in keepers if "leader.leads" in each.log.read_text(encoding="utf-8")]
-
-    await until(leads, pause=0.1)
-    (leader,) = await leads()
-    return leader  # type: ignore[no-any-return]
 
 
 async def test_a_replay_outlives_the_housekeeper_that_is_killed(servers: Servers, started: Rooms) -> None:
@@ -63,7 +53,7 @@ async def test_a_replay_outlives_the_housekeeper_that_is_killed(servers: Servers
             return 0 < (await now()).done < COUNT
 
         await until(in_the_middle, pause=0.05)
-        (await _led(*keepers)).kill()
+        (await servers.leader(keepers)).kill()
         assert await in_the_middle(), "or this proves nothing"
         before = await now()
 
