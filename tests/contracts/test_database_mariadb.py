@@ -88,6 +88,33 @@ async def test_mariadb_repeats_when_a_connection_is_lost(server: Database) -> No
     assert attempts == 2
 
 
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (1290, "no writes"),
+        (1836, "no writes"),
+        (1047, "no writes"),
+        (1026, "no writes"),
+        (1317, "busy"),
+        (1021, "busy"),
+    ],
+)
+async def test_what_mariadb_takes_later_is_nobodys_fault(server: Database, number: int, told: str) -> None:
+    """Taken for a refused statement it would cost healthy entries their attempts."""
+    refusing = text(f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'as told'")
+    with pytest.raises(TryLater, match=told):
+        await server.write(lambda connection: connection.execute(refusing))
+
+
+async def test_a_read_only_mariadb_is_asked_again_later(server: Database) -> None:
+    def refused(connection: Connection) -> None:
+        connection.execute(text("START TRANSACTION READ ONLY"))
+        change(1)(connection)
+
+    with pytest.raises(TryLater, match="no writes"):
+        await server.write(refused)
+
+
 async def test_mariadb_not_answering_in_time(server: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_patience", 0.5)
     with pytest.raises(TryLater, match="can't be reached"):

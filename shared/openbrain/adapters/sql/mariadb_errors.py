@@ -6,11 +6,16 @@ from openbrain.adapters.sql.sqlite_errors import NOT_PREPARED
 from openbrain.errors import OpenBrainError, SetupError, TryLater
 
 BUSY = "the database is busy: try again"
+UNWILLING = "the database takes no writes now: check whether another server of it leads, and its disk and memory"
 DOWN = "the database can't be reached: check that MariaDB runs and that its URL is right"
 
 _DEADLOCK, _LOCK_TIMEOUT, _CHANGED_SINCE_READ = 1213, 1205, 1020
 _LOST = {2006, 2013, 2014, 2055, 4031, 1053, 1927}
 _FULL = {1040, 1203, 1021, 1114}
+_UNWILLING = {1290, 1792, 1836, 1047, 1026, 1037, 1041, 1180, 1226}
+"""Read only, as a replica is that led before; not ready, as a node is that joins; no room on its disk, for a commit, in
+memory, for one more of our connections."""
+_INTERRUPTED = {1317, 1969}
 _NO_CONNECTION = {2002, 2003, 2005}
 _REFUSED = {1044, 1045, 1049, 1142, 1143, 1698}
 _NO_TABLE = {1054, 1146}
@@ -37,7 +42,9 @@ def translated(error: BaseException) -> OpenBrainError | None:
     number = code(error)
     if error.connection_invalidated or number in _LOST | _NO_CONNECTION:
         return TryLater(DOWN)
-    if number in {_DEADLOCK, _LOCK_TIMEOUT, _CHANGED_SINCE_READ} | _FULL:
+    if number in _UNWILLING:
+        return TryLater(UNWILLING)
+    if number in {_DEADLOCK, _LOCK_TIMEOUT, _CHANGED_SINCE_READ} | _FULL | _INTERRUPTED:
         return TryLater(BUSY)
     if number in _REFUSED:
         return SetupError(f"the database refuses us (error {number}): check user, password, rights and database name")
