@@ -171,6 +171,7 @@ async def open_brain(database_url: str, folder: Path, **settings: Any) -> AsyncI
         for vault in vaults.values():
             vault.mkdir(exist_ok=True)
         settings.setdefault("vaults", {"folders": vaults})
+        settings.setdefault("recall", {"index_timeout_s": 60})  # a slow machine's index is not down
         chosen = Settings(_env_file=None, data_dir=folder, truth={"url": database_url}, **settings)
         yield Brain(truth, text, vectors, small_model(), clock, chosen)
     finally:

@@ -71,7 +71,7 @@ async def url(brain: Brain) -> AsyncIterator[str]:
 @pytest.fixture
 async def old(brain: Brain, url: str) -> AsyncIterator[Old]:
     headers = {"authorization": f"Bearer {await brain.key(agent='cladius')}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=60) as http:
         yield Old(http)
 
 

@@ -1,7 +1,8 @@
 """A fresh truth for each test, on SQLite and on MariaDB: import the fixtures that you need into your test module."""
 
+import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.tables import memories
 from openbrain.adapters.sql.writing import SqlWriting
+from openbrain.errors import TryLater
 from openbrain.events import CloudEvent, MemoryStored, MemorySuperseded, decode, event_type
 from openbrain.ids import content_hash, uuid7
 from openbrain.memory import DAY, Memory, MemoryType
-from openbrain.ports.truth import Origin, Status, Write
+from openbrain.ports.truth import Origin, Outcome, Status, Write
 from openbrain.visibility import Viewer
 from tests.schema import make_tables
 from tests.waiting import PATIENCE_S
@@ -102,6 +104,13 @@ def write(content: str = "the sky is blue", *, now: int = START, **changes: Any)
 @pytest.fixture
 def writing(database: Database, clock: FakeClock) -> SqlWriting:
     return SqlWriting(database, clock)
+
+
+async def patiently(writer: SqlWriting, batch: Sequence[Write]) -> Sequence[Outcome]:
+    """As every caller does: a batch that lost too many deadlocks is told to try later, and tries again."""
+    while True:
+        with contextlib.suppress(TryLater):
+            return await writer.remember(batch)
 
 
 async def stored(writing: SqlWriting, content: str = "the sky is blue", **changes: Any) -> Memory:

@@ -21,6 +21,10 @@ __all__ = ["brain", "brain_database_url"]
 STREAM = "/v1/amygdala/stream"
 
 
+def listener(url: str, key: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {key}"}, timeout=PATIENCE_S)
+
+
 @pytest.fixture
 async def quick(brain: Brain) -> Brain:
     """With heartbeats that a test can wait for."""
@@ -55,7 +59,7 @@ async def test_who_comes_back_hears_what_it_missed(brain: Brain, key: str) -> No
         async with ear(url, key, 1) as ada:
             state = await ada.hears_the_state()
             await ada.hears(2, 3)
-        async with httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {key}"}) as client:
+        async with listener(url, key) as client:
             told = await client.get(STREAM, params={"after": 0, "seconds": 0}, headers={"last-event-id": "2"})
 
     assert state.seq == 3
@@ -102,7 +106,7 @@ async def test_no_more_listen_than_may(quick: Brain, key: str) -> None:
         async with ear(url, key) as first, ear(url, key) as second, ear(url, key) as third:
             for each in (first, second, third):
                 await each.hears_the_state()
-            async with httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {key}"}) as client:
+            async with listener(url, key) as client:
                 for path in (STREAM, "/v1/amygdala/broadcasts?wait=5"):
                     told = await client.get(path)
                     refused(told, 503)

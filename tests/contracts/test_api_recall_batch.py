@@ -18,7 +18,7 @@ from openbrain.limits import BATCH_QUESTIONS
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.index import TextIndex, VectorIndex
 from tests.api_support import Brain, brain, brain_database_url, http, refused, remembered
-from tests.contracts.test_api_degraded import DOWN
+from tests.contracts.test_api_degraded import DOWN, answers_within_s
 from tests.truth_support import rows
 
 __all__ = ["brain", "brain_database_url"]
@@ -30,8 +30,6 @@ AMONG_OTHERS = {"took_ms", "recall_id"}
 
 @pytest.fixture
 async def ada(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
-    patient = brain.settings.recall.model_copy(update={"index_timeout_s": 60.0})
-    brain.settings = brain.settings.model_copy(update={"recall": patient})
     async with http(brain.app(), await brain.key()) as client:
         yield client
 
@@ -206,7 +204,7 @@ async def test_every_question_is_recorded_by_itself(brain: Brain) -> None:
 
 @pytest.mark.parametrize(("parts", "degraded"), DOWN)
 async def test_what_is_down_degrades_every_answer(brain: Brain, parts: Mapping[str, Any], degraded: list[str]) -> None:
-    recall = brain.settings.recall.model_copy(update={"index_timeout_s": 2.0})
+    recall = brain.settings.recall.model_copy(update={"index_timeout_s": answers_within_s(parts)})
     changed = brain.settings.model_copy(update={"recall": recall})
     async with http(brain.app(settings=changed, **parts), await brain.key()) as client:
         await remembered(client, "Deploys need a review", "lunch is at noon")

@@ -22,6 +22,7 @@ from openbrain_mcp.http import with_mcp
 from tests.api_support import Brain, brain, brain_database_url, refused
 from tests.served import served
 from tests.truth_support import START
+from tests.waiting import PATIENCE_S
 
 __all__ = ["brain", "brain_database_url"]
 HERE, THERE = "192.0.2.7", "192.0.2.8"
@@ -174,7 +175,10 @@ async def test_the_tools_count_by_their_callers_address(brain: Brain) -> None:
 async def test_what_a_request_says_of_its_origin_counts_only_where_a_setting_says_so(
     brain: Brain, trusted: tuple[str, ...], codes: list[int]
 ) -> None:
-    async with served(app(brain, most=1), trusted_proxies=trusted) as url, httpx.AsyncClient(base_url=url) as client:
+    async with (
+        served(app(brain, most=1), trusted_proxies=trusted) as url,
+        httpx.AsyncClient(base_url=url, timeout=PATIENCE_S) as client,
+    ):
         found = [
             await client.get(
                 "/v1/whoami",

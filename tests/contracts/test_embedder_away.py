@@ -81,7 +81,11 @@ async def test_known_vectors_pass_and_the_others_come_when_the_model_does(
         await eventually(all_known_are)
         assert sorted(await announced()) == sorted(each.id for each in known)
         assert all([await room.vectors(each) for each in known])
-        assert await looks.pending() == len(new)
+
+        async def the_others_wait() -> bool:
+            return await looks.pending() == len(new)
+
+        await eventually(the_others_wait)
 
         model.missing, model.fault = None, lambda _: None
         await eventually(all_are)

@@ -20,6 +20,8 @@ from openbrain.adapters.ollama import Ollama
 from openbrain.errors import ModelChanged, NeverRetry, OpenBrainError, SetupError, TryLater
 from tests.contracts.fake_ollama import NAME, Answer, fake_ollama, ones, vectors
 from tests.servers.process import Server, ServerProcess
+from tests.streams_support import eventually
+from tests.waiting import PATIENCE_S
 
 MODEL = "all-minilm"
 LONG = [f"{number} " + "word " * 200 for number in range(32)]
@@ -95,7 +97,7 @@ async def test_a_runner_that_dies_under_a_request_is_not_noticed(private_server:
     async with ollama(server.url, MODEL, batch=64) as embedder:
         await embedder.identity()
         work = asyncio.create_task(_embed(embedder, LONG))
-        await _busy(work)
+        await _busy(work, server.pid)
         for runner in _runners(server.pid):
             os.kill(runner, signal.SIGKILL)
 
@@ -110,7 +112,7 @@ async def test_a_server_that_ends_under_a_request_is_tried_later(
     async with ollama(server.url, MODEL, batch=64) as embedder:
         await embedder.identity()
         work = asyncio.create_task(_embed(embedder, LONG))
-        await _busy(work)
+        await _busy(work, server.pid)
         await asyncio.to_thread(end, server)
 
         with pytest.raises(TryLater):
@@ -139,7 +141,7 @@ async def test_a_server_that_hangs_is_tried_later_and_then_answers(private_serve
 
 async def test_a_model_deleted_under_a_running_server_is_tried_later(private_server: Starter) -> None:
     server = private_server("ollama")
-    async with ollama(server.url, MODEL) as embedder, httpx.AsyncClient() as client:
+    async with ollama(server.url, MODEL) as embedder, httpx.AsyncClient(timeout=PATIENCE_S) as client:
         await embedder.identity()
         await client.request("DELETE", f"{server.url}/api/delete", json={"model": MODEL})
 
@@ -267,12 +269,19 @@ async def _embed(embedder: Ollama, texts: list[str]) -> int:
     return len(await embedder.embed(texts))
 
 
-async def _busy(work: "asyncio.Task[Any]") -> None:
+async def _busy(work: "asyncio.Task[Any]", server: int) -> None:
     """The request is on its way and the model works on it."""
-    done, _ = await asyncio.wait({work}, timeout=0.7)
-    assert not done, "the work is too small for this test"
+    before = _worked(server)
+    await eventually(lambda: work.done() or _worked(server) > before + 0.1)
+    assert not work.done(), "the work is too small for this test"
+
+
+def _worked(server: int) -> float:
+    """Seconds of CPU that the server's runners have taken."""
+    fields = [Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split() for each in _runners(server)]
+    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
 
 
 def _runners(server: int) -> list[int]:
-    found = subprocess.run(["pgrep", "-P", str(server)], capture_output=True, text=True, check=True)
+    found = subprocess.run(["pgrep", "-P", str(server)], capture_output=True, text=True, check=False)
     return [int(line) for line in found.stdout.split()]

@@ -9,6 +9,7 @@ from openbrain import limits
 from openbrain.errors import TryLater
 from tests.api_support import Brain, brain, brain_database_url, unknown_id
 from tests.old_clients import FULL, Old, old, url
+from tests.waiting import PATIENCE_S
 
 __all__ = ["brain", "brain_database_url", "old", "url"]
 
@@ -51,7 +52,7 @@ async def test_forgetting_what_is_not_there(old: Old) -> None:
 async def test_who_may_not(brain: Brain, url: str) -> None:
     reader = await brain.key(permissions=frozenset({"brain.read"}))
     of_org = await brain.key(orgs=("acme",), without_org=False)
-    async with httpx.AsyncClient(base_url=url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=PATIENCE_S) as http:
         nobody = Old(http)
         answers = [await nobody("GET", "/v1/brain/list"), await nobody("POST", "/v1/brain/recall", {})]
         http.headers["authorization"] = f"Bearer {reader}"
@@ -70,7 +71,9 @@ async def test_the_stored_org_counts_for_what_is_forgotten(brain: Brain, old: Ol
     """A key of other orgs gets the answer for an id that never was."""
     _, memory = await old("POST", "/v1/brain/remember", FULL)
     key = await brain.key(orgs=("other",), without_org=False)
-    async with httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {key}"}, trust_env=False) as http:
+    async with httpx.AsyncClient(
+        base_url=url, headers={"authorization": f"Bearer {key}"}, trust_env=False, timeout=PATIENCE_S
+    ) as http:
         foreign = await Old(http)("DELETE", f"/v1/brain/forget/{memory['id']}")
         unknown = await Old(http)("DELETE", f"/v1/brain/forget/{unknown_id()}")
 
@@ -80,7 +83,7 @@ async def test_the_stored_org_counts_for_what_is_forgotten(brain: Brain, old: Ol
 
 async def test_too_many_requests(brain: Brain, url: str) -> None:
     headers = {"authorization": f"Bearer {await brain.key(rate_limit=2)}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=PATIENCE_S) as http:
         well = await http.get("/v1/brain/list")
         await http.get("/v1/brain/list")
         late = await http.get("/v1/brain/list")

@@ -1,19 +1,17 @@
 """Many writers at once, on both databases: one row, one head, nothing lost."""
 
 import asyncio
-import contextlib
 import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.writing import SqlWriting
-from openbrain.errors import Conflict, TryLater
-from openbrain.ports.truth import Outcome, Status, Write
+from openbrain.errors import Conflict
+from openbrain.ports.truth import Status
 from tests.truth_support import (
     START,
     FakeClock,
@@ -21,6 +19,7 @@ from tests.truth_support import (
     clock,
     database,
     database_url,
+    patiently,
     row,
     rows,
     stored,
@@ -38,7 +37,7 @@ WORKER = """
 import asyncio, json, sys
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.writing import SqlWriting
-from tests.truth_support import FakeClock, write
+from tests.truth_support import FakeClock, patiently, write
 from tests.waiting import PATIENCE_S
 
 url, each, number, changes = sys.argv[1], int(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
@@ -50,7 +49,7 @@ async def main():
     print(flush=True)
     sys.stdin.readline()
     content = changes.pop("content", None)
-    calls = [writing.remember([write(content or f"{number}-{place}", **changes)]) for place in range(each)]
+    calls = [patiently(writing, [write(content or f"{number}-{place}", **changes)]) for place in range(each)]
     outcomes = [outcome for (outcome,) in await asyncio.gather(*calls)]
     heads = [getattr(outcome.error, "head", None) for outcome in outcomes]
     found = [(outcome.status.value, outcome.memory and outcome.memory.id) for outcome in outcomes]
@@ -84,7 +83,7 @@ async def beside(url: str, writing: SqlWriting, **changes: Any) -> list[tuple[st
     """The same in one process, by two openings of the database."""
     other = Database.open(url, pool=8, lock_wait_s=PATIENCE_S)
     writers = [writing, SqlWriting(other, FakeClock())]
-    done = await asyncio.gather(*[writers[number % 2].remember([write(**changes)]) for number in range(200)])
+    done = await asyncio.gather(*[patiently(writers[number % 2], [write(**changes)]) for number in range(200)])
     await other.close()
     return [
         (each.status.value, each.memory.id if each.memory else None, getattr(each.error, "head", None))
@@ -132,13 +131,6 @@ async def test_two_hundred_superseding_with_one_content_are_one_head(
     assert len(await rows(database, "SELECT id FROM memories WHERE content = 'the same'")) == 1
 
 
-async def patiently(writer: SqlWriting, batch: Sequence[Write]) -> Sequence[Outcome]:
-    """As every caller does: a batch that lost too many deadlocks is told to try later, and tries again."""
-    while True:
-        with contextlib.suppress(TryLater):
-            return await writer.remember(batch)
-
-
 async def test_batches_of_the_same_in_any_order_lose_nothing(database: Database, database_url: str) -> None:
     """Overlapping batches, each in another order, and two that take the same memories' places."""
     others = [Database.open(database_url, pool=4, lock_wait_s=PATIENCE_S) for _ in range(3)]
@@ -172,7 +164,7 @@ async def test_expiry_in_two_places_ends_each_once(
 ) -> None:
     await writing.remember([write(f"due {number}", expires_at=START + 1) for number in range(100)])
     clock.advance(1)
-    other = Database.open(database_url)
+    other = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
     keepers = [SqlUpkeep(each, clock) for each in (database, other)]
 
     async def until_done(keeper: SqlUpkeep) -> int:
