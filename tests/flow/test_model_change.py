@@ -201,7 +201,7 @@ async def _more(written: list[str], count: int) -> bool:
 @pytest.mark.timeout(300)
 async def test_a_change_that_is_cancelled_changes_nothing(brain: Brain, operator: httpx.AsyncClient) -> None:
     await filled(brain, 20)
-    answer = await operator.post(CHANGE, json={"model": "second", "rate": 3})
+    answer = await operator.post(CHANGE, json={"model": "second", "rate": 1})
     operation = answer.json()["operation"]["id"]
 
     async def embeds() -> bool:

@@ -112,7 +112,7 @@ async def test_a_long_text_is_found_by_its_end(brain: Brain) -> None:
 
 async def test_waiting_answers_when_it_is_indexed(brain: Brain) -> None:
     answer = await brain.http.post(
-        "/v1/brain/remember", json={"content": "Waited for.", "type": "fact"}, headers={"Prefer": "wait=20"}
+        "/v1/brain/remember", json={"content": "Waited for.", "type": "fact"}, headers={"Prefer": "wait=30"}
     )
 
     assert answer.status_code == 201

@@ -19,7 +19,7 @@ from openbrain.ports.operations import Operation
 from openbrain.ports.reconciling import VERIFY
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain_indexer.entries import text_entry, vector_entries
-from tests.flow.conftest import Brain, started
+from tests.flow.conftest import PATIENT, Brain, started
 from tests.waiting import until
 
 NEVER_S = 10_000.0
@@ -32,6 +32,7 @@ def settings(folder: Path, **housekeeping: float) -> Settings:
         data_dir=folder,
         streams=Streams(poll_s=0.2, reap_s=0.2),
         housekeeping=Housekeeping(**given),
+        recall=PATIENT,
     )
 
 

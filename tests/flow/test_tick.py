@@ -1,26 +1,31 @@
 """A tick in the whole pipeline: asked for by the schedule, over HTTP and by a producer; what it says and leaves."""
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from openbrain.events import FIELD, CloudEvent, TickCompleted, TickRequested, decode, encode, event_type
 from openbrain.settings import Settings, Streams, Vaults
+from openbrain.settings.ticks import Tick
 from openbrain.streams.table import TICK_COMPLETED, TICK_REQUESTED
 from tests.flow.conftest import started
 from tests.vault_pages import Vault as Pages
 from tests.vault_pages import page, signal
 from tests.waiting import until
 
-NEW = "2026-11-22T07:00:00+00:00"
-
 
 async def test_a_vault_keeps_itself(tmp_path: Path) -> None:
+    # By the clock that the system has: what is older than some days is told no more. The next slot of the schedule is
+    # half a year away, so that no second one comes while this runs.
+    now = datetime.now(UTC)
+    new, far = now - timedelta(hours=1), now + timedelta(days=180)
     pages = Pages(tmp_path / "vault")
     body = "<!-- @lesson -->\nAsk first.\n<!-- @/lesson -->\n" + signal("bans rise")
-    pages.write("clusters/2026-11-22/a.md", page("a", body, created=NEW))
+    pages.write(f"clusters/{new:%Y-%m-%d}/a.md", page("a", body, created=new.isoformat(timespec="seconds")))
     settings = Settings(
         data_dir=tmp_path / "data",
         streams=Streams(poll_s=0.5, reap_s=0.2),
         vaults=Vaults(folders={"default": pages.root}),
+        tick=Tick(schedule=f"7 3 1 {far.month} *"),
     )
     async with started(settings) as brain:
 
