@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,19 @@ async def test_a_writer_that_gives_up_hurts_nobody(index: TextIndex) -> None:
     assert await index.write(NAME, [text_entry(row, "ferry")]) == {}
     assert [hit.memory_id for hit in await index.search(NAME, "ferry", EVERYTHING, 9)] == [row.id]
     await asyncio.gather(*impatient, return_exceptions=True)
+
+
+async def test_a_tombstone_that_is_written_again_stays_as_old_as_it_is(tmp_path: Path) -> None:
+    """Else an index that is cleaned would keep all its tombstones for ever."""
+    index = TantivyText(tmp_path, commit_ms=1)
+    await index.prepare(NAME)
+    rewritten, old = memory(), replace(tombstone(new_id(), revision=2), at=1_000)
+    await index.write(NAME, [text_entry(rewritten, "ferry"), old])
+    await index.write(NAME, [tombstone(rewritten.id, revision=2)])
+
+    done = await index.scrub(NAME)
+
+    assert done.parts == ()
+    assert (await index.read(NAME, [old.id]))[old.id].tombstone
+    assert await index.drop_tombstones(NAME, 2_000) == 1
+    await index.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tantivy import Index, Query, Searcher
 
+from openbrain.adapters.tantivy_text.accounts import numbers
 from openbrain.adapters.tantivy_text.documents import memory_id
 from openbrain.errors import TryLater
 from openbrain.ports.index import Tombstone
@@ -35,17 +36,14 @@ def unclean(index: Index, path: Path, segments: Sequence[str] | None) -> Unclean
         return Unclean((), (), ())
     hits = searcher.search(Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits
     places = [address for _, address in hits if address.segment_ord in wanted]
-    columns = [searcher.fast_field_values(name, places) if places else [] for name in ("tombstone", "revision")]
-    buckets = searcher.fast_field_values("bucket", places) if places else []
+    columns = [numbers(searcher, name, places) for name in ("tombstone", "revision", "bucket", "removed_at")]
     memories: list[str] = []
     tombstones: list[Tombstone] = []
-    for address, dead, revision, bucket in zip(places, *columns, buckets, strict=True):
+    for address, dead, revision, bucket, at in zip(places, *columns, strict=True):
         owner = memory_id(searcher.doc(address))
         if dead:
             # In a text index an entry's id is its memory's.
-            tombstones.append(
-                Tombstone(id=owner, memory_id=owner, revision=int(revision or 0), bucket=int(bucket or 0))
-            )
+            tombstones.append(Tombstone(id=owner, memory_id=owner, revision=revision, bucket=bucket, at=at))
         else:
             memories.append(owner)
     return Unclean(tuple(names[place][0] for place in sorted(wanted)), tuple(memories), tuple(tombstones))
