@@ -173,3 +173,24 @@ async def test_what_is_announced_again_is_published_and_taken_before_the_next_ro
     await scene.write()
     await scene.step()
     assert scene.phase == "swap"
+
+
+async def test_a_swap_that_was_killed_in_the_middle_is_done_to_its_end(scene: Scene, database: Database) -> None:
+    """What changed while nobody could write the old index was never noted: that is announced by who goes on, too."""
+    await database.write(
+        lambda connection: (
+            connection.exec_driver_sql("UPDATE index_generations SET builder = 'older' WHERE name = 't-1'").rowcount
+        )
+    )
+    await scene.to_comparing()
+    await scene.write()
+    await scene.step()
+    assert scene.phase == "swap"
+    killed = scene.operation
+
+    for _ in range(2):
+        scene.operation = killed
+        await scene.step()
+        entries = await scene.truth.take(100)
+        assert len(entries) == 3
+        await scene.truth.delete([each.id for each in entries])

@@ -230,7 +230,7 @@ class Reindexing:
 
     async def _swap(self, operation: Operation) -> Progress:
         generation = generation_of(operation)
-        standing = {each.name: each for each in await self._truth.written(generation.kind)}
+        standing = {each.name: each for each in await self._truth.generations(generation.kind)}
         before = standing.get(operation.result["replaces"])
         # What this version can't write is not kept current, so that it could not answer again.
         left_behind = before is not None and before.builder != generation.builder
