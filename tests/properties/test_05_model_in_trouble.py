@@ -74,8 +74,8 @@ async def two_embedders(folder: Path, streams: Streams, url: str, timeout_s: flo
 
 @pytest.mark.parametrize("server", SERVERS)
 async def test_work_longer_than_the_lease_is_done_once(private_server: Starter, tmp_path: Path, server: str) -> None:
-    """A lease of 0.9 s is renewed while the model takes 3 s a call, and the other embedder claims nothing."""
-    streams = quick(private_server(server).url, lease_s=0.9, batch=BATCH)
+    """A lease of 1.5 s is renewed while the model takes 3 s a call, and the other embedder claims nothing."""
+    streams = quick(private_server(server).url, lease_s=1.5, batch=BATCH)
     with model() as (told, url):
         async with two_embedders(tmp_path, streams, url, timeout_s=60) as brain:
             told.mode = "slow"

@@ -16,7 +16,7 @@ from openbrain.ports.index import Standing
 from openbrain.settings import Settings, Streams
 from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain_cli.system import running
-from tests.flow.conftest import Brain
+from tests.flow.conftest import PATIENT, Brain
 from tests.truth_support import rows
 from tests.waiting import until
 
@@ -59,7 +59,7 @@ async def living(settings: Settings, make_parts: Callable[[Settings], Parts] | N
 
 def at(folder: Path, url: str, **groups: Any) -> Settings:
     """Embedded indexes and SQLite in `folder`, unless a group says otherwise."""
-    return Settings(data_dir=folder / "data", **({"streams": quick(url)} | groups))
+    return Settings(data_dir=folder / "data", **({"streams": quick(url), "recall": PATIENT} | groups))
 
 
 def rooms(brain: Brain, *groups: str) -> list[Any]:
