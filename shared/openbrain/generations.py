@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from openbrain.errors import SetupError, TryLater
+from openbrain.errors import NeverRetry, SetupError, TryLater
 from openbrain.index_writing import FLAGS
 from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.generations import Generation, Generations, IndexKind
@@ -81,10 +81,11 @@ class Prepared(Generic[T]):
             _log.warning("start.dependency_down", message=str(error))
 
     async def __call__(self) -> T:
-        """The value; `TryLater` while it can't be had. A wrong setting is no fault of the entry that meets it."""
+        """The value; `TryLater` while it can't be had. A wrong setting, or a server that refuses, is no fault of the
+        entry that meets it."""
         try:
             return await self._get()
-        except SetupError as error:
+        except (SetupError, NeverRetry) as error:
             raise TryLater(str(error)) from error
 
     async def _get(self) -> T:

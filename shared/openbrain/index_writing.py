@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from openbrain.errors import SetupError, TryLater
+from openbrain.errors import NeverRetry, SetupError, TryLater
 from openbrain.ports.generations import Generation, Generations, IndexKind
 from openbrain.ports.index import Replaceable
 
@@ -65,7 +65,8 @@ class Written:
             if each.name not in self._prepared:
                 try:
                     await self._prepare(each)
-                except SetupError as error:
+                except (SetupError, NeverRetry) as error:
+                    # Whoever refuses to make it refuses no entry: none of them may die of it.
                     raise TryLater(str(error)) from error
                 self._prepared.add(each.name)
                 _log.info("indexer.writes", kind=self._kind.value, generation=each.name, status=each.status)

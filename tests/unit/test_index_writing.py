@@ -8,7 +8,8 @@ import pytest
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import TryLater
+from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.generations import Prepared
 from openbrain.index_writing import Written, everywhere, writable
 from openbrain.ports.generations import Generation, IndexKind
 from tests.schema import make_tables
@@ -50,11 +51,14 @@ class Process:
         self.seconds = Seconds()
         self.prepared: list[str] = []
         self.wrote: list[str] = []
+        self.refusal: OpenBrainError | None = None
         self.written = Written(
             truth, IndexKind.TEXT, lambda: builder, self._prepare, consumer, lease_s=5, clock=self.seconds
         )
 
     async def _prepare(self, generation: Generation) -> None:
+        if self.refusal is not None:
+            raise self.refusal
         self.prepared.append(generation.name)
 
     async def write(self, generations: Sequence[Generation]) -> None:
@@ -90,6 +94,24 @@ async def test_a_batch_that_outlived_the_lease_is_written_to_what_came_meanwhile
     await everywhere(process.written, stopped_in_the_middle)
 
     assert process.wrote == ["t-1", "t-2"]
+
+
+@pytest.mark.parametrize("refusal", [SetupError("no rights"), NeverRetry("too many shards"), TryLater("down")])
+async def test_an_index_that_can_not_be_made_is_no_fault_of_the_entries(
+    truth: SqlTruth, refusal: OpenBrainError
+) -> None:
+    process = Process(truth)
+    process.refusal = refusal
+
+    async def make() -> str:
+        raise refusal
+
+    for meets in (process.written.get, Prepared(make)):
+        with pytest.raises(TryLater, match=str(refusal)):
+            await meets()
+
+    process.refusal = None
+    assert await process.written.get()
 
 
 async def test_only_what_is_wanted_is_written(truth: SqlTruth) -> None:
