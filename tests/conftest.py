@@ -5,8 +5,8 @@ from pathlib import PurePath
 import hypothesis
 import pytest
 
-# How long an example takes says how busy the machine is, and nothing of the law.
-hypothesis.settings.register_profile("patient", deadline=None)
+# How long an example takes, or its drawing, says how busy the machine is, and nothing of the law.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("patient")
 
 _HEAVY = (

@@ -20,6 +20,7 @@ from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
 from openbrain.visibility import AllOf
 from tests.index_support import EVERYTHING, direction
 from tests.servers.process import Server
+from tests.waiting import PATIENCE_S
 
 GENERATION = "first"
 DIMENSIONS = 4
@@ -47,7 +48,7 @@ async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
     else:
         server: Server = request.getfixturevalue("elasticsearch_server")
         yield Engine(lambda: ElasticsearchVectors(server.url, first_part, 10, True, 60), shared=True)
-        async with AsyncElasticsearch(server.url) as client:
+        async with AsyncElasticsearch(server.url, request_timeout=PATIENCE_S) as client:
             ours = await client.indices.get(index=f"{first_part}-*", expand_wildcards="all")
             await client.indices.delete(index=",".join(ours))
             await client.indices.delete_index_template(name=f"{first_part}-vectors")

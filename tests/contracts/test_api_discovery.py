@@ -158,7 +158,9 @@ async def test_what_the_index_still_holds_and_the_truth_does_not_show(brain: Bra
     assert set(rest) <= set(ids)
 
 
-ANY = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+ANY = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @ANY

@@ -8,6 +8,7 @@ import pytest
 from starlette.applications import Starlette
 from structlog.testing import capture_logs
 
+from openbrain.adapters import redis_rates
 from openbrain.adapters.clock import SystemClock
 from openbrain.adapters.local_rates import LocalRates
 from openbrain.adapters.redis_rates import RedisRates
@@ -208,7 +209,10 @@ def test_whom_an_address_stands_for(client: tuple[str, int] | None, stands_for: 
     assert source(client) == stands_for
 
 
-async def test_replicas_count_together_and_no_key_is_kept(brain: Brain, redis_server: Any) -> None:
+async def test_replicas_count_together_and_no_key_is_kept(
+    brain: Brain, redis_server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_rates, "_ANSWER_S", PATIENCE_S)  # who does not answer in time is done without
     settings = Streams(url=redis_server.url, prefix=f"{uuid.uuid4().hex}.")
     rates = [RedisRates(settings, SystemClock()) for _ in range(2)]
     keys = [wrong() for _ in range(8)]

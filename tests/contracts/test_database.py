@@ -167,7 +167,7 @@ def add(connection):
     seen = connection.exec_driver_sql("SELECT COUNT(*) FROM n").scalar()
     connection.exec_driver_sql("INSERT INTO n VALUES (?)", (seen,))
 async def main():
-    database = Database.open(sys.argv[1], lock_wait_s=30)
+    database = Database.open(sys.argv[1], lock_wait_s=120)
     for _ in range(40):
         await database.write(add)
     await database.close()

@@ -13,11 +13,12 @@ from sqlalchemy.util import await_only
 from openbrain.adapters.sql.database import Database
 from openbrain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
 async def server(mariadb_url: str) -> AsyncIterator[Database]:
-    opened = Database.open(mariadb_url, pool=4, lock_wait_s=1)
+    opened = Database.open(mariadb_url, pool=4, lock_wait_s=PATIENCE_S)
     await opened.write(lambda connection: connection.execute(text("CREATE TABLE n (i INT PRIMARY KEY, t VARCHAR(3))")))
     await opened.write(lambda connection: connection.execute(text("INSERT INTO n VALUES (1, 'a'), (2, 'b')")))
     yield opened
@@ -55,7 +56,8 @@ async def test_mariadb_repeats_a_deadlock(server: Database) -> None:
     assert attempts == 3
 
 
-async def test_mariadb_lets_a_waiter_go_in_time(server: Database) -> None:
+async def test_mariadb_lets_a_waiter_go_in_time(server: Database, mariadb_url: str) -> None:
+    hasty = Database.open(mariadb_url, pool=4, lock_wait_s=1)
     held, done = asyncio.Event(), asyncio.Event()
 
     def holds(connection: Connection) -> None:
@@ -66,7 +68,8 @@ async def test_mariadb_lets_a_waiter_go_in_time(server: Database) -> None:
     holder = asyncio.create_task(server.write(holds))
     await held.wait()
     with pytest.raises(TryLater, match="busy"):
-        await server.write(change(1))
+        await hasty.write(change(1))
+    await hasty.close()
     done.set()
     await holder
     await server.write(change(1))
@@ -125,7 +128,7 @@ async def test_mariadb_not_answering_in_time(server: Database, monkeypatch: pyte
 
 async def test_mariadb_down_and_up_again(private_server: Starter) -> None:
     mariadb = private_server("mariadb")
-    opened = Database.open(mariadb.url, pool=2, lock_wait_s=1)
+    opened = Database.open(mariadb.url, pool=2, lock_wait_s=PATIENCE_S)
     one = lambda connection: connection.scalar(text("SELECT 1"))  # noqa: E731
     assert (
         await asyncio.gather(*[opened.read(one) for _ in range(4)], *[opened.write(one) for _ in range(4)]) == [1] * 8

@@ -52,7 +52,7 @@ async def impostor() -> AsyncIterator[Impostor]:
 @pytest.fixture
 async def text(impostor: Impostor) -> AsyncIterator[ElasticsearchText]:
     url = f"http://user:pass@127.0.0.1:{impostor.port}"
-    text = ElasticsearchText(url, "test", 20, verify_tls=True, timeout_s=5)
+    text = ElasticsearchText(url, "test", 20, verify_tls=True, timeout_s=60)
     yield text
     await text.close()
 

@@ -40,7 +40,7 @@ class Place:
 
 @pytest.fixture
 async def place(elasticsearch_server: Server) -> AsyncIterator[Place]:
-    async with AsyncElasticsearch(elasticsearch_server.url) as raw:
+    async with AsyncElasticsearch(elasticsearch_server.url, request_timeout=PATIENCE_S) as raw:
         yield Place(elasticsearch_server.url, f"test{uuid.uuid4().hex[:12]}", raw)
 
 

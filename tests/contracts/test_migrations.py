@@ -20,6 +20,7 @@ from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
 from tests.truth_support import FakeClock, clock, database_url, memory, write
+from tests.waiting import PATIENCE_S
 
 __all__ = ["clock", "database_url"]
 
@@ -156,7 +157,7 @@ def test_waiting_ends_when_the_database_answers(private_server: Starter) -> None
         schema_commands.wait(server.url, 0.5)
     starter = threading.Thread(target=server.start)
     starter.start()
-    schema_commands.wait(server.url, 60)
+    schema_commands.wait(server.url, PATIENCE_S)
     starter.join()
     assert schema_commands.check(server.url) == EMPTY
 

@@ -56,7 +56,9 @@ changes = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.lists(st.tuples(texts.filter(str.strip), changes), min_size=1, max_size=4))
 async def test_what_was_written_is_what_is_read(truth: SqlTruth, given: list[tuple[str, dict[str, Any]]]) -> None:
     outcomes = await truth.remember([write(content, allow_duplicate=True, **more) for content, more in given])

@@ -81,7 +81,9 @@ any_row = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(row=any_row)
 async def test_any_row_comes_back_as_it_was(truth: SqlTruth, database: Database, row: Memory) -> None:
     # An earlier try may have put it there.

@@ -6,6 +6,7 @@ from openbrain.client import OpenBrain
 from openbrain_cli.doctoring import loop
 from openbrain_cli.doctoring.findings import Finding, Status
 from tests.api_support import Brain, brain, brain_database_url  # noqa: F401 - fixtures
+from tests.waiting import PATIENCE_S
 
 
 async def walked(brain: Brain) -> tuple[dict[str, Finding], int]:  # noqa: F811 - the fixture
@@ -34,7 +35,8 @@ async def test_rooms_that_do_not_run_are_seen(brain: Brain, monkeypatch: pytest.
     assert left == 0
 
 
-async def test_rooms_that_run_make_it_green(brain: Brain) -> None:  # noqa: F811
+async def test_rooms_that_run_make_it_green(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setattr(loop, "INDEXED_S", PATIENCE_S)
     async with brain.rooms():
         findings, left = await walked(brain)
 

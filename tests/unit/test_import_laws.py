@@ -20,7 +20,9 @@ from openbrain_cli.importing.sections import full_sections
 from openbrain_cli.importing.wikilinks import MAX_LINKS, inline_tags, wikilinks
 from tests.import_samples import homes
 
-in_a_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+in_a_folder = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None, max_examples=60
+)
 
 WORDS = st.text(alphabet=st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=12)
 MARKDOWN = st.lists(

@@ -15,12 +15,11 @@ from openbrain.vault.index import Index
 from tests.vault_pages import NOW, Vault, page, signal
 
 ONE = "clusters/2026-11-22/2026-11-22-one.md"
-LATER = time.time_ns() + 3_600_000_000_000
 
 
 def later() -> int:
     """A clock for which every file has stood for long."""
-    return LATER
+    return time.time_ns() + 3_600_000_000_000
 
 
 def test_what_did_not_change_is_not_read(tmp_path: Path) -> None:
