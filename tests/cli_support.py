@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,12 +58,22 @@ class Terminal:
         return {**own, "LANG": "C.UTF-8", **self.environment, **more}
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Ask again until it holds."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
 @contextmanager
 def up(terminal: Terminal) -> Iterator[Terminal]:
     """`openbrain up` while the block runs; ended with Ctrl-C, which must be clean."""
     command = [str(PROGRAM), "up", "--port", "0"]
+    # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
+    environment = terminal.env({"OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "60"})
     with (terminal.home / "up.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=terminal.env({}), cwd=terminal.home)
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=terminal.home)
     try:
         deadline = time.monotonic() + PATIENCE_S
         while not (terminal.data / "url").exists():

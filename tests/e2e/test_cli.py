@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.cli_support import Terminal, up
+from tests.cli_support import Terminal, up, wait_until
 
 UNKNOWN = "0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00"
 
@@ -212,9 +212,8 @@ def test_what_is_published_becomes_a_memory(terminal: Terminal) -> None:
     assert terminal.run("list", "--project", "ci", "--json").json["count"] == 0
     sent = terminal.run("publish", "memory.submitted", "--workspace", "default", "--json", stdin=f"{bare}\n{bare}")
     assert len(sent.json["entries"]) == 2
-    for _ in range(50):
-        if (found := terminal.run("list", "--project", "ci", "--json").json)["count"]:
-            break
+    wait_until(lambda: terminal.run("list", "--project", "ci", "--json").json["count"] > 0)
+    found = terminal.run("list", "--project", "ci", "--json").json
     assert [each["content"] for each in found["memories"]] == ["Build 4711 ran out of disk."]
 
 

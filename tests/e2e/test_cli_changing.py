@@ -26,7 +26,7 @@ def test_a_memory_changes_ends_and_comes_back(running: Terminal) -> None:
     no_object = running.run("update", stored["id"], "--metadata", "[1]")
     shown = running.run("show", stored["id"], "--json").json
     running.run("forget", stored["id"], "--reason", "a slip")
-    back = running.run("restore", stored["id"], "--reason", "after all", "--wait", "20")
+    back = running.run("restore", stored["id"], "--reason", "after all", "--wait", "30")
     again = running.run("restore", stored["id"], "--json").json
     told = running.run("history", stored["id"])
     lines = running.run("history", stored["id"], "--json").json

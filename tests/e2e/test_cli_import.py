@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_support import Terminal, up
+from tests.cli_support import Terminal, up, wait_until
 from tests.import_samples import ALL, SAMPLES
 from tests.memory_samples import copy_samples, lay_out
 
@@ -41,9 +41,14 @@ def test_dry_run_import_again_edit_recall(terminal: Terminal) -> None:
     told = terminal.run("import", *paths)
     assert "1 superseded" in told.out.splitlines()[-1]
 
-    found = terminal.run("recall", "how do I set up the shop with seed data?", "--project", "shop", "--json").json
-    assert any("ONLY=ledger" in each["content"] for each in found["memories"])
-    assert not any("then `make seed`\n" in each["content"] + "\n" for each in found["memories"])
+    def found() -> list[str]:
+        question = "how do I set up the shop with seed data?"
+        told = terminal.run("recall", question, "--project", "shop", "--json").json
+        return [each["content"] for each in told["memories"]]
+
+    assert not any("then `make seed`\n" in each + "\n" for each in found()), "gone at once"
+    wait_until(lambda: any("ONLY=ledger" in each for each in found()))
+    assert not any("then `make seed`\n" in each + "\n" for each in found())
 
 
 def test_the_old_name_with_its_options(terminal: Terminal) -> None:

@@ -1,9 +1,8 @@
 """streams, replay, dead: as an operator types them, on a running system."""
 
 import subprocess
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from redis import Redis
 
 from openbrain.streams.table import STORED, dead_letters
-from tests.cli_support import PROGRAM, Terminal, up
-from tests.waiting import PATIENCE_S
+from tests.cli_support import PROGRAM, Terminal, up, wait_until
 
 EMBEDDER = dead_letters(STORED.name, "embedder")
 
@@ -29,13 +27,6 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 def redis(running: Terminal) -> Iterator[Redis]:
     with Redis(unix_socket_path=str(running.data / "streams" / "valkey.sock"), protocol=2) as client:
         yield client
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def group(running: Terminal, name: str = "embedder") -> dict[str, object]:
@@ -82,7 +73,7 @@ def test_a_pause_outlives_the_process(tmp_path: Path) -> None:
         memory_id = running.run("remember", "kept for later", "--json").json["id"]
     with up(terminal) as running:
         wait_until(lambda: _paused(running))
-        assert _waiting(running) == 1
+        wait_until(lambda: _waiting(running) == 1)  # what was not yet published when it ended is so now
         assert running.run("show", memory_id, "--json").json["state"] != "indexed"
         assert running.run("streams", "resume", "embedder").code == 0
         wait_until(lambda: running.run("show", memory_id, "--json").json["state"] == "indexed")

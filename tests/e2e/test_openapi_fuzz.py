@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from openbrain_cli.system import ADMIN_KEY_FILE, KEY_FILE
-from tests.cli_support import Terminal, up
+from tests.cli_support import Terminal, up, wait_until
+from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.timeout(1800)
 PROGRAM = Path(sys.executable).with_name("schemathesis")
@@ -48,6 +49,8 @@ def fuzz(terminal: Terminal, key_file: str, *more: str) -> str:
             *("--header", f"Authorization: Bearer {(terminal.data / key_file).read_text().strip()}"),
             *("--max-examples", EXAMPLES, "--seed", seed, "--checks", ",".join(CHECKS)),
             *("--continue-on-failure", "--generation-database", "none", *more),
+            # A request may wait until something is indexed, for half a minute, and a busy machine is slow.
+            *("--request-timeout", str(PATIENCE_S)),
         ],
         cwd=terminal.home,
         env={**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)},
@@ -63,8 +66,7 @@ def fuzz(terminal: Terminal, key_file: str, *more: str) -> str:
 def test_every_answer_is_as_the_document_says(terminal: Terminal) -> None:
     said = fuzz(terminal, KEY_FILE, "--phases", "examples,coverage,fuzzing,stateful")
     assert "Stateful" in said
-    health = terminal.run("doctor", "--json")
-    assert health.code == 0, health.out
+    wait_until(lambda: terminal.run("doctor", "--json").code == 0)  # what was written above is indexed first
 
 
 def test_so_is_every_answer_to_operators(terminal: Terminal) -> None:
