@@ -12,7 +12,7 @@ import pytest
 
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers, environment, prepared
-from tests.integration.rooms import Process, Rooms, rooms
+from tests.integration.rooms import Rooms, rooms
 from tests.searching import in_files, in_streams, in_tables
 from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerProcess
@@ -54,10 +54,6 @@ async def all_indexed(servers: Servers, count: int) -> bool:
     return len(found) == count and all(row.indexed for row in found)
 
 
-def leader(processes: list[Process]) -> Process:
-    return next(each for each in processes if "leader.leads" in each.log.read_text(encoding="utf-8"))
-
-
 async def operation(http: httpx.AsyncClient, operation_id: str) -> dict[str, Any]:
     found: dict[str, Any] = (await http.get(f"/v1/admin/operations/{operation_id}")).json()
     return found
@@ -97,7 +93,7 @@ async def _erase_and_search(
             return "tombstones" in (await operation(http, operation_id))["result"]
 
         await until(in_the_middle, pause=0.1)
-        leader(keepers).kill()
+        (await servers.leader(keepers)).kill()
 
         async def done() -> bool:
             status = (await operation(http, operation_id))["status"]

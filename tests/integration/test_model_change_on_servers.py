@@ -18,7 +18,7 @@ from tests.integration.conftest import Servers, environment, prepared
 from tests.integration.rooms import Rooms, rooms
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 WORDS = "harbour lantern granite orchard signal velvet copper meadow".split()
 MEMORIES = 60
@@ -35,7 +35,7 @@ async def own_ollama(
     values = environment(
         name, redis=redis_server, mariadb_url=mariadb_url, elasticsearch=elasticsearch_server, ollama=ollama
     )
-    made = await prepared({**values, "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "60"}, name, tmp_path)
+    made = await prepared(values, name, tmp_path)
     yield made
     await made.truth.close()
     await made.redis.aclose()
@@ -44,7 +44,9 @@ async def own_ollama(
 async def _make(servers: Servers, name: str, window: int) -> None:
     """The one real model under another name, with another window: another model, by its digest."""
     made = {"model": name, "from": "all-minilm", "parameters": {"num_ctx": window}, "stream": False}
-    async with httpx.AsyncClient(base_url=servers.environment["OPENBRAIN_EMBEDDING__URL"], timeout=60) as ollama:
+    async with httpx.AsyncClient(
+        base_url=servers.environment["OPENBRAIN_EMBEDDING__URL"], timeout=PATIENCE_S
+    ) as ollama:
         (await ollama.post("/api/create", json=made)).raise_for_status()
 
 
@@ -118,7 +120,7 @@ async def test_a_change_survives_the_death_of_the_embedder_and_then_other_weight
         headers = {"Authorization": f"Bearer {key}"}
         async with (
             servers.http(api.url) as http,
-            httpx.AsyncClient(base_url=api.url, headers=headers, timeout=60) as op,
+            httpx.AsyncClient(base_url=api.url, headers=headers, timeout=PATIENCE_S) as op,
         ):
             for number in range(MEMORIES):
                 await _remember(http, f"{WORDS[number % 8]} and {WORDS[number // 8]}, note {number}")

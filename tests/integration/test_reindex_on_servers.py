@@ -20,7 +20,7 @@ from openbrain.ports.operations import OperationStatus
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers
 from tests.integration.rooms import Rooms
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 MEMORIES = int(os.environ.get("OPENBRAIN_TEST_REINDEX_MEMORIES", "150"))
 pytestmark = pytest.mark.timeout(900 + MEMORIES // 20)
@@ -36,7 +36,7 @@ async def operators(servers: Servers, url: str) -> AsyncIterator[httpx.AsyncClie
     key, secret = issue(workspace_id=OPERATORS, name="operator", permissions=frozenset(Permission), now=1)
     await servers.truth.create_key(key, hash_secret(secret))
     headers = {"Authorization": f"Bearer {secret}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as client:
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE_S) as client:
         yield client
 
 
@@ -83,8 +83,7 @@ async def ended(operator: httpx.AsyncClient, operation: str) -> dict[str, Any]:
 async def test_made_anew_while_serving_and_while_rooms_die(servers: Servers, started: Rooms) -> None:
     for room in ("ingest", "embedder"):
         started.start(room)
-    # A busy machine may be slow to answer; that it answers whole is what counts here.
-    api = started.start("api", OPENBRAIN_RECALL__INDEX_TIMEOUT_S="60")
+    api = started.start("api")
     doomed = [started.start(room) for room in ("housekeeper", "indexer-text", "indexer-vector")]
     await started.all_ready()
     for number in range(MEMORIES):
@@ -145,7 +144,9 @@ async def operator_switch(servers: Servers, url: str, kind: IndexKind, name: str
     """Go back."""
     key, secret = issue(workspace_id=OPERATORS, name="second", permissions=frozenset(Permission), now=1)
     await servers.truth.create_key(key, hash_secret(secret))
-    async with httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=60) as client:
+    async with httpx.AsyncClient(
+        base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=PATIENCE_S
+    ) as client:
         return (await client.post(f"/v1/admin/generations/{kind.value}/{name}:switch")).status_code
 
 

@@ -183,7 +183,7 @@ async def count(target: Place) -> int:
     return int(found or 0)
 
 
-@pytest.mark.timeout(3600 if ROWS > 10_000 else 300)
+@pytest.mark.timeout(3600 if ROWS > 10_000 else 600)
 @pytest.mark.parametrize("way", ["SQLite to MariaDB", "MariaDB to SQLite"])
 async def test_a_workspace_moves_to_the_other_database(
     way: str, tmp_path: Path, mariadb_url: str, redis_server: Server, capsys: pytest.CaptureFixture[str]
@@ -244,7 +244,12 @@ async def test_a_workspace_moves_to_the_other_database(
     assert footer["history"] > ROWS
     assert footer["lineage"] > ROWS // 20
     assert 0 < some < ROWS
-    assert f"{ROWS - some} created, {some} already there" in told
+    # The database may finish what it was asked just before the kill: `some` is the least.
+    counts = re.search(r"(\d+) created, (\d+) already there", told)
+    assert counts, told
+    created, known = map(int, counts.groups())
+    assert created + known == ROWS
+    assert some <= known < ROWS
     assert f"{ROWS} already there" in again
     assert max(grown.values()) < FLAT_MB, grown
 
