@@ -14,7 +14,7 @@ CHECKS = {
 }
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", CHECKS)
 def test_the_tree_passes(name: str) -> None:
     program, *arguments = CHECKS[name]

@@ -14,12 +14,13 @@ from openbrain.errors import Conflict, NotFound
 from openbrain.ports.generations import Generation, IndexKind, IndexWriter
 from tests.truth_rows import put_into
 from tests.truth_support import FakeClock, write
+from tests.waiting import PATIENCE_S
 
 
 @pytest.fixture
 async def elsewhere(database: Database, database_url: str, clock: FakeClock) -> AsyncIterator[SqlTruth]:
     """The same database, as another process has it open."""
-    other = SqlTruth(Database.open(database_url), clock)
+    other = SqlTruth(Database.open(database_url, lock_wait_s=PATIENCE_S), clock)
     yield other
     await other.close()
 

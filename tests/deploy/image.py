@@ -48,7 +48,6 @@ class Image:
             url="http://127.0.0.1:{port}",
             command=lambda port, data: self.confined(data, "openbrain", "up", "--port", str(port)),
             answers=lambda port: http_ok(port, "/ready"),
-            patience=90,
         )
 
 

@@ -15,6 +15,7 @@ from tests.deploy.image import NOBODY, Image, megabytes, reaching_the_index, sta
 from tests.servers.image_tools import BASE, build, buildah, description
 from tests.servers.plugin import need
 from tests.servers.process import ServerProcess
+from tests.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 NAME = "localhost/openbrain-test"
@@ -22,7 +23,7 @@ LARGEST_MB = 600
 """Beside the base: dependencies are 470 MB, most of it onnxruntime, numpy and the engines of `openbrain up`."""
 TRUTH = "OPENBRAIN_TRUTH__URL=sqlite:////data/truth.sqlite3"
 
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.timeout(3600)]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -41,7 +42,7 @@ def run(image: Image, tmp_path: Path) -> Run:
 
     def run(*command: str, settings: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
         line = image.confined(tmp_path, *command, settings=settings)
-        return subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(line, capture_output=True, text=True, timeout=600, check=False)
 
     return run
 
@@ -92,7 +93,7 @@ def test_everything_runs_in_it_and_ends_gently(image: Image, run: Run) -> None:
     with ServerProcess(image.everything()) as brain:
         assert Path(f"/proc/{brain.pid}/status").read_text().split("Uid:")[1].split()[:2] == [str(NOBODY)] * 2
         key = {"Authorization": f"Bearer {(brain.data / 'key').read_text().strip()}"}
-        with httpx.Client(base_url=brain.url, headers=key, timeout=30) as link:
+        with httpx.Client(base_url=brain.url, headers=key, timeout=PATIENCE_S) as link:
             stored = link.post(
                 "/v1/brain/remember",
                 json={"content": "The ferry leaves at nine.", "type": "fact"},
