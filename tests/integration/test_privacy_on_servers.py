@@ -64,7 +64,11 @@ async def marked(tmp_path: Path, private_server: Starter) -> AsyncIterator[Marke
         elasticsearch=server("elasticsearch", "elastic"),
         ollama=server("ollama", "me"),
     )
-    debug = {"OPENBRAIN_LOGS__LEVEL": "DEBUG", "OPENBRAIN_STREAMS__RECONNECT_MAX_S": "0.5"}
+    debug = {
+        "OPENBRAIN_LOGS__LEVEL": "DEBUG",
+        "OPENBRAIN_STREAMS__RECONNECT_MAX_S": "0.5",
+        "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "3",
+    }
     name = values["OPENBRAIN_STREAMS__PREFIX"].removesuffix(".")
     made = await prepared({**values, **debug}, name, tmp_path)
     yield Marked(marks, made, mortal)
