@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import functools
 import signal
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -67,18 +68,12 @@ async def _streams_demoted(fault: Fault, scene: Scene) -> None:
 async def _streams_flushed(fault: Fault, scene: Scene) -> None:
     await _until_published(fault, scene)
     with contextlib.closing(scene.link()) as link:
-        while True:
-            try:
-                await asyncio.to_thread(link.flushall)
-            except redis.ReadOnlyError:  # in the middle of a failover
-                await asyncio.sleep(0.05)
-            else:
-                return
+        await _insist(link.flushall)  # in the middle of a failover it is refused
 
 
 async def _streams_paused(fault: Fault, scene: Scene) -> None:
     with contextlib.closing(scene.link()) as link:
-        await asyncio.to_thread(_ask, link, "CLIENT", "PAUSE", round(fault.seconds * 1000), "ALL")
+        await _insist(lambda: _ask(link, "CLIENT", "PAUSE", round(fault.seconds * 1000), "ALL"))
         await asyncio.sleep(fault.seconds)
 
 
@@ -118,7 +113,7 @@ async def _lasts(fault: Fault, scene: Scene) -> None:
 
 async def _undone(scene: Scene, fault: Fault, do: tuple[str, ...], undo: tuple[str, ...]) -> None:
     with contextlib.closing(scene.link()) as link:
-        await asyncio.to_thread(_ask, link, *do)
+        await _insist(lambda: _ask(link, *do))
         try:
             await _lasts(fault, scene)
         finally:
@@ -130,11 +125,13 @@ def _ask(link: "redis.Redis", *command: str | int) -> None:
 
 
 async def _insist(call: Callable[[], Any]) -> None:
-    for _ in range(100):
+    """On a server that may just be dead by another fault, or still starts."""
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
         with contextlib.suppress(redis.RedisError, OSError):
             await asyncio.to_thread(call)
             return
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.05)
 
 
 async def _truth_kill(fault: Fault, scene: Scene) -> None:

@@ -31,9 +31,9 @@ from tests.faults.world import WORKSPACE, World
 from tests.servers.process import ServerProcess
 from tests.waiting import PATIENCE_S
 
-ANSWER_S = PATIENCE_S / 2
+ANSWER_S = PATIENCE_S
 """How long a producer waits for its acknowledgement, through all faults."""
-CONVERGE_S = PATIENCE_S / 2
+CONVERGE_S = PATIENCE_S
 
 
 class Run:

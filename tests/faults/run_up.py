@@ -15,8 +15,9 @@ from tests.faults.run import Run
 from tests.faults.truth_reading import Generation
 from tests.faults.world import World
 from tests.servers.process import ServerError
+from tests.waiting import PATIENCE_S
 
-_END_S = 30.0
+_END_S = PATIENCE_S / 2
 
 
 class UpRun(Run):

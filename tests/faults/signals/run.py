@@ -116,7 +116,7 @@ async def _work(plan: Plan, made: Scene, listening: Sequence[Agent], verdict: Ve
             raising.all_of(plan.raises, pause_s=0.02), away(listening[0]), *map(struck_by, plan.faults)
         )
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S / 2):
+            async with asyncio.timeout(PATIENCE_S):
                 await raising.insist(plan.raises, lambda: _uncounted(made, plan))
     finally:
         await redis.aclose()
@@ -174,7 +174,7 @@ async def _converge(plan: Plan, made: Scene, listening: Sequence[Agent], verdict
     truth: Truth | None = None
     late: list[str] = []
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(PATIENCE_S / 2):
+        async with asyncio.timeout(PATIENCE_S):
             while truth is None or truth.waiting or late:
                 await asyncio.sleep(0.1)
                 truth = await asyncio.to_thread(made.read)
@@ -192,6 +192,6 @@ async def _converge(plan: Plan, made: Scene, listening: Sequence[Agent], verdict
 async def _handled(listening: Sequence[Agent], top: int) -> None:
     """What was heard stands in a queue before it is told to the handler."""
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(PATIENCE_S / 4):
+        async with asyncio.timeout(PATIENCE_S):
             while any(top not in {each.seq for each in agent.record.said[-500:]} for agent in listening):
                 await asyncio.sleep(0.05)
