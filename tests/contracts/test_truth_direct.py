@@ -66,7 +66,7 @@ async def test_missing_tables_say_what_to_run(database: Database) -> None:
 
 
 async def test_mariadb_repeats_when_the_connection_is_lost(mariadb_url: str) -> None:
-    opened = Database.open(mariadb_url, pool=2, lock_wait_s=5)
+    opened = Database.open(mariadb_url, pool=2, lock_wait_s=PATIENCE_S)
     attempts = 0
 
     def loses(connection: Connection) -> Sequence[tuple[int]]:
@@ -84,7 +84,7 @@ async def test_mariadb_repeats_when_the_connection_is_lost(mariadb_url: str) -> 
 
 
 async def test_mariadb_a_cancelled_statement_leaves_no_half_read_connection(mariadb_url: str) -> None:
-    opened = Database.open(mariadb_url, pool=1, lock_wait_s=5)
+    opened = Database.open(mariadb_url, pool=1, lock_wait_s=PATIENCE_S)
     await opened.write(lambda connection: run(connection, "SELECT 1").fetchall())
     waiting = asyncio.create_task(opened.write(lambda connection: run(connection, "SELECT SLEEP(30)").fetchall()))
     running = text("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'")
