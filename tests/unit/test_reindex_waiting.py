@@ -9,12 +9,12 @@ import pytest
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.adapters.tantivy_text import TantivyText
-from openbrain.errors import TryLater
+from openbrain.errors import NeverRetry, TryLater
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation, Progress
 from openbrain.ports.reindexing import Extent
-from openbrain_housekeeper.reindexing import Reindexing, Target
+from openbrain_housekeeper.reindexing import ROUNDS, Reindexing, Target
 from openbrain_indexer.handlers import project_text
 from tests.embedder_support import database, truth
 from tests.truth_rows import put
@@ -67,6 +67,11 @@ class Scene:
     async def to_comparing(self) -> None:
         while self.operation.result.get("announced_by") is None:
             await self.step()
+
+    async def compare(self) -> None:
+        """Once all that was announced is done."""
+        self.operation = replace(self.operation, result={**self.operation.result, "announced_by": 1})
+        await self.step()
 
     async def write(self) -> None:
         """As the readers do."""
@@ -173,6 +178,31 @@ async def test_what_is_announced_again_is_published_and_taken_before_the_next_ro
     await scene.write()
     await scene.step()
     assert scene.phase == "swap"
+
+
+async def test_what_a_slow_clock_stores_all_the_time_does_not_count_as_lacking(
+    scene: Scene, database: Database
+) -> None:
+    """Each comparison meets some of it on its way into both; none of it twice."""
+    await scene.to_comparing()
+    for number in range(20):
+        await put(database, memory(f"slow {number}", now=scene.clock.now() - 3600 * MICROSECONDS))
+        await scene.compare()
+        if scene.phase != "compare":
+            break
+        await scene.write()
+
+    assert scene.phase == "swap"
+    assert scene.operation.result["failures"] == 0
+
+
+async def test_what_is_lacking_again_and_again_is_told(scene: Scene) -> None:
+    await scene.to_comparing()
+    for _ in range(ROUNDS):
+        await scene.compare()
+
+    with pytest.raises(NeverRetry, match="3 memories can't be written into t-2"):
+        await scene.compare()
 
 
 async def test_a_swap_that_was_killed_in_the_middle_is_done_to_its_end(scene: Scene, database: Database) -> None:

@@ -40,6 +40,10 @@ ROUNDS = 5
 """How often what differs is announced again before it counts as failed."""
 SHOWN = 5
 """Ids in a message."""
+LEFT = "left"
+"""Member of a result: what was lacking in the round before."""
+MOST_LEFT = 200
+"""Of these, as many as are told from what is lacking now."""
 GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "indexer-vector")}
 _log = structlog.get_logger(__name__)
 
@@ -211,14 +215,16 @@ class Reindexing:
         failed = await self._truth.failed_of(generation.kind, sorted(lacking)) if lacking else frozenset()
         rounds = int(told["rounds"]) + quiet
         left = sorted(lacking - failed)
-        if not left or (rounds > ROUNDS and len(left) <= int(operation.request.get("max_failures") or 0)):
-            return _next(operation, "swap", failures=len(lacking), compared=account.due.entries)
+        stuck = _stuck(left, told.get(LEFT, ()))
+        if not left or (rounds > ROUNDS and len(stuck) <= int(operation.request.get("max_failures") or 0)):
+            failures = len(lacking) - len(left) + len(stuck)
+            return _next(operation, "swap", failures=failures, compared=account.due.entries, **{LEFT: []})
         if rounds > ROUNDS:
             raise NeverRetry(
-                f"{len(left)} memories can't be written into {generation.name}, which is given up: look at the dead "
-                f"letters of {STREAM.name}; the first are {', '.join(left[:SHOWN])}"
+                f"{len(stuck)} memories can't be written into {generation.name}, which is given up: look at the dead "
+                f"letters of {STREAM.name}; the first are {', '.join(stuck[:SHOWN])}"
             )
-        again = {"since": self._clock.now(), "announced_by": None} if quiet else {}
+        again = {"since": self._clock.now(), "announced_by": None, LEFT: left[:MOST_LEFT]} if quiet else {}
         return replace(_next(operation, "compare", rounds=rounds, **again), waits=True)
 
     async def _all_announced(self, operation: Operation) -> Progress:
@@ -272,6 +278,12 @@ class Reindexing:
         await self._truth.announce([(REINDEX_COMPLETED.name, body)])
         report = {"successes": data.successes, "failures": failures, "seconds": seconds}
         return replace(_next(operation, "done", **report), done=total, total=total, finished=True)
+
+
+def _stuck(left: Sequence[str], before: Sequence[str]) -> Sequence[str]:
+    """What was lacking in the round before, too. The rest has come since, whatever time it tells: one who writes may
+    have a slow clock, and what he stores all the time is on its way into both."""
+    return left if len(before) >= MOST_LEFT else [each for each in left if each in before]
 
 
 def _next(operation: Operation, phase: str, **told: object) -> Progress:
