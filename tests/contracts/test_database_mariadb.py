@@ -109,13 +109,18 @@ async def test_what_mariadb_takes_later_is_nobodys_fault(server: Database, numbe
         await server.write(lambda connection: connection.execute(refusing))
 
 
-async def test_a_read_only_mariadb_is_asked_again_later(server: Database) -> None:
+async def test_a_mariadb_that_leads_no_more_is_left(server: Database) -> None:
+    """Its address may lead to the one that does now, but only new connections go there."""
+    met: list[int] = []
+
     def refused(connection: Connection) -> None:
+        met.append(connection.execute(text("SELECT CONNECTION_ID()")).scalar_one())
         connection.execute(text("START TRANSACTION READ ONLY"))
         change(1)(connection)
 
     with pytest.raises(TryLater, match="no writes"):
         await server.write(refused)
+    assert len(met) == len(set(met)) > 1
 
 
 async def test_mariadb_not_answering_in_time(server: Database, monkeypatch: pytest.MonkeyPatch) -> None:

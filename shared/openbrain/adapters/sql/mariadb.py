@@ -5,14 +5,15 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine
+from sqlalchemy import URL, Connection, Engine, event
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.util import greenlet_spawn
 
 from openbrain.adapters.sql.database import MARIADB, Database
-from openbrain.adapters.sql.mariadb_errors import BUSY, repeatable, translated
+from openbrain.adapters.sql.mariadb_errors import BUSY, leads_elsewhere, repeatable, translated
 from openbrain.adapters.sql.mariadb_files import kept
 from openbrain.errors import OpenBrainError, TryLater
 
@@ -89,7 +90,7 @@ def _transaction(engine: Engine, fn: Callable[[Connection], T]) -> T:
 
 
 def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> AsyncEngine:
-    return create_async_engine(
+    made = create_async_engine(
         address,
         isolation_level=isolation,
         skip_autocommit_rollback=True,
@@ -104,6 +105,13 @@ def _engine(address: URL, pool: int, lock_wait_s: float, isolation: str) -> Asyn
         hide_parameters=True,
         connect_args=connect_arguments(lock_wait_s),
     )
+
+    @event.listens_for(made.sync_engine, "handle_error")
+    def _connect_anew(met: ExceptionContext) -> None:
+        if met.sqlalchemy_exception is not None and leads_elsewhere(met.sqlalchemy_exception):
+            met.is_disconnect = True
+
+    return made
 
 
 def connect_arguments(lock_wait_s: float) -> dict[str, Any]:
