@@ -1,8 +1,9 @@
 """The database, the indexes and the embedder: servers are asked themselves, embedded parts through their system."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -69,11 +70,13 @@ async def _truth(settings: Settings) -> Finding:
 async def _clock(url: str) -> Sequence[str]:
     """Another machine's clock against this one's."""
     database = Database.open(url, pool=1)
+    asked = time.time()
     try:
         theirs = await database.read(lambda connection: connection.scalar(text("SELECT UTC_TIMESTAMP(6)")))
+        answered = time.time()
     finally:
         await database.close()
-    return clock_problems(abs((datetime.now(UTC).replace(tzinfo=None) - theirs).total_seconds()))
+    return clock_problems(theirs.replace(tzinfo=UTC).timestamp(), asked, answered)
 
 
 async def _embedder(settings: Settings) -> Finding:

@@ -29,8 +29,10 @@ async def walk(brain: OpenBrain) -> AsyncIterator[Finding]:
     """One finding a step. There are two probes, one without a vector, so that each index answers for itself; both are
     forgotten at the end, and expire by themselves within the hour."""
     word, other = (f"doctor{secrets.token_hex(6)}" for _ in range(2))
+    asked = time.time()
     stored, ms = await timed(lambda: brain.remember(_offer(word, _PROBE, embed=True)))
-    yield found("remember", "", "", ms, yellow=clock_problems(abs(time.time() - stored.created_at.timestamp())))
+    clock = clock_problems(stored.created_at.timestamp(), asked, time.time())
+    yield found("remember", "", "", ms, yellow=clock)
     wordy = await brain.remember(_offer(other, "found by this word alone", embed=False))
     try:
         yield await _indexed(brain, (stored.id, wordy.id))

@@ -25,7 +25,9 @@ async def check(settings: Streams) -> Finding:
     try:
         _, ms = await timed(client.ping)
         info: Mapping[str, Any] = await client.info("everything")
+        asked = time.time()
         seconds, microseconds = await client.time()
+        clock = clock_problems(int(seconds) + int(microseconds) / 1e6, asked, time.time())
         letters = await survey(client, settings)
     except AWAY as error:
         where = without_login(settings.url)
@@ -35,8 +37,7 @@ async def check(settings: Streams) -> Finding:
     finally:
         await client.aclose()
     product, version = _version(info)
-    clock = abs(time.time() - (int(seconds) + int(microseconds) / 1e6))
-    risky = [*_risky(info, clock, settings), *_dead(letters)]
+    risky = [*_risky(info, settings), *clock, *_dead(letters)]
     return found(NAME, product, version, ms, red=_losing(info, product, version), yellow=risky)
 
 
@@ -72,7 +73,7 @@ def _dead(letters: Sequence[Filled]) -> Sequence[str]:
     return problems
 
 
-def _risky(info: Mapping[str, Any], clock_s: float, settings: Streams) -> Sequence[str]:
+def _risky(info: Mapping[str, Any], settings: Streams) -> Sequence[str]:
     problems = []
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
     if not limit:
@@ -84,4 +85,4 @@ def _risky(info: Mapping[str, Any], clock_s: float, settings: Streams) -> Sequen
         problems.append(f"{used * 100 // limit} % of maxmemory are used: raise it, or trim streams")
     if info.get("aof_last_write_status", "ok") != "ok":
         problems.append("the last write of the append-only file failed: look at its disk")
-    return [*problems, *clock_problems(clock_s)]
+    return problems
