@@ -25,14 +25,15 @@ async def test_killed_and_started_again(private_server: Starter, tmp_path: Path,
     process = private_server(server)
     async with living(at(tmp_path, "", streams=Streams(url=process.url))) as brain:
         await brain.indexed(await brain.remember("Before the power cut."))
+        usual = await _takes(brain, "Still before it.")
         process.kill()
         during = [await brain.remember(f"Written without a stream server, {number}.") for number in range(10)]
         await asyncio.sleep(4)  # so that pauses have grown
         process.start()
-        await _resumes(brain)
+        await _resumes(brain, usual)
         for memory_id in during:
             await brain.indexed(memory_id)
-        await all_indexed(brain, 12)
+        await all_indexed(brain, 13)
         assert await differences(brain.parts) == []
 
 
@@ -41,6 +42,7 @@ async def test_demoted_and_promoted_again(private_server: Starter, tmp_path: Pat
     process = private_server(server)
     async with living(at(tmp_path, "", streams=Streams(url=process.url))) as brain:
         await brain.indexed(await brain.remember("Before the failover."))
+        usual = await _takes(brain, "Still before it.")
         await ask(brain.redis, "REPLICAOF", "127.0.0.1", "1")
         during = [await brain.remember(f"Written beside a replica, {number}.") for number in range(10)]
         await asyncio.sleep(1)
@@ -49,10 +51,10 @@ async def test_demoted_and_promoted_again(private_server: Starter, tmp_path: Pat
         assert await _reads(brain) - before <= READERS * 8, "each reader asks after growing pauses"
         assert (await brain.http.get("/ready")).status_code == 503
         await ask(brain.redis, "REPLICAOF", "NO", "ONE")
-        await _resumes(brain)
+        await _resumes(brain, usual)
         for memory_id in during:
             await brain.indexed(memory_id)
-        await all_indexed(brain, 12)
+        await all_indexed(brain, 13)
         assert await differences(brain.parts) == []
 
 
@@ -63,6 +65,7 @@ async def test_groups_of_an_emptied_server_begin_at_its_beginning(
     """What is published before anybody has noticed that the groups are gone is delivered."""
     async with living(at(tmp_path, private_server(server).url)) as brain:
         await brain.indexed(await brain.remember("Before the flush."))
+        usual = await _takes(brain, "Still before it.")
         await brain.redis.flushall()
         after = [await brain.remember(f"Published into the void, {number}.") for number in range(10)]
         for memory_id in after:
@@ -70,7 +73,7 @@ async def test_groups_of_an_emptied_server_begin_at_its_beginning(
         for spec in (STORED,):
             groups: Any = await brain.redis.xinfo_groups(spec.name)
             assert {each["name"].decode(): each["lag"] for each in groups} == dict.fromkeys(spec.groups, 0)
-        await _resumes(brain)
+        await _resumes(brain, usual)
         assert await differences(brain.parts) == []
 
 
@@ -112,11 +115,16 @@ async def test_what_an_emptied_server_lost_is_announced_again_from_the_truth(
         assert await differences(brain.parts) == []
 
 
-async def _resumes(brain: Brain) -> None:
-    """A new memory is indexed in time."""
+async def _takes(brain: Brain, content: str) -> float:
+    """Seconds until a new memory is indexed."""
     began = time.monotonic()
-    await brain.indexed(await brain.remember("Says that all goes on."))
-    assert time.monotonic() - began < RESUMED_S
+    await brain.indexed(await brain.remember(content))
+    return time.monotonic() - began
+
+
+async def _resumes(brain: Brain, usual: float) -> None:
+    """A new memory is indexed in time. What it takes where nothing is wrong says how slow the machine is."""
+    assert await _takes(brain, "Says that all goes on.") < RESUMED_S + 5 * usual
 
 
 async def _reads(brain: Brain) -> int:
