@@ -16,7 +16,7 @@ from openbrain.submission import MemorySubmitted
 from openbrain.submitting import from_event
 
 SKEW = 2 * MICROSECONDS
-"""How far the clock of the stream server may be ahead of ours."""
+"""How far the clocks of who answers requests and who erases may differ; the stream server's is asked."""
 
 
 def of_memories(workspace_id: str, contents: Collection[str], keys: Collection[str], at: int) -> Doomed:

@@ -10,9 +10,11 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as Away
 
 from openbrain import traces
+from openbrain.adapters.clock import SystemClock
 from openbrain.errors import TryLater
 from openbrain.events import FIELD, CloudEvent, decode, encode
 from openbrain.ids import content_hash, joined_hash
+from openbrain.memory import MICROSECONDS
 from openbrain.remembering import own_key
 from openbrain.settings import Streams
 from openbrain.streams.connection import connect
@@ -24,6 +26,7 @@ from openbrain.submitting import from_event
 from tests.searching import in_files
 from tests.servers.plugin import Starter
 from tests.streams_support import scaled
+from tests.truth_support import FakeClock
 from tests.waiting import PATIENCE_S, until
 
 SECRET = "the vault opens at Xyzzyqwertz"
@@ -80,14 +83,14 @@ async def test_what_said_it_goes_from_every_stream_and_nothing_else(settings: St
     await redis.xadd(dead, {FIELD: b"no JSON", "error": "Invalid"})
     await redis.xadd(settings.prefix + "memory.stored", {FIELD: submission(1, SECRET)})
 
-    swept = await StreamEraser(redis, settings).sweep(of(SECRET))
+    swept = await StreamEraser(redis, settings, SystemClock()).sweep(of(SECRET))
 
     assert swept.deleted == {main: 2, bound: 1, dead: 1}
     assert swept.looked_at == 156
     assert await said(redis, main) == [*(f"neighbour {number}" for number in range(150)), SECRET]
     assert await redis.xlen(bound) == 0
     assert await redis.xlen(dead) == 1
-    assert (await StreamEraser(redis, settings).sweep(of(SECRET))).deleted == {}
+    assert (await StreamEraser(redis, settings, SystemClock()).sweep(of(SECRET))).deleted == {}
 
 
 async def test_what_is_to_come_again_goes_too(settings: Streams, redis: Redis) -> None:
@@ -98,7 +101,7 @@ async def test_what_is_to_come_again_goes_too(settings: Streams, redis: Redis) -
     assert (await work.hand_over(SUBMITTED.name, "ingest", "-", "+", 10)).entries == 1
     again = replays(main, "ingest")
 
-    swept = await StreamEraser(redis, settings).sweep(of(SECRET))
+    swept = await StreamEraser(redis, settings, SystemClock()).sweep(of(SECRET))
 
     assert swept.deleted == {main: 1, dead_letters(main, "ingest"): 1, again: 1}
     assert await work.unsettled(SUBMITTED.name, "ingest") == 0
@@ -114,12 +117,26 @@ async def test_the_key_finds_what_was_masked_and_time_spares_what_came_after(set
     seconds, _ = await redis.time()
     await redis.xadd(main, {FIELD: submission(2, SECRET)})
 
-    early = await StreamEraser(redis, settings).sweep(of(SECRET, at=(seconds - 60) * 1_000_000))
-    late = await StreamEraser(redis, settings).sweep(of(SECRET, at=0, keys=frozenset({key})))
+    early = await StreamEraser(redis, settings, SystemClock()).sweep(of(SECRET, at=(seconds - 60) * 1_000_000))
+    late = await StreamEraser(redis, settings, SystemClock()).sweep(of(SECRET, at=0, keys=frozenset({key})))
 
     assert early.deleted == {}
     assert late.deleted == {main: 1}
     assert await said(redis, main) == [SECRET]
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_a_server_with_another_clock_keeps_no_more_and_no_less(
+    settings: Streams, redis: Redis, hours: int
+) -> None:
+    main = settings.prefix + SUBMITTED.name
+    await redis.xadd(main, {FIELD: submission(1, SECRET)})
+    seconds, _ = await redis.time()
+    clock = FakeClock((seconds + hours * 3600) * MICROSECONDS)
+    eraser = StreamEraser(redis, settings, clock)
+
+    assert (await eraser.sweep(of(SECRET, at=clock.now() - 600 * MICROSECONDS))).deleted == {}, "it came after that"
+    assert (await eraser.sweep(of(SECRET, at=clock.now()))).deleted == {main: 1}
 
 
 async def test_a_stream_written_anew_is_the_same_to_its_readers(settings: Streams, redis: Redis) -> None:
@@ -150,7 +167,7 @@ async def test_a_stream_written_anew_is_the_same_to_its_readers(settings: Stream
     before = await seen()
     await redis.xadd(main, {FIELD: submission(1002, SECRET)}, id=_after(before[0]["last-generated-id"]))
     assert SECRET.encode() in await blocks(redis, settings.prefix)
-    await StreamEraser(redis, settings).sweep(of(SECRET))
+    await StreamEraser(redis, settings, SystemClock()).sweep(of(SECRET))
 
     after = await seen()
     assert SECRET.encode() not in await blocks(redis, settings.prefix)
@@ -185,7 +202,7 @@ async def test_a_reader_that_waits_goes_on_waiting(settings: Streams, redis: Red
         return int((await redis.info("clients"))["blocked_clients"]) > 0
 
     await until(blocked)
-    await StreamEraser(redis, settings).sweep(of(SECRET))
+    await StreamEraser(redis, settings, SystemClock()).sweep(of(SECRET))
     await redis.xadd(main, {FIELD: submission(2, "after")})
     found: Any = await asyncio.wait_for(waiting, PATIENCE_S)
     await reader.aclose()
@@ -212,8 +229,8 @@ async def test_a_sweep_that_broke_off_is_done_by_the_next(
     with monkeypatch.context() as patched:
         patched.setattr(redis, "execute_command", killed)
         with pytest.raises(TryLater):
-            await StreamEraser(redis, settings).sweep(of(SECRET))
-    await StreamEraser(redis, settings).sweep(of(SECRET))
+            await StreamEraser(redis, settings, SystemClock()).sweep(of(SECRET))
+    await StreamEraser(redis, settings, SystemClock()).sweep(of(SECRET))
 
     assert SECRET.encode() not in await blocks(redis, settings.prefix)
     assert len(await said(redis, main)) == 120
@@ -225,7 +242,7 @@ async def test_a_workspace_leaves_whole(settings: Streams, redis: Redis) -> None
         await redis.xadd(main, {FIELD: submission(number, f"{number}", workspace=workspace)})
     await redis.xadd(bound, {FIELD: submission(5, SECRET)})
     await redis.xadd(dead_letters(bound, "ingest"), {FIELD: submission(6, SECRET)})
-    eraser = StreamEraser(redis, settings)
+    eraser = StreamEraser(redis, settings, SystemClock())
 
     swept = await eraser.sweep(traces.of_workspace("w1"))
 
@@ -245,7 +262,7 @@ async def test_the_append_only_file_forgets_too(private_server: Starter, name: s
     try:
         await client.config_set("rdbcompression", "no")
         await client.config_set("appendonly", "yes")
-        eraser = StreamEraser(client, settings)
+        eraser = StreamEraser(client, settings, SystemClock())
         await eraser.settle_files()
         for number in range(50):
             await client.xadd(main, {FIELD: submission(number, f"neighbour {number}")})

@@ -104,7 +104,7 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
     worker = Worker(
         parts.truth,
         {
-            **kinds(parts, StreamEraser(client, streams), project_text),
+            **kinds(parts, StreamEraser(client, streams, parts.clock), project_text),
             **steps(redelivery, parts.truth),
             REINDEX: rebuild,
             MODEL_CHANGE: rebuild,

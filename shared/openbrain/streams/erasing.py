@@ -16,6 +16,7 @@ from redis.exceptions import ResponseError
 from openbrain.errors import TryLater
 from openbrain.events import FIELD
 from openbrain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
 from openbrain.settings import Streams
 from openbrain.streams.connection import AWAY, ask
 from openbrain.streams.group import states
@@ -32,7 +33,8 @@ _PARTS = re.compile(
 )
 _REWRITE = Script("rewrite", common="")
 Doomed = Callable[[bytes, str, int | None], bool]
-"""(event's bytes, workspace that the stream is bound to or '', when it was added or None) -> whether it must go."""
+"""(event's bytes, workspace that the stream is bound to or '', when it was added by our clock or None) -> whether it
+must go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,8 @@ class StreamEraser:
     """Works on every stream of submissions, its dead letters and its replays, in this order, so that nothing is copied
     from one that comes later; also of workspaces that are bound no more."""
 
-    def __init__(self, client: Redis, settings: Streams) -> None:
-        self._client = client
+    def __init__(self, client: Redis, settings: Streams, clock: Clock) -> None:
+        self._client, self._clock = client, clock
         self._first = settings.prefix + SUBMITTED.name
         self._prefix = settings.prefix
 
@@ -61,8 +63,9 @@ class StreamEraser:
         too_long: list[str] = []
         looked_at = 0
         try:
+            ahead = await self._ahead()
             async for stream in self._streams():
-                ids, seen = await self._doomed(stream, doomed)
+                ids, seen = await self._doomed(stream, doomed, ahead)
                 looked_at += seen
                 if not ids:
                     continue
@@ -146,7 +149,12 @@ class StreamEraser:
             if _PARTS.fullmatch(name.removeprefix(self._first)):
                 yield name
 
-    async def _doomed(self, stream: str, doomed: Doomed) -> tuple[list[str], int]:
+    async def _ahead(self) -> int:
+        """How far the server's clock, which ids are made of, is ahead of ours, microseconds."""
+        seconds, micros = await ask(self._client, "TIME")
+        return int(seconds) * MICROSECONDS + int(micros) - self._clock.now()
+
+    async def _doomed(self, stream: str, doomed: Doomed, ahead: int) -> tuple[list[str], int]:
         """The ids to delete, and how many entries were looked at."""
         parts = _PARTS.fullmatch(stream.removeprefix(self._first))
         bound, dead = (parts["workspace"] or "", bool(parts["dead"])) if parts else ("", False)
@@ -155,7 +163,7 @@ class StreamEraser:
         while entries := await ask(self._client, "XRANGE", stream, after, "+", "COUNT", PAGE):
             for raw_id, fields in entries:
                 entry_id = raw_id.decode()
-                added = None if dead else int(entry_id.partition("-")[0]) * MICROSECONDS // 1000
+                added = None if dead else int(entry_id.partition("-")[0]) * MICROSECONDS // 1000 - ahead
                 if any(doomed(value, bound, added) for value in _values(fields)):
                     ids.append(entry_id)
             seen += len(entries)
