@@ -9,6 +9,7 @@ import pytest
 
 from openbrain import wiring
 from openbrain.parts import Parts
+from openbrain.times import to_iso
 from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
@@ -65,7 +66,8 @@ async def test_an_hour_off_changes_nothing(private_server: Starter, tmp_path: Pa
         # Now the wrong clock's rooms are alone, and one of them leads.
         for room in (*rooms(brain, "ingest", "embedder", "indexer-text", "indexer-vector"), brain.system.rooms[0]):
             await room.stop()
-        memory_id = await brain.remember("The sluice opens in half an hour.", expires_in=1800)
+        soon = to_iso(brain.parts.clock.now() + HOUR // 2)
+        memory_id = await brain.remember("The sluice opens in half an hour.", expires_at=soon)
         await brain.submit("again", content="Clock number 3 ticks.")
         await all_indexed(brain, COUNT + 1)
         assert await brain.recalled("sluice", text_weight=1.0) == [memory_id]
