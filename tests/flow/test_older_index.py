@@ -10,8 +10,9 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.tables import index_generations
 from openbrain.adapters.sql.truth import truth_url
 from openbrain.ports.generations import IndexKind
-from openbrain.settings import Settings, Streams
+from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain_cli.system import Running, running
+from tests.flow.conftest import PATIENT
 from tests.waiting import until
 
 
@@ -33,7 +34,13 @@ async def recalled(http: httpx.AsyncClient, query: str) -> tuple[set[str], list[
 
 @pytest.mark.timeout(600)
 async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path / "data", streams=Streams(poll_s=0.5, reap_s=0.2))
+    # Nobody but the rebuild itself sees to what was written meanwhile.
+    settings = Settings(
+        data_dir=tmp_path / "data",
+        streams=Streams(poll_s=0.5, reap_s=0.2),
+        housekeeping=Housekeeping(reconcile_every_s=10_000),
+        recall=PATIENT,
+    )
     async with running(settings) as system, client(system) as http:
         made = await http.post("/v1/brain/remember", json={"content": "The ferry leaves at noon.", "type": "fact"})
         first = made.json()["id"]

@@ -10,6 +10,7 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.adapters.tantivy_text import TantivyText
 from openbrain.errors import NeverRetry, TryLater
+from openbrain.index_writing import LEASE_S
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation, Progress
@@ -207,6 +208,38 @@ async def test_what_is_lacking_again_and_again_is_told(scene: Scene) -> None:
 
 async def test_a_swap_that_was_killed_in_the_middle_is_done_to_its_end(scene: Scene, database: Database) -> None:
     """What changed while nobody could write the old index was never noted: that is announced by who goes on, too."""
+    await to_swapping(scene, database)
+    killed = scene.operation
+
+    for _ in range(2):
+        scene.operation = killed
+        await scene.step()
+        entries = await scene.truth.take(100)
+        assert len(entries) == 3
+        await scene.truth.delete([each.id for each in entries])
+
+
+async def test_what_a_writer_took_that_did_not_know_yet_which_index_serves_is_announced_once_it_does(
+    scene: Scene, database: Database
+) -> None:
+    """For as long as its lease it knows the new one as being built, and notes nothing of what it writes."""
+    await to_swapping(scene, database)
+    await scene.step()
+    taken = await scene.truth.take(100)
+    await scene.truth.delete([each.id for each in taken])
+    with pytest.raises(TryLater, match="within seconds"):
+        await scene.step()
+    assert await scene.truth.take(100) == []
+
+    scene.clock.advance(round(LEASE_S * MICROSECONDS))
+    await scene.step()
+
+    assert scene.phase == "complete"
+    assert len(await scene.truth.take(100)) == len(taken) == 3
+
+
+async def to_swapping(scene: Scene, database: Database) -> None:
+    """Another version made what serves, and the new index holds everything."""
     await database.write(
         lambda connection: (
             connection.exec_driver_sql("UPDATE index_generations SET builder = 'older' WHERE name = 't-1'").rowcount
@@ -216,11 +249,3 @@ async def test_a_swap_that_was_killed_in_the_middle_is_done_to_its_end(scene: Sc
     await scene.write()
     await scene.step()
     assert scene.phase == "swap"
-    killed = scene.operation
-
-    for _ in range(2):
-        scene.operation = killed
-        await scene.step()
-        entries = await scene.truth.take(100)
-        assert len(entries) == 3
-        await scene.truth.delete([each.id for each in entries])

@@ -17,7 +17,7 @@ import structlog
 from openbrain import reconciling
 from openbrain.errors import Conflict, NeverRetry, TryLater
 from openbrain.events import ReindexCompleted, encode
-from openbrain.index_writing import drop_generation
+from openbrain.index_writing import LEASE_S, drop_generation
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, Generations, GenerationStatus, IndexKind
@@ -244,7 +244,9 @@ class Reindexing:
         _log.info("reindex.swapped", kind=generation.kind.value, generation=generation.name)
         await self._targets[generation.kind].index().expose(generation.name)
         if left_behind or MODEL in operation.request:
-            await self._note_unmarked(replace(generation, status=GenerationStatus.SERVING))
+            await self._note_unmarked(generation)
+            # Who was told before that it is being built notes nothing, and may take what was announced just now.
+            return _next(operation, "clear", known_at=self._clock.now() + round(LEASE_S * MICROSECONDS))
         return _next(operation, "clear")
 
     async def _clear(self, operation: Operation) -> Progress:
@@ -254,11 +256,15 @@ class Reindexing:
         for each in await self._truth.generations(generation.kind):
             if each.status in (GenerationStatus.KEPT, GenerationStatus.RETIRED) and each.builder != generation.builder:
                 await drop_generation(self._truth, index, each)
+        if known_at := operation.result.get("known_at"):
+            await self._note_unmarked(generation, known_at)
         return _next(operation, "complete")
 
-    async def _note_unmarked(self, generation: Generation) -> None:
+    async def _note_unmarked(self, generation: Generation, known_at: int = 0) -> None:
         """What changed while the index that served could not be written is there, but was never noted so."""
-        async for found in reconciling.unmarked(self._truth, generation):
+        async for found in reconciling.unmarked(self._truth, replace(generation, status=GenerationStatus.SERVING)):
+            if found and self._clock.now() < known_at:
+                raise TryLater("not every writer knows yet that this index serves: that ends within seconds")
             await self._truth.announce_again([each.memory_id for each in found])
 
     async def _complete(self, operation: Operation) -> Progress:
