@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain import telemetry
-from openbrain.errors import Backlogged, TryLater
+from openbrain.errors import Backlogged, OpenBrainError
 from openbrain.ports.keeping import Backlog
 
 FRESH_S = 1.0
@@ -32,7 +32,7 @@ class Memory:
 
 
 Ask = Callable[[], Awaitable[Memory]]
-"""`TryLater` while it does not answer."""
+"""An `OpenBrainError` while it does not answer."""
 
 
 class Pressure:
@@ -108,7 +108,7 @@ class Pressure:
     async def _outbox(self) -> str:
         try:
             waiting = await self._backlog.waiting(self._outbox_limit)
-        except TryLater:
+        except OpenBrainError:
             return self._full.get("outbox", "")  # without the truth nothing is written anyway
         telemetry.OUTBOX_WAITING.set(waiting)
         if waiting < self._outbox_limit:
@@ -120,7 +120,7 @@ class Pressure:
             return ""
         try:
             memory = await self._memory()
-        except TryLater:
+        except OpenBrainError:
             return ""  # what it can't be given waits in the outbox, as far as that reaches
         share = memory.used / memory.limit
         telemetry.STREAM_MEMORY_SHARE.set(share)

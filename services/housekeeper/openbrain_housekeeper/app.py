@@ -116,7 +116,7 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
     )
 
     async def purge_past() -> int:
-        now = parts.clock.now()
+        now = await parts.truth.time()  # a clock of ours that is ahead must give up nobody's import
         kept = parts.settings.recall.kept_days
         ended = now - settings.operation_days * DAY
         silent = now - round(settings.import_silence_s * MICROSECONDS)
