@@ -20,7 +20,7 @@ from tests.flow.conftest import PATIENT, Brain, started
 from tests.transfer_support import Line, as_file
 from tests.waiting import until
 
-IMPORTED = 1500
+IMPORTED = 600
 AT = dict.fromkeys(("occurred_at", "confirmed_at", "created_at", "updated_at"), "2026-01-31T00:00:00Z")
 
 
@@ -95,7 +95,7 @@ async def test_live_memories_are_indexed_before_the_tail_of_an_import(brain: Bra
     behind = sum(when > last for when in at.values())
     assert behind > IMPORTED // 2, f"only {behind} of {IMPORTED} were indexed behind what came after them"
     assert len(await brain.entries(REINDEX.name)) == IMPORTED
-    assert len(await brain.recalled("letters of year 1400", top_k=5)) == 5
+    assert len(await brain.recalled("letters of year 500", top_k=5)) == 5
 
 
 async def _in_hand(brain: Brain, stream: str, least: int) -> bool:
