@@ -6,7 +6,12 @@ import hypothesis
 import pytest
 
 # How long an example takes, or its drawing, says how busy the machine is, and nothing of the law.
-hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "searching", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+# The same examples for the same tests, so that a change is judged by what it changed; `--hypothesis-profile searching`
+# looks for others.
+hypothesis.settings.register_profile("patient", hypothesis.settings.get_profile("searching"), derandomize=True)
 hypothesis.settings.load_profile("patient")
 
 _HEAVY = (
