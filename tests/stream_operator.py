@@ -20,6 +20,7 @@ from openbrain_housekeeper.operating import Worker
 from openbrain_housekeeper.redelivering import steps
 from tests.api_support import Brain, http
 from tests.streams_support import scaled
+from tests.truth_support import age_holds
 
 WORDS = "the vault opens at Xyzzyqwertz"
 
@@ -49,6 +50,7 @@ class Operator:
             if found["finished_at"]:
                 return found
             await worker.round()
+            await age_holds(self.brain.truth, 1)
             self.brain.clock.advance(MICROSECONDS)
         return await self.operation(operation_id)
 

@@ -12,11 +12,12 @@ from sqlalchemy import select, text
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.tables import memories
+from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.errors import TryLater
 from openbrain.events import CloudEvent, MemoryStored, MemorySuperseded, decode, event_type
 from openbrain.ids import content_hash, uuid7
-from openbrain.memory import DAY, Memory, MemoryType
+from openbrain.memory import DAY, MICROSECONDS, Memory, MemoryType
 from openbrain.ports.truth import Origin, Outcome, Status, Write
 from openbrain.visibility import Viewer
 from tests.schema import make_tables
@@ -139,6 +140,12 @@ def _event(stream: str, body: bytes) -> dict[str, Any]:
     about = {"stream": stream, "causationid": event.causationid, "traceparent": event.traceparent}
     told: dict[str, Any] = event.data.model_dump(mode="json", exclude_none=True)
     return told | {name: value for name, value in about.items() if value}
+
+
+async def age_holds(truth: SqlTruth, seconds: float) -> None:
+    """As if the holds of operations were older: they go by the database's clock, which can't be set."""
+    older, back = text("UPDATE operations SET held_until = held_until - :back"), round(seconds * MICROSECONDS)
+    await truth._database.write(lambda connection: connection.execute(older, {"back": back}).rowcount)
 
 
 async def rows(database: Database, statement: str, **values: Any) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from openbrain_housekeeper.forgetting import Forgetting
 from openbrain_housekeeper.operating import Step, Worker
 from openbrain_housekeeper.purging import Indexes, Purging
 from tests.api_support import Brain, brain, brain_database_url, http, refused, remembered, unknown_id
-from tests.truth_support import stored, viewer
+from tests.truth_support import age_holds, stored, viewer
 from tests.waiting import PATIENCE_S
 
 __all__ = ["brain", "brain_database_url"]
@@ -66,6 +66,7 @@ async def at_work(brain: Brain) -> AsyncIterator[None]:
         while True:
             brain.clock.advance(MICROSECONDS // 2)
             if not await one.round():
+                await age_holds(brain.truth, 0.5)
                 await asyncio.sleep(0.01)
 
     async with brain.rooms():

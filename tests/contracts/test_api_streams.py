@@ -7,7 +7,6 @@ import pytest
 
 from openbrain.auth import Permission
 from openbrain.client import OpenBrain
-from openbrain.memory import MICROSECONDS
 from openbrain.streams.administration import RedisStreams
 from openbrain.streams.redelivery import Redelivery
 from openbrain.streams.table import STORED, SUBMITTED, replays
@@ -17,6 +16,7 @@ from tests.api_support import Brain, brain, brain_database_url, http, refused
 from tests.bad_stream_inputs import full
 from tests.stream_operator import WORDS, Operator, at_once, operator, submission
 from tests.streams_support import stored
+from tests.truth_support import age_holds
 
 __all__ = ["brain", "brain_database_url", "operator"]
 
@@ -89,7 +89,7 @@ async def test_a_replay_is_counted_worked_off_and_taken_up_after_a_kill(operator
     held = await operator.brain.truth.hold_operation("dying", 30, ["replay"])
     assert held is not None
     await steps(Redelivery(operator.redis, operator.settings), operator.brain.truth, at_once)["replay"](held)
-    operator.brain.clock.advance(31 * MICROSECONDS)
+    await age_holds(operator.brain.truth, 31)
     waiting = await operator.work(begun["operation"]["id"])
     assert (waiting["status"], waiting["done"]) == ("running", 0)
     assert "not settled" in waiting["result"]["waits_for"]
@@ -124,7 +124,7 @@ async def test_a_cancelled_replay_is_tidied_once_it_is_settled(operator: Operato
     begun = await operator.post("streams:replay", stream=STORED.name, group="embedder")
     await operator.worker().round()
     await operator.client.post(f"/v1/admin/operations/{begun['operation']['id']}:cancel")
-    operator.brain.clock.advance(2 * MICROSECONDS)
+    await age_holds(operator.brain.truth, 2)
     assert (await operator.work(begun["operation"]["id"]))["status"] == "cancelled"
     again, work = replays(operator.stream, "embedder"), Redelivery(operator.redis, operator.settings)
     await work.tidy()

@@ -12,7 +12,7 @@ from openbrain.ids import uuid7
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.erasing import PURGE
 from openbrain.ports.operations import TRACES, Operation, OperationStatus, Progress
-from tests.truth_support import FakeClock
+from tests.truth_support import FakeClock, age_holds
 
 KINDS = {"count", "purge"}
 
@@ -79,9 +79,9 @@ async def test_what_is_held_is_not_taken_and_what_a_dead_holder_had_is(truth: Sq
 
     assert await truth.hold_operation("two", 30, KINDS) is None
     assert await truth.keep_operation(made.id, "one", 60)
-    clock.advance(59 * MICROSECONDS)
+    await age_holds(truth, 29)
     assert await truth.hold_operation("two", 30, KINDS) is None
-    clock.advance(MICROSECONDS)
+    await age_holds(truth, 31)
     taken = await truth.hold_operation("two", 30, KINDS)
 
     assert taken is not None
@@ -94,13 +94,30 @@ async def test_what_is_held_is_not_taken_and_what_a_dead_holder_had_is(truth: Sq
     assert (still.status, still.done, still.error) == ("running", 0, "")
 
 
+@pytest.mark.parametrize("ahead_s", [3600, -3600])
+async def test_a_holder_whose_clock_is_wrong_keeps_nobody_away_and_is_not_robbed(
+    truth: SqlTruth, clock: FakeClock, ahead_s: int
+) -> None:
+    made = await queued(truth, clock)
+    clock.advance(ahead_s * MICROSECONDS)
+    await truth.hold_operation("wrong", 30, KINDS)
+    clock.advance(-ahead_s * MICROSECONDS)
+
+    assert await truth.hold_operation("right", 30, KINDS) is None
+    await age_holds(truth, 31)
+    taken = await truth.hold_operation("right", 30, KINDS)
+
+    assert taken is not None
+    assert taken.id == made.id
+
+
 async def test_one_that_waits_for_others_is_left_alone_for_a_moment(truth: SqlTruth, clock: FakeClock) -> None:
     made = await queued(truth, clock)
     await truth.hold_operation("me", 30, KINDS)
     await truth.advance_operation(made.id, "me", Progress(done=0, waits=True))
 
     assert await truth.hold_operation("other", 30, KINDS) is None
-    clock.advance(MICROSECONDS)
+    await age_holds(truth, 1)
     assert await truth.hold_operation("other", 30, KINDS) is not None
 
 

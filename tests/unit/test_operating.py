@@ -11,11 +11,10 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import Invalid, TryLater
 from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS
 from openbrain.ports.operations import Operation, OperationStatus, Progress
 from openbrain_housekeeper.operating import Worker
 from tests.schema import make_tables
-from tests.truth_support import FakeClock, rows
+from tests.truth_support import FakeClock, age_holds, rows
 from tests.waiting import until
 
 
@@ -112,7 +111,7 @@ async def test_what_a_killed_worker_left_is_taken_up_where_it_was_written_down(t
     heir = worker(truth, kind, "heir")
 
     assert await rounds(truth, heir) == 0  # the hold of the dead one counts still
-    clock_of(truth).advance(31 * MICROSECONDS)
+    await age_holds(truth, 31)
     assert await rounds(truth, heir) == 2
 
     assert kind.did == [(operation_id, 3), (operation_id, 4)]
@@ -167,7 +166,7 @@ async def test_one_that_waits_says_for_what_and_goes_on_later(truth: SqlTruth) -
     assert (waiting.status, waiting.done) == ("running", 1)
     assert waiting.result == {"n": 1, "waits_for": "the index is away"}
     away = False
-    clock_of(truth).advance(MICROSECONDS)
+    await age_holds(truth, 1)
     await rounds(truth, one)
 
     assert (await standing(truth, operation_id)).result == {"n": 3}
@@ -189,7 +188,7 @@ async def test_what_must_come_to_its_end_is_tried_again_whatever_stops_it(truth:
     assert (waiting.status, waiting.done) == ("running", 1)
     assert "a secret" not in waiting.result["waits_for"]
     broken = False
-    clock_of(truth).advance(MICROSECONDS)
+    await age_holds(truth, 1)
     await rounds(truth, one)
 
     assert (await standing(truth, operation_id)).status is OperationStatus.DONE
@@ -221,7 +220,7 @@ async def test_what_one_left_behind_goes_before_it_ends(truth: SqlTruth, *, canc
     assert "in the way" in waiting.result["waits_for"]
 
     away = False
-    clock_of(truth).advance(2 * MICROSECONDS)
+    await age_holds(truth, 2)
     assert await working.round() == 1
 
     ended = await truth.operation("w", operation_id)
@@ -242,20 +241,17 @@ async def test_a_long_step_keeps_its_hold(truth: SqlTruth) -> None:
     async def long(_operation: Operation) -> None:
         await go.wait()
 
-    one = Worker(truth, {"count": Counting(before=long)}, "one", hold_s=0.03, pace_s=0)
+    one = Worker(truth, {"count": Counting(before=long)}, "one", hold_s=3, pace_s=0)
     task = asyncio.create_task(one.round())
 
-    kept = 0
-    while kept < 20:
+    for _ in range(2):
         before = await _held_until(truth)
-        clock_of(truth).advance(10_000)
 
         async def renewed(before: int = before) -> bool:
             return await _held_until(truth) > before
 
         await until(renewed)
         assert await truth.hold_operation("two", 30, {"count"}) is None
-        kept += 1
     go.set()
     await task
 

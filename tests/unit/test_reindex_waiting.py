@@ -156,6 +156,27 @@ async def test_what_was_announced_is_waited_for_before_anything_counts_as_lackin
     assert scene.phase == "swap"
 
 
+async def test_beside_readers_that_stand_still_it_is_compared_now_and_then(scene: Scene) -> None:
+    """A comparison adds up all that there is: not each second for as long as nobody reads."""
+    await scene.to_comparing()
+    scene.stream.waiting, scene.stream.oldest = 1, scene.operation.result["announced_by"]
+    compared = 0
+    for _ in range(20 * 60):
+        scene.clock.advance(MICROSECONDS)
+        try:
+            compared += (await scene.step()).waits
+        except TryLater:
+            continue
+
+    assert scene.operation.result["rounds"] == 0
+    assert compared == 11  # after ten minutes of patience, and each minute of the other ten
+
+    await scene.write()
+    scene.stream.waiting, scene.stream.oldest = 0, None
+    await scene.step()
+    assert scene.phase == "swap"
+
+
 async def test_what_is_announced_again_is_published_and_taken_before_the_next_round(scene: Scene) -> None:
     await scene.to_comparing()
     await scene.step()

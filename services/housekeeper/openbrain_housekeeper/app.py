@@ -101,6 +101,7 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
 
     rebuild = reindexing(parts, client, publisher)
     compared = verifier(parts, client)
+    verifying = Verifying(compared)
     worker = Worker(
         parts.truth,
         {
@@ -108,11 +109,11 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
             **steps(redelivery, parts.truth),
             REINDEX: rebuild,
             MODEL_CHANGE: rebuild,
-            VERIFY: Verifying(compared),
+            VERIFY: verifying,
         },
         consumer_name(),
         lasting={PURGE},
-        undo={REINDEX: rebuild.undo, MODEL_CHANGE: rebuild.undo},
+        undo={REINDEX: rebuild.undo, MODEL_CHANGE: rebuild.undo, VERIFY: verifying.undo},
     )
 
     async def purge_past() -> int:

@@ -199,6 +199,8 @@ class Reindexing:
         most = ON_THEIR_WAY if MODEL in operation.request else None
         quiet = await self._until_done(operation, told["announced_by"], most)
         generation, now = generation_of(operation), self._clock.now()
+        if not quiet and now - told.get("compared_at", 0) < self._patience / 10:
+            raise TryLater("the readers stand still; it is looked again in a while what lacks")
         index = self._targets[generation.kind].index()
         account = await reconciling.account(self._truth, index, generation)
         # Once the readers are through, what was there before should be in it; what came later may be on its way.
@@ -225,7 +227,7 @@ class Reindexing:
                 f"letters of {STREAM.name}; the first are {', '.join(stuck[:SHOWN])}"
             )
         again = {"since": self._clock.now(), "announced_by": None, LEFT: left[:MOST_LEFT]} if quiet else {}
-        return replace(_next(operation, "compare", rounds=rounds, **again), waits=True)
+        return replace(_next(operation, "compare", rounds=rounds, compared_at=now, **again), waits=True)
 
     async def _all_announced(self, operation: Operation) -> Progress:
         """What was announced until `since` is in the stream by now, so that reading it shows whether it is done."""

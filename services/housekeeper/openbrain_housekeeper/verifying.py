@@ -102,10 +102,10 @@ class Verifying:
         try:
             waits = await anext(pieces)
         except StopAsyncIteration:
-            self._forget(operation)
+            await self.undo(operation)
             return Progress(done=run.seen, total=run.seen, result=told | run.told(), finished=True)
         except BaseException:
-            self._forget(operation)
+            await self.undo(operation)
             raise
         return Progress(done=run.seen, result=told | run.told(), waits=waits)
 
@@ -118,7 +118,7 @@ class Verifying:
             del self._lifts[operation.id]
             return Progress(done=lifted, result={"lifted": lifted})
         except BaseException:
-            self._lifts.pop(operation.id, None)
+            await self.undo(operation)
             raise
         return Progress(done=lifted, result={"lifting": lifted})
 
@@ -131,5 +131,7 @@ class Verifying:
             retention=own.retention,
         )
 
-    def _forget(self, operation: Operation) -> None:
+    async def undo(self, operation: Operation) -> None:
+        """Drop what this process kept of one that has ended."""
         self._runs.pop(operation.id, None)
+        self._lifts.pop(operation.id, None)

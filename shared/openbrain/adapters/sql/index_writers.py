@@ -7,7 +7,7 @@ from sqlalchemy import Connection, delete, select, text
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.generations import from_row, written_of
-from openbrain.adapters.sql.statements import NOW_MARIADB, NOW_SQLITE, is_sqlite
+from openbrain.adapters.sql.statements import NOW_MARIADB, NOW_SQLITE, database_now, is_sqlite
 from openbrain.adapters.sql.tables import index_writers as table
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, IndexKind, IndexWriter
@@ -54,8 +54,8 @@ def _confirm(connection: Connection, kind: IndexKind, row: Mapping[str, object])
 
 
 def _writers(connection: Connection, kind: IndexKind) -> list[IndexWriter]:
-    now = text(NOW_SQLITE if is_sqlite(connection) else NOW_MARIADB)
-    query = select(table).where(table.c.kind == kind.value, table.c.expires_at > now).order_by(table.c.consumer)
+    living = table.c.expires_at > database_now(connection)
+    query = select(table).where(table.c.kind == kind.value, living).order_by(table.c.consumer)
     return [
         IndexWriter(
             consumer=row["consumer"], kind=kind, builder=row["builder"], names=frozenset(orjson.loads(row["names"]))

@@ -1,4 +1,6 @@
-"""Operations as rows: a hold is a name and a time, taken and kept by compare-and-set."""
+"""Operations as rows: a hold is a name and a time, taken and kept by compare-and-set.
+
+The time is the database's: a holder whose own clock is ahead would keep others away for as long after its end."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -8,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, or_,
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.rows import json_text
-from openbrain.adapters.sql.statements import insert_missing
+from openbrain.adapters.sql.statements import database_now, insert_missing
 from openbrain.adapters.sql.tables import leases
 from openbrain.adapters.sql.tables import operations as table
 from openbrain.errors import Conflict
@@ -67,24 +69,22 @@ class SqlOperations:
 
     async def hold_operation(self, holder: str, seconds: float, kinds: Collection[str]) -> Operation | None:
         """As in the port."""
-        now, wanted = self._clock.now(), sorted(kinds)
-        until = now + round(seconds * MICROSECONDS)
-        return await self._database.write(lambda connection: _hold(connection, holder, wanted, now, until))
+        now, wanted, span = self._clock.now(), sorted(kinds), round(seconds * MICROSECONDS)
+        return await self._database.write(lambda connection: _hold(connection, holder, wanted, now, span))
 
     async def keep_operation(self, operation_id: str, holder: str, seconds: float) -> bool:
         """As in the port."""
-        kept = {"held_until": self._clock.now() + round(seconds * MICROSECONDS)}
-        statement = update(table).where(_held(operation_id, holder)).values(kept)
-        return await self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+        span = round(seconds * MICROSECONDS)
+        return await self._database.write(lambda connection: _keep(connection, operation_id, holder, span))
 
     async def advance_operation(self, operation_id: str, holder: str, progress: Progress) -> Operation | None:
         """As in the port."""
         now = self._clock.now()
         values: dict[str, Any] = {"done": progress.done, "total": progress.total, "result": json_text(progress.result)}
-        values |= {"held_until": now + PAUSE} if progress.waits else {}
         status = OperationStatus.DONE if progress.finished else OperationStatus.RUNNING
+        pause = PAUSE if progress.waits else 0
         return await self._database.write(
-            lambda connection: _let_go(connection, operation_id, holder, status, now, values)
+            lambda connection: _let_go(connection, operation_id, holder, status, now, values, pause)
         )
 
     async def end_operation(
@@ -191,13 +191,19 @@ def _cancel(connection: Connection, workspace_id: str, operation_id: str, now: i
     return _one(connection, this)
 
 
-def _hold(connection: Connection, holder: str, kinds: Sequence[str], now: int, until: int) -> Operation | None:
-    free = or_(table.c.held_until <= now, table.c.holder == holder)
+def _keep(connection: Connection, operation_id: str, holder: str, span: int) -> bool:
+    kept = update(table).where(_held(operation_id, holder)).values(held_until=database_now(connection) + span)
+    return connection.execute(kept).rowcount == 1
+
+
+def _hold(connection: Connection, holder: str, kinds: Sequence[str], now: int, span: int) -> Operation | None:
+    free = or_(table.c.held_until <= database_now(connection), table.c.holder == holder)
     waiting = select(table.c.id).where(OPEN, table.c.kind.in_(kinds), free).order_by(table.c.updated_at, table.c.id)
     operation_id = connection.scalar(waiting.limit(1).with_for_update(skip_locked=True))
     if operation_id is None:
         return None
-    values = {"status": OperationStatus.RUNNING.value, "holder": holder, "held_until": until, "updated_at": now}
+    values: dict[str, Any] = {"status": OperationStatus.RUNNING.value, "holder": holder, "updated_at": now}
+    values["held_until"] = database_now(connection) + span
     connection.execute(update(table).where(table.c.id == operation_id).values(values))
     return _one(connection, table.c.id == operation_id)
 
@@ -209,12 +215,14 @@ def _let_go(
     status: OperationStatus,
     now: int,
     values: Mapping[str, Any],
+    pause: int = 0,
 ) -> Operation | None:
     held = _held(operation_id, holder)
     row = connection.execute(select(table).where(held).with_for_update()).mappings().one_or_none()
     if row is None:
         return None
     after: dict[str, Any] = {"status": status.value, "holder": "", "held_until": 0, "updated_at": now}
+    after |= {"held_until": database_now(connection) + pause} if pause else {}
     connection.execute(update(table).where(held).values({**after, **values, **_ended(row, status, now)}))
     return _one(connection, table.c.id == operation_id)
 

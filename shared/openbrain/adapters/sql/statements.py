@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Dialect, Table
+from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, Table, literal_column
 from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.sql.dml import Insert
 
@@ -22,6 +22,11 @@ NOW_MARIADB = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
 def is_sqlite(connection: Connection) -> bool:
     return connection.dialect.name == SQLITE
+
+
+def database_now(connection: Connection) -> ColumnElement[int]:
+    """The same clock, as part of a statement of SQLAlchemy's."""
+    return literal_column(NOW_SQLITE if is_sqlite(connection) else NOW_MARIADB, BigInteger)
 
 
 def slot(connection: Connection) -> str:

@@ -1,12 +1,12 @@
 """Duties that belong to nobody's request."""
 
-from sqlalchemy import Connection, TextClause, delete, select, text
+from sqlalchemy import Connection, delete, select
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.ending import TIME, end
 from openbrain.adapters.sql.journal import Journal
 from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
-from openbrain.adapters.sql.statements import NOW_MARIADB, NOW_SQLITE, is_sqlite
+from openbrain.adapters.sql.statements import database_now
 from openbrain.adapters.sql.tables import idempotency_keys, memories
 from openbrain.memory import Reason
 from openbrain.ports.clock import Clock
@@ -21,7 +21,7 @@ class SqlUpkeep:
 
     async def time(self) -> int:
         """As in the port."""
-        return await self._database.read(lambda connection: int(connection.scalar(_time(connection)) or 0))
+        return await self._database.read(_time)
 
     async def expire_due(self, limit: int, now: int) -> int:
         """As in the port; two at once take different rows."""
@@ -33,8 +33,8 @@ class SqlUpkeep:
         return await self._database.write(lambda connection: _purge(connection, limit, now))
 
 
-def _time(connection: Connection) -> TextClause:
-    return text(f"SELECT {NOW_SQLITE if is_sqlite(connection) else NOW_MARIADB}")
+def _time(connection: Connection) -> int:
+    return int(connection.execute(select(database_now(connection))).scalar_one())
 
 
 def _expire(connection: Connection, limit: int, now: int) -> int:
