@@ -3,14 +3,12 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from openbrain.errors import NotFound, TryLater
 from openbrain.ports.streams import DeadFilter, DeadLetter, Span, StreamState
-from openbrain.settings import Streams
 from openbrain.streams import dead_letters, inspecting
-from openbrain.streams.connection import AWAY, ask, connect, disconnect
+from openbrain.streams.connection import AWAY, Connecting, ask
 from openbrain.streams.gauges import groups_of
 from openbrain.streams.table import every_stream
 
@@ -24,23 +22,8 @@ def answering(doing: str) -> Iterator[None]:
         raise TryLater(f"Redis does not answer ({type(error).__name__}): {doing} waits for it") from error
 
 
-class RedisStreams:
-    """Connects when it is first asked."""
-
-    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
-        self._settings, self._own = settings, client is None
-        self._made = client
-
-    @property
-    def _client(self) -> Redis:
-        if self._made is None:
-            self._made = connect(self._settings)
-        return self._made
-
-    async def close(self) -> None:
-        """Close what was opened here."""
-        if self._own and self._made is not None:
-            await disconnect(self._made)
+class RedisStreams(Connecting):
+    """What operators ask."""
 
     async def look(self, stream: str = "", outside: Sequence[tuple[str, str]] = ()) -> Sequence[StreamState]:
         """As in the port."""

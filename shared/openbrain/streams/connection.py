@@ -58,6 +58,25 @@ async def disconnect(client: Redis) -> None:
         await sentinel.aclose()
 
 
+class Connecting:
+    """Has a client of its own, made when it is first asked, or the one that it is given."""
+
+    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
+        self._settings, self._own = settings, client is None
+        self._made = client
+
+    @property
+    def _client(self) -> Redis:
+        if self._made is None:
+            self._made = connect(self._settings)
+        return self._made
+
+    async def close(self) -> None:
+        """Close what was opened here."""
+        if self._own and self._made is not None:
+            await disconnect(self._made)
+
+
 def silence_s(settings: Streams) -> float:
     """How long an answer may take: well over one blocking read, so that silence is told from an empty stream."""
     return max(settings.poll_s * 2.5, settings.poll_s + 2)

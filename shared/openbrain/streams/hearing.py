@@ -2,37 +2,19 @@
 
 from collections.abc import Sequence
 
-from redis.asyncio import Redis
-
 from openbrain.events import FIELD
 from openbrain.ports.hearing import Spoken
-from openbrain.settings import Streams
 from openbrain.streams.administration import answering
 from openbrain.streams.broadcasting import stream_of
-from openbrain.streams.connection import ask, connect, disconnect
+from openbrain.streams.connection import Connecting, ask
 
 ENTRIES = 200
 """Read at once, at most."""
 _FIELD = FIELD.encode()
 
 
-class RedisHearing:
-    """Connects when it is first asked; each blocking read has a connection of its own."""
-
-    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
-        self._settings, self._own = settings, client is None
-        self._made = client
-
-    @property
-    def _client(self) -> Redis:
-        if self._made is None:
-            self._made = connect(self._settings)
-        return self._made
-
-    async def close(self) -> None:
-        """Close what was opened here."""
-        if self._own and self._made is not None:
-            await disconnect(self._made)
+class RedisHearing(Connecting):
+    """Each blocking read has a connection of its own."""
 
     async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[Spoken]:
         """As in the port."""
