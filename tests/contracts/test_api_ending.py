@@ -161,6 +161,19 @@ async def test_a_filter_erases_too(brain: Brain) -> None:
     assert set(done["operation"]["request"]) == {"made_by", "erase", "reason"}
 
 
+async def test_a_filter_ends_what_a_replica_stored_whose_clock_is_ahead(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key(permissions=frozenset(Permission))) as ada:
+        brain.clock.advance(3600 * MICROSECONDS)
+        await remembered(ada, "secret one", project="shop")
+        brain.clock.advance(-3600 * MICROSECONDS)
+        await remembered(ada, "secret two", project="shop")
+        async with at_work(brain):
+            body = {"project": "shop", "dry_run": False, "erase": True}
+            done = (await ada.post(FORGET_ALL, json=body, headers={"prefer": "wait=30"})).json()
+
+    assert done["operation"]["result"] == {"erased": 2}
+
+
 async def test_a_filter_that_leaves_all_in_is_refused(brain: Brain) -> None:
     async with http(brain.app(), await brain.key()) as ada:
         refused(await ada.post(FORGET_ALL, json={}), 422)

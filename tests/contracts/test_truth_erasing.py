@@ -11,7 +11,7 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import Conflict, NotFound, Outdated
 from openbrain.ids import content_hash, joined_hash, uuid7
 from openbrain.memory import Memory, Reason, Scope
-from openbrain.ports.erasing import PURGE, Bulk
+from openbrain.ports.erasing import PURGE, Bulk, Living
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.transfer import Landed, Told
 from openbrain.ports.truth import Edit, Mark, Status
@@ -149,7 +149,7 @@ async def test_what_has_expired_or_was_superseded_can_be_erased(truth: SqlTruth,
     assert isinstance(late.error, Conflict)
     assert late.error.head == new.memory.id
     await truth.erase(new.memory.id, viewer(), origin(), "")
-    assert await truth.count_living(living()) == 0
+    assert (await truth.measure_living(living().condition)).rows == 0
 
 
 async def test_the_same_key_again_is_the_same_memory_and_the_same_content_a_new_one(truth: SqlTruth) -> None:
@@ -216,7 +216,7 @@ async def test_all_that_match_end_a_few_at_a_time(truth: SqlTruth, database: Dat
     made = await filed(truth)
     late = await stored(truth, "later", project="p", now=START + 1)
     bulk = living(project="p")
-    assert await truth.count_living(bulk) == 2
+    assert await truth.measure_living(bulk.condition) == Living(3, START + 1)
     assert set(await truth.sample_living(bulk, 9)) == {made["a1"].id, made["a2"].id}
 
     ended = [await truth.end_living(bulk, 1, origin(), "tidy", erase=erase) for _ in range(3)]

@@ -37,6 +37,15 @@ class Bulk:
 
 
 @dataclass(frozen=True, slots=True)
+class Living:
+    """What a condition matches at a moment."""
+
+    rows: int
+    newest: int
+    """When the last of them was made, whatever clock told it; microseconds, 0 where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ended:
     """How many memories ended, and when the last of them was made: a walk goes on from there. None where none did."""
 
@@ -64,8 +73,8 @@ class Erasing(Protocol):
     async def last_erasure(self) -> str:
         """A name that changes with every erasure, of whatever workspace: who keeps what may quote one asks for it."""
 
-    async def count_living(self, bulk: Bulk) -> int:
-        """How many it matches."""
+    async def measure_living(self, condition: Condition) -> Living:
+        """How many it matches, and up to when they were made."""
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
         """Ids of the newest that it matches."""

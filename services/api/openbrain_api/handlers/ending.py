@@ -47,17 +47,19 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Reply:
     body, now = call.body, call.api.clock.now()
     call.actor.may_ask_for(body.org or "")
     asked = criteria.kept(call.actor.viewer(body.session_id or ""), body.criteria())
-    bulk = Bulk(condition=criteria.condition(asked, now), made_by=now)
-    count = await call.api.truth.count_living(bulk)
+    condition = criteria.condition(asked, now)
+    found = await call.api.truth.measure_living(condition)
+    # Not now: another replica, whose clock is ahead, may have stored what is seen here.
+    bulk = Bulk(condition=condition, made_by=found.newest)
     told = {
         "dry_run": body.dry_run,
         "erase": body.erase,
-        "count": count,
+        "count": found.rows,
         "sample": await call.api.truth.sample_living(bulk, SAMPLE),
     }
-    if body.dry_run or not count:
+    if body.dry_run or not found.rows:
         return answer({**told, "operation": None}, told)
-    more = {"made_by": now, "erase": body.erase, "reason": body.reason or ""}
+    more = {"made_by": found.newest, "erase": body.erase, "reason": body.reason or ""}
     operation = Operation(
         id=uuid7(now),
         workspace_id=call.actor.workspace_id,
@@ -65,7 +67,7 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Reply:
         actor=call.actor.label,
         # A filter may quote what is to leave no trace.
         request={TRACES: asked, **more} if body.erase else {**asked, **more},
-        total=count,
+        total=found.rows,
     )
     if body.erase:
         call.api.recaller.forget_queries()

@@ -22,10 +22,10 @@ from openbrain.errors import NotFound
 from openbrain.ids import content_hash, uuid7
 from openbrain.memory import Memory, Reason
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import PURGE, Bulk, Ended, Erasure
+from openbrain.ports.erasing import PURGE, Bulk, Ended, Erasure, Living
 from openbrain.ports.operations import TRACES, Operation
 from openbrain.ports.truth import Editions, Origin
-from openbrain.visibility import Viewer
+from openbrain.visibility import Condition, Viewer
 
 _COLUMNS = [memories.c[name] for name in MEMORY_COLUMNS]
 _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
@@ -66,10 +66,11 @@ class SqlErasing:
         """As in the port."""
         return await self._database.read(operations.last_purge)
 
-    async def count_living(self, bulk: Bulk) -> int:
-        """As in the port."""
-        count = select(func.count()).select_from(memories).where(_matched(bulk))
-        return await self._database.read(lambda connection: connection.execute(count).scalar_one())
+    async def measure_living(self, condition: Condition) -> Living:
+        """As in the port; one statement, so that both are of the same rows."""
+        matched = and_(LIVING, compiled(condition))
+        query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(matched)
+        return await self._database.read(lambda connection: Living(*connection.execute(query).one()))
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
         """As in the port."""
