@@ -71,12 +71,13 @@ def undeserved(letters: Sequence[tuple[str, str, dict[bytes, bytes]]]) -> Iterat
 def replay(connect: "Callable[[], redis.Redis]", prefix: str) -> None:
     """What the embedder buried is submitted to it again, as an operator does when the model is well."""
     with contextlib.closing(connect()) as link:
-        name = f"{prefix}memory.stored.embedder.dead"
-        letters: Any = link.xrange(name)
-        for entry, fields in letters:
-            if SPOILT not in fields.get(b"__data__", b""):
-                link.xadd(f"{prefix}memory.stored", {"__data__": fields[b"__data__"]})
-                link.xdel(name, entry)
+        for stream in (each for each, groups in GROUPS.items() if "embedder" in groups):
+            name = f"{prefix}{stream}.embedder.dead"
+            letters: Any = link.xrange(name)
+            for entry, fields in letters:
+                if SPOILT not in fields.get(b"__data__", b""):
+                    link.xadd(f"{prefix}{stream}", {"__data__": fields[b"__data__"]})
+                    link.xdel(name, entry)
 
 
 def announce(
