@@ -246,7 +246,8 @@ class Run:
             calm = not found
             if calm and (was_calm or not self.again_s):
                 break
-            await asyncio.to_thread(tried_again, self)
+            with contextlib.suppress(redis.RedisError):  # it may still have another fault: the next turn does it
+                await asyncio.to_thread(tried_again, self)
             await asyncio.sleep(self.again_s if calm else 0.2)
         found += [Finding(findings.LOST, each) for each in self.oracle.problems]
         found += [Finding(findings.DUPLICATE, each) for each in submissions.problems]
