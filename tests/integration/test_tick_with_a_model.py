@@ -12,6 +12,7 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain_tick.ticking import Ports, tick
 from tests.servers import chat_model, ollama_server
+from tests.servers.availability import required
 from tests.servers.plugin import need
 from tests.servers.process import ServerError, ServerProcess
 from tests.servers.steps import CantInstall
@@ -38,6 +39,8 @@ async def reasoner() -> AsyncIterator[ChatReasoner]:
     try:
         models = await asyncio.to_thread(chat_model.installed)
     except (CantInstall, ServerError, subprocess.SubprocessError, OSError) as error:
+        if "ollama" in required():
+            raise
         pytest.skip(f"{chat_model.MODEL} can't be installed here: {error}")
     with ServerProcess(ollama_server.recipe(models)) as server:
         asked = ChatReasoner(f"{server.url}/v1", chat_model.MODEL, answer_tokens=TOKENS, timeout_s=2 * PATIENCE_S)

@@ -200,7 +200,7 @@ class Reindexing:
         quiet = await self._until_done(operation, told["announced_by"], most)
         generation, now = generation_of(operation), self._clock.now()
         if not quiet and now - told.get("compared_at", 0) < self._patience / 10:
-            raise TryLater("the readers stand still; it is looked again in a while what lacks")
+            raise TryLater("the readers stand still: what lacks is looked for again in a while")
         index = self._targets[generation.kind].index()
         account = await reconciling.account(self._truth, index, generation)
         # Once the readers are through, what was there before should be in it; what came later may be on its way.
