@@ -20,7 +20,7 @@ up: $(VENV)/.installed ## install into .venv and start the whole pipeline on emb
 	@$(BIN)/openbrain up $(ARGS)
 
 test: $(VENV)/.installed-dev ## run every test that this machine can run (ARGS="-k recall")
-	@files=$$(mktemp -d -p "$$($(BIN)/python -m tests.roomy_tmp)" openbrain-tests.XXXX) && trap 'rm -rf "$$files"' EXIT && \
+	@files=$$(mktemp -d -p "$$($(BIN)/python -m tests.support.roomy_tmp)" openbrain-tests.XXXX) && trap 'rm -rf "$$files"' EXIT && \
 		TMPDIR=$$files $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.installed-dev ## lint, format, types, import directions

@@ -15,7 +15,7 @@ from tests.deploy.image import NOBODY, Image, megabytes, reaching_the_index, sta
 from tests.servers.image_tools import BASE, build, buildah, description
 from tests.servers.plugin import need
 from tests.servers.process import ServerProcess
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 NAME = "localhost/openbrain-test"

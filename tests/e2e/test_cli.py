@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.cli_support import Terminal, up, wait_until
+from tests.support.cli.terminal import Terminal, up, wait_until
 
 UNKNOWN = "0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00"
 
@@ -220,7 +220,7 @@ def test_what_is_published_becomes_a_memory(terminal: Terminal) -> None:
 def test_a_reader_that_has_seen_enough_gets_no_complaint(terminal: Terminal) -> None:
     import subprocess
 
-    from tests.cli_support import PROGRAM
+    from tests.support.cli.terminal import PROGRAM
 
     done = subprocess.run(
         f"{PROGRAM} schema | head -c 10", shell=True, capture_output=True, text=True, env=terminal.env({}), check=False

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli_support import Terminal, up
+from tests.support.cli.terminal import Terminal, up
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_support import Terminal, up, wait_until
-from tests.import_samples import ALL, SAMPLES
-from tests.memory_samples import copy_samples, lay_out
+from tests.support.cli.import_samples import ALL, SAMPLES
+from tests.support.cli.memory_samples import copy_samples, lay_out
+from tests.support.cli.terminal import Terminal, up, wait_until
 
 
 @pytest.fixture(scope="module")

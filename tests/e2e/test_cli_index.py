@@ -4,8 +4,8 @@ from pathlib import Path
 
 import httpx
 
-from tests.cli_support import Terminal
 from tests.servers.process import Server
+from tests.support.cli.terminal import Terminal
 
 
 def test_the_indexes_are_made_once_with_their_mappings(

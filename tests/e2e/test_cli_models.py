@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_support import Terminal, up, wait_until
+from tests.support.cli.terminal import Terminal, up, wait_until
 
 MPNET = "all-mpnet-base-v2"
 

@@ -11,10 +11,10 @@ import pytest
 from redis import Redis
 
 from openbrain_cli.main import COMMANDS
-from tests.cli_support import PROGRAM, Terminal, up
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
-from tests.waiting import PATIENCE_S
+from tests.support.cli.terminal import PROGRAM, Terminal, up
+from tests.support.waiting import PATIENCE_S
 
 
 @pytest.fixture(scope="module")

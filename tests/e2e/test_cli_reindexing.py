@@ -7,7 +7,7 @@ import pytest
 
 from openbrain_cli.exit_codes import NOT_ALLOWED, NOT_FOUND, REFUSED
 from openbrain_cli.system import ADMIN_KEY_FILE
-from tests.cli_support import Terminal, up
+from tests.support.cli.terminal import Terminal, up
 
 WORDS = ("harbour", "lantern", "granite")
 

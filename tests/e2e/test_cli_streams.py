@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 
 from openbrain.streams.table import STORED, dead_letters
-from tests.cli_support import PROGRAM, Terminal, up, wait_until
+from tests.support.cli.terminal import PROGRAM, Terminal, up, wait_until
 
 EMBEDDER = dead_letters(STORED.name, "embedder")
 

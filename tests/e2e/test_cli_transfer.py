@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_support import Terminal, up
+from tests.support.cli.terminal import Terminal, up
 
 
 @pytest.fixture(scope="module")

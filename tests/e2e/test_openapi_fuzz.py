@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from openbrain_cli.system import ADMIN_KEY_FILE, KEY_FILE
-from tests.cli_support import Terminal, up, wait_until
-from tests.waiting import PATIENCE_S
+from tests.support.cli.terminal import Terminal, up, wait_until
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.timeout(1800)
 PROGRAM = Path(sys.executable).with_name("schemathesis")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli_support import PROGRAM, Terminal, up
+from tests.support.cli.terminal import PROGRAM, Terminal, up
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")

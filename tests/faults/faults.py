@@ -17,7 +17,7 @@ from tests.faults.plan import Fault
 from tests.faults.scene import Scene
 from tests.faults.streams_reading import GROUPS, SPOILT, leftovers
 from tests.servers.process import ServerProcess
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 _HALF_MARKED = "SELECT COUNT(*) FROM memories WHERE text_revision <> revision"
 _UNPUBLISHED = "SELECT COUNT(*) FROM outbox"

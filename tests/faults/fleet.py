@@ -19,7 +19,7 @@ import orjson
 
 from tests.faults.inside import STRUCK
 from tests.servers.places import ROOT, free_port
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 _START_S = PATIENCE_S
 RESTART_S = 0.3

@@ -3,7 +3,7 @@
 import asyncio
 from contextlib import suppress
 
-from tests.tcp_proxy import TcpProxy
+from tests.support.tcp_proxy import TcpProxy
 
 MODES = ("latency", "blackhole", "reset", "half-open", "refused")
 

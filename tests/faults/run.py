@@ -29,7 +29,7 @@ from tests.faults.truth_reading import Generation, Truth
 from tests.faults.verdict import Verdict
 from tests.faults.world import WORKSPACE, World
 from tests.servers.process import ServerProcess
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 ANSWER_S = PATIENCE_S
 """How long a producer waits for its acknowledgement, through all faults."""

@@ -15,7 +15,7 @@ from tests.faults.run import Run
 from tests.faults.truth_reading import Generation
 from tests.faults.world import World
 from tests.servers.process import ServerError
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 _END_S = PATIENCE_S / 2
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.faults.operations import Operation
 from tests.faults.plan import LEASE_S, RECONCILING, RESTING, ROOMS, SERVERS, Fault, Plan
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 _ONE_EACH = dict.fromkeys(ROOMS, 1)
 _HOLD_S = LEASE_S * 1.7

@@ -17,8 +17,8 @@ from openbrain.settings.events import Events
 from openbrain.streams.table import SUBMITTED
 from openbrain.submission import MemorySubmitted
 from openbrain_cli.system import Running, running
-from tests.stillness import Stillness
-from tests.waiting import until
+from tests.support.streams.stillness import Stillness
+from tests.support.waiting import until
 
 PATIENT = Recall(index_timeout_s=60)
 """A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here."""

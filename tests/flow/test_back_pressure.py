@@ -11,7 +11,7 @@ from openbrain.settings import Embedding, Housekeeping, Settings, Streams
 from openbrain.streams.publisher import Publisher
 from openbrain.streams.table import STORED, SUBMITTED
 from tests.flow.conftest import PATIENT, Brain, started
-from tests.waiting import until
+from tests.support.waiting import until
 
 FAST = {"poll_s": 0.2, "reap_s": 0.1, "breaker_s": 0.05, "breaker_max_s": 0.3}
 OFFER = {"content": "The harbour closes at ten.", "type": "fact"}

@@ -12,8 +12,8 @@ from openbrain.events import FIELD
 from openbrain.ports.operations import OperationStatus
 from openbrain.streams.table import SUBMITTED, dead_letters
 from tests.flow.conftest import Brain
-from tests.searching import in_files, in_streams, in_tables
-from tests.waiting import until
+from tests.support.searching import in_files, in_streams, in_tables
+from tests.support.waiting import until
 
 MARK = "Xyzzyqwertzuiop"
 """A word that occurs nowhere else; stemming leaves it as it is, in lower case."""

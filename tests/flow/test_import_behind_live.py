@@ -15,10 +15,10 @@ from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.streams.table import REINDEX, STORED
 from openbrain.visibility import Criteria
 from openbrain.visibility import everything as everything_of
-from tests.embedder_support import WithFaults
 from tests.flow.conftest import PATIENT, Brain, started
-from tests.transfer_support import Line, as_file
-from tests.waiting import until
+from tests.support.api.transfer import Line, as_file
+from tests.support.embedder.handler import WithFaults
+from tests.support.waiting import until
 
 IMPORTED = 600
 AT = dict.fromkeys(("occurred_at", "confirmed_at", "created_at", "updated_at"), "2026-01-31T00:00:00Z")

@@ -4,7 +4,7 @@ from openbrain.events import FIELD
 from openbrain.ids import point_id
 from openbrain.times import to_iso
 from tests.flow.conftest import Brain
-from tests.waiting import until
+from tests.support.waiting import until
 
 
 async def standing(brain: Brain, memory_id: str) -> tuple[bool, bool]:

@@ -1,8 +1,8 @@
 """Another embedding model for everything, while the system serves.
 
-The second model is `tests.second_model`'s: the real small one with its vectors reversed, so that a question by one
-model asked of the other's index is told from a right one by its numbers. (The real second model is in the tests of the
-command.)
+The second model is the real small one with its vectors reversed (`tests.support.embedder.second_model`), so that a
+question by one model asked of the other's index is told from a right one by its numbers. (The real second model is in
+the tests of the command.)
 """
 
 from array import array
@@ -23,11 +23,11 @@ from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, VectorIndex, VectorSearch
 from openbrain.settings import Recall, Settings, Streams
 from openbrain_cli.system import ADMIN_KEY_FILE
-from tests.embedder_support import WithFaults
 from tests.flow.conftest import Brain, started
 from tests.flow.test_reindex import busy, ended, filled
-from tests.second_model import SECOND, Second
-from tests.waiting import until
+from tests.support.embedder.handler import WithFaults
+from tests.support.embedder.second_model import SECOND, Second
+from tests.support.waiting import until
 
 CHANGE = "/v1/admin/models:change"
 

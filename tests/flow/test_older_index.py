@@ -13,7 +13,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain_cli.system import Running, running
 from tests.flow.conftest import PATIENT
-from tests.waiting import until
+from tests.support.waiting import until
 
 
 def client(system: Running) -> httpx.AsyncClient:

@@ -6,7 +6,7 @@ from openbrain.events import FIELD
 from openbrain.ports.access import Workspace
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.flow.conftest import Brain
-from tests.waiting import until
+from tests.support.waiting import until
 
 OFFER = {"specversion": "1.0", "source": "/shell", "type": "openbrain.memory.submitted.v1"}
 

@@ -19,11 +19,11 @@ from openbrain.settings import Settings, Streams
 from openbrain.streams.table import STORED, SUBMITTED
 from openbrain_cli.system import running
 from tests.flow.conftest import Brain
-from tests.marked_requests import well_formed
-from tests.overhearing import Ear, Marks, listening
-from tests.served import served
-from tests.stream_fuzz import changed, event, submission
-from tests.waiting import until
+from tests.support.api.marked_requests import well_formed
+from tests.support.api.served import served
+from tests.support.overhearing import Ear, Marks, listening
+from tests.support.streams.fuzz import changed, event, submission
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.timeout(300)
 RPC = {"accept": "application/json, text/event-stream", "content-type": "application/json"}

@@ -20,7 +20,7 @@ from openbrain.ports.reconciling import VERIFY
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain_indexer.entries import text_entry, vector_entries
 from tests.flow.conftest import PATIENT, Brain, started
-from tests.waiting import until
+from tests.support.waiting import until
 
 NEVER_S = 10_000.0
 """The duty that runs so seldom does not run in a test."""

@@ -15,7 +15,7 @@ from openbrain.streams.table import RECALLED
 from openbrain.visibility import AllOf, AtLeast, Criteria, Viewer, visible
 from openbrain_cli.system import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain
-from tests.waiting import until
+from tests.support.waiting import until
 
 KINDS = (IndexKind.TEXT, IndexKind.VECTOR)
 EVERY = 10_000

@@ -12,7 +12,7 @@ from openbrain.streams.broadcasting import stream_of
 from openbrain.streams.table import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
 from openbrain.visibility import Viewer
 from tests.flow.conftest import Brain
-from tests.waiting import until
+from tests.support.waiting import until
 
 STREAM = stream_of("default")
 VIEWER = Viewer(workspace_id="default", agent_id="ada")

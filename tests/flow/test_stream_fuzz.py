@@ -24,10 +24,10 @@ from openbrain.settings import Settings, Streams
 from openbrain.streams.group import states
 from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain_cli.system import Running, running
-from tests.overhearing import listening
-from tests.stillness import Stillness
-from tests.stream_fuzz import DATA, Fields, as_bytes, entries, event, submission
-from tests.waiting import PATIENCE_S, until
+from tests.support.overhearing import listening
+from tests.support.streams.fuzz import DATA, Fields, as_bytes, entries, event, submission
+from tests.support.streams.stillness import Stillness
+from tests.support.waiting import PATIENCE_S, until
 
 T = TypeVar("T")
 EXAMPLES = int(os.environ.get("OPENBRAIN_STREAM_FUZZ", "0"))

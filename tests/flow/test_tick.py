@@ -8,9 +8,9 @@ from openbrain.settings import Settings, Streams, Vaults
 from openbrain.settings.ticks import Tick
 from openbrain.streams.table import TICK_COMPLETED, TICK_REQUESTED
 from tests.flow.conftest import started
-from tests.vault_pages import Vault as Pages
-from tests.vault_pages import page, signal
-from tests.waiting import until
+from tests.support.vault.pages import Vault as Pages
+from tests.support.vault.pages import page, signal
+from tests.support.waiting import until
 
 
 async def test_a_vault_keeps_itself(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from openbrain.settings.webhooks import Webhooks
 from openbrain.signals.values import Raise, Severity
 from openbrain.signals.webhook_rules import new_secret
 from openbrain_amygdala.app import duties
-from tests.hook_receiver import receiver
-from tests.waiting import until
+from tests.support.signals.hook_receiver import receiver
+from tests.support.waiting import until
 
 HOSTS = ("localhost",)
 

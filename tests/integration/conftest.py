@@ -20,11 +20,11 @@ from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
 from openbrain.streams.table import SUBMITTED
 from openbrain.submission import MemorySubmitted
-from tests.integration.rooms import Process, Rooms
-from tests.integration.rooms import rooms as running_rooms
 from tests.servers.process import Server
-from tests.truth_support import rows
-from tests.waiting import PATIENCE_S, until
+from tests.support.cli.rooms import Process, Rooms
+from tests.support.cli.rooms import rooms as running_rooms
+from tests.support.store.fixtures import rows
+from tests.support.waiting import PATIENCE_S, until
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from openbrain.streams import acl
 from openbrain.streams.administration import RedisStreams
 from openbrain.streams.table import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STORED, SUBMITTED
 from openbrain_cli.run import ROOMS
-from tests.cli_support import PROGRAM
 from tests.integration.conftest import Servers, environment, prepared
-from tests.integration.rooms import rooms
 from tests.servers.plugin import need
 from tests.servers.process import Server, ServerProcess
 from tests.servers.redis_server import redis_recipe, valkey_recipe
-from tests.waiting import until
+from tests.support.cli.rooms import rooms
+from tests.support.cli.terminal import PROGRAM
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 RECIPES = {"redis": redis_recipe, "valkey": valkey_recipe}

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from tests.integration.conftest import Servers, environment, prepared
-from tests.integration.rooms import Rooms, rooms
 from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerProcess
-from tests.waiting import until
+from tests.support.cli.rooms import Rooms, rooms
+from tests.support.waiting import until
 
 
 @pytest.fixture

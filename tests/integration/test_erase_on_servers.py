@@ -12,11 +12,11 @@ import pytest
 
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers, environment, prepared
-from tests.integration.rooms import Rooms, rooms
-from tests.searching import in_files, in_streams, in_tables
 from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerProcess
-from tests.waiting import until
+from tests.support.cli.rooms import Rooms, rooms
+from tests.support.searching import in_files, in_streams, in_tables
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.timeout(600)
 MARK = "Xyzzyqwertzuiop"

@@ -15,10 +15,10 @@ from openbrain.auth import OPERATORS, Permission, hash_secret, issue
 from openbrain.ports.access import Workspace
 from openbrain.ports.generations import IndexKind
 from tests.integration.conftest import Servers, environment, prepared
-from tests.integration.rooms import Rooms, rooms
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
-from tests.waiting import PATIENCE_S, until
+from tests.support.cli.rooms import Rooms, rooms
+from tests.support.waiting import PATIENCE_S, until
 
 WORDS = "harbour lantern granite orchard signal velvet copper meadow".split()
 MEMORIES = 60

@@ -16,12 +16,12 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from openbrain.events import FIELD
 from openbrain.streams.table import SUBMITTED
 from tests.integration.conftest import Servers, environment, prepared
-from tests.integration.rooms import Process, Rooms, rooms
-from tests.marked_requests import well_formed
-from tests.overhearing import Marks
 from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerProcess
-from tests.waiting import until
+from tests.support.api.marked_requests import well_formed
+from tests.support.cli.rooms import Process, Rooms, rooms
+from tests.support.overhearing import Marks
+from tests.support.waiting import until
 
 ROOMS = ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api")
 

@@ -13,9 +13,9 @@ from openbrain.adapters.sql.truth import open_truth
 from openbrain.auth import Permission, hash_secret, issue
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
-from tests.integration.rooms import Process, rooms
 from tests.servers.process import ServerProcess
-from tests.waiting import PATIENCE_S
+from tests.support.cli.rooms import Process, rooms
+from tests.support.waiting import PATIENCE_S
 
 NOWHERE = "http://127.0.0.1:9"
 LIMIT = 30

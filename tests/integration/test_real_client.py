@@ -20,11 +20,11 @@ from openbrain.signals.rules import checked
 from openbrain.signals.values import Severity
 from openbrain.vault.alarm import alarm
 from openbrain.visibility import Viewer
-from tests.api_support import Brain, brain, brain_database_url
-from tests.served import served
 from tests.servers.availability import required
 from tests.servers.places import HOME
-from tests.vault_pages import Vault
+from tests.support.api.brain import Brain, brain, brain_database_url
+from tests.support.api.served import served
+from tests.support.vault.pages import Vault
 
 __all__ = ["brain", "brain_database_url"]
 

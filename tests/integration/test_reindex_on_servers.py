@@ -19,8 +19,8 @@ from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import OperationStatus
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers
-from tests.integration.rooms import Rooms
-from tests.waiting import PATIENCE_S, until
+from tests.support.cli.rooms import Rooms
+from tests.support.waiting import PATIENCE_S, until
 
 MEMORIES = int(os.environ.get("OPENBRAIN_TEST_REINDEX_MEMORIES", "150"))
 pytestmark = pytest.mark.timeout(900 + MEMORIES // 20)

@@ -11,10 +11,10 @@ from openbrain.settings import Streams
 from openbrain.streams.replaying import drop_settled
 from openbrain.streams.table import STORED
 from tests.integration.conftest import Servers
-from tests.integration.rooms import Rooms
-from tests.streams_support import Seen, room, stored
-from tests.streams_support import started as reading
-from tests.waiting import until
+from tests.support.cli.rooms import Rooms
+from tests.support.streams.consumers import Seen, room, stored
+from tests.support.streams.consumers import started as reading
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.timeout(300)
 GROUP, COUNT = "embedder", 600

@@ -5,8 +5,8 @@ import pytest
 
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers
-from tests.integration.rooms import Rooms
-from tests.waiting import PATIENCE_S, until
+from tests.support.cli.rooms import Rooms
+from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.timeout(600)
 MEMORIES = 300

@@ -16,10 +16,10 @@ from tests.servers.availability import required
 from tests.servers.plugin import need
 from tests.servers.process import ServerError, ServerProcess
 from tests.servers.steps import CantInstall
-from tests.tick_support import database_url, job, pages, ports, settled, vault_of
-from tests.truth_support import FakeClock, clock, database
-from tests.vault_pages import Vault as Pages
-from tests.waiting import PATIENCE_S
+from tests.support.store.fixtures import FakeClock, clock, database
+from tests.support.vault.pages import Vault as Pages
+from tests.support.vault.ticking import database_url, job, pages, ports, settled, vault_of
+from tests.support.waiting import PATIENCE_S
 
 __all__ = ["clock", "database", "database_url", "pages", "ports"]
 

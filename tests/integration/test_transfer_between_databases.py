@@ -27,11 +27,11 @@ from openbrain.ports.truth import Edit
 from openbrain.settings import Truth
 from openbrain.transfer import Footer, parse_line
 from openbrain_cli.transferring.files import check
-from tests.integration.rooms import OPENBRAIN, Process, Rooms, rooms
 from tests.servers.process import Server
-from tests.transfer_support import differences
-from tests.truth_support import START, memory, origin, viewer, write
-from tests.waiting import until
+from tests.support.api.transfer import differences
+from tests.support.cli.rooms import OPENBRAIN, Process, Rooms, rooms
+from tests.support.store.fixtures import START, memory, origin, viewer, write
+from tests.support.waiting import until
 
 ROWS = int(os.environ.get("OPENBRAIN_TRANSFER_ROWS", "3000"))
 FLAT_MB = 96

@@ -24,11 +24,11 @@ from openbrain.memory import MemoryType
 from openbrain.streams.table import STORED, SUBMITTED
 from openbrain.submission import MemorySubmitted
 from tests.integration.conftest import Servers, environment, prepared
-from tests.integration.rooms import Process
-from tests.integration.rooms import rooms as running_rooms
 from tests.properties.backlog_samples import Backlog, Sample
 from tests.servers.catalogue import server
-from tests.truth_support import rows
+from tests.support.cli.rooms import Process
+from tests.support.cli.rooms import rooms as running_rooms
+from tests.support.store.fixtures import rows
 
 ROOMS = ("housekeeper", "ingest", "ingest", "embedder", "indexer-text", "indexer-text")
 BATCH = 256

@@ -20,7 +20,7 @@ from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
 from openbrain_ingest import app as ingest
-from tests.waiting import until
+from tests.support.waiting import until
 
 ROOMS: dict[str, Callable[[Parts], Any]] = {
     "housekeeper": housekeeper.housekeeper,

@@ -20,9 +20,9 @@ from openbrain.submission import MemorySubmitted
 from tests.properties.doomed import ROOMS
 from tests.properties.world import READ, ids_of, quick
 from tests.servers.process import Server
-from tests.stillness import Stillness
-from tests.truth_support import rows
-from tests.waiting import until
+from tests.support.store.fixtures import rows
+from tests.support.streams.stillness import Stillness
+from tests.support.waiting import until
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from tests.properties.model_double import MODELS
 from tests.properties.rebuild_load import Load
 from tests.properties.rebuild_places import Place, alone, on_servers
 from tests.properties.rebuild_samples import Phase, Samples, Span, broken, table, unjudged
-from tests.truth_support import rows
-from tests.waiting import until
+from tests.support.store.fixtures import rows
+from tests.support.waiting import until
 
 SECOND = list(MODELS)[1]
 AT_ONCE = 500

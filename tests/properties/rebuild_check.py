@@ -16,7 +16,7 @@ from openbrain.passage_header import header
 from tests.faults import index_reading
 from tests.integration.conftest import Servers
 from tests.properties.model_double import vector
-from tests.truth_support import rows
+from tests.support.store.fixtures import rows
 
 PAGE = 5_000
 MOST = 2_000_000

@@ -18,7 +18,7 @@ from openbrain.events import FIELD
 from openbrain.streams.table import STORED
 from tests.integration.conftest import Servers
 from tests.properties.rebuild_samples import Recall, Samples, Span, Write
-from tests.truth_support import rows
+from tests.support.store.fixtures import rows
 
 LOOK_S = 0.05
 """Between two looks at what is indexed by now."""

@@ -18,13 +18,13 @@ from openbrain.auth import OPERATORS, Permission, hash_secret, issue
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
 from tests.integration.conftest import Servers, environment, prepared
-from tests.integration.rooms import OPENBRAIN, Process, Rooms
-from tests.integration.rooms import rooms as running_rooms
 from tests.properties.model_double import MODELS
 from tests.properties.rebuild_check import Elasticsearch, Folders, Standing
 from tests.properties.rebuild_load import HOWS
 from tests.servers.catalogue import server
 from tests.servers.places import free_port
+from tests.support.cli.rooms import OPENBRAIN, Process, Rooms
+from tests.support.cli.rooms import rooms as running_rooms
 
 ROOMS = ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api")
 LEASE_S = 10

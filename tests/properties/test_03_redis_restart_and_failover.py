@@ -13,7 +13,7 @@ from openbrain.streams.table import STORED
 from tests.flow.conftest import Brain
 from tests.properties.world import READ, SERVERS, all_indexed, at, differences, living, rooms
 from tests.servers.plugin import Starter
-from tests.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, until
 
 RESUMED_S = 15 * PATIENCE_S / 120
 """What streams.md promises, with the pauses that operators get; more where the machine is known to be slow."""

@@ -11,7 +11,7 @@ from openbrain.streams.table import SUBMITTED
 from tests.flow.conftest import Brain
 from tests.properties.world import SERVERS, all_indexed, at, differences, living, nothing_failed, quick
 from tests.servers.plugin import Starter
-from tests.waiting import until
+from tests.support.waiting import until
 
 COUNT = 40
 BATCH = 8

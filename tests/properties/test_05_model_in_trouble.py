@@ -18,11 +18,11 @@ import pytest
 from openbrain.settings import Embedding, Streams
 from openbrain.streams.table import STORED
 from openbrain_embedder import app as embedder
-from tests.contracts.fake_ollama import NAME, Answer, fake_ollama, ones
 from tests.flow.conftest import Brain
 from tests.properties.world import SERVERS, all_indexed, at, differences, living, nothing_failed, quick
 from tests.servers.plugin import Starter
-from tests.waiting import until
+from tests.support.embedder.fake_ollama import NAME, Answer, fake_ollama, ones
+from tests.support.waiting import until
 
 COUNT = 300
 BATCH, ASIDE = 16, 32

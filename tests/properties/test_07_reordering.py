@@ -28,7 +28,7 @@ from tests.properties.world import (
 )
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
-from tests.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, until
 
 
 @pytest.mark.parametrize("server", SERVERS)

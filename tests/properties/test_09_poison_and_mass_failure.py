@@ -15,11 +15,11 @@ from openbrain.settings import Embedding, Streams
 from openbrain.streams.dead_letters import Box, Revival, listed, revive
 from openbrain.streams.group import PARKED
 from openbrain.streams.table import STORED, SUBMITTED, dead_letters
-from tests.contracts.fake_ollama import NAME, Answer, fake_ollama, ones
 from tests.flow.conftest import Brain
 from tests.properties.world import FOREVER_S, SERVERS, at, count_indexed, differences, living, quick
 from tests.servers.plugin import Starter
-from tests.waiting import until
+from tests.support.embedder.fake_ollama import NAME, Answer, fake_ollama, ones
+from tests.support.waiting import until
 
 BACKOFF = (0.5, 1.0, 2.0, FOREVER_S)
 """The last pause is ended by hand: how fast the machine is must not decide whether the neighbours are done before."""

@@ -14,7 +14,7 @@ from tests.properties.world import SERVERS, all_indexed, at, differences, living
 from tests.servers.catalogue import KINDS
 from tests.servers.plugin import Starter, need
 from tests.servers.process import ServerProcess
-from tests.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, until
 
 
 @pytest.mark.parametrize("server", SERVERS)

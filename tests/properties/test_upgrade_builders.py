@@ -14,7 +14,7 @@ from openbrain_indexer import app as indexer
 from tests.flow.conftest import Brain
 from tests.properties.world import SERVERS, at, living, nothing_failed, rooms
 from tests.servers.plugin import Starter
-from tests.waiting import until
+from tests.support.waiting import until
 
 COUNT = 8
 

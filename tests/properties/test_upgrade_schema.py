@@ -20,8 +20,8 @@ from openbrain.errors import TryLater
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.truth import Mark, Status
 from openbrain.visibility import Criteria, Viewer, visible
-from tests.truth_support import FakeClock, clock, database_url, origin, rows, viewer, write
-from tests.waiting import PATIENCE_S, until
+from tests.support.store.fixtures import FakeClock, clock, database_url, origin, rows, viewer, write
+from tests.support.waiting import PATIENCE_S, until
 
 FIXTURES = (clock, database_url)
 ENOUGH = 30

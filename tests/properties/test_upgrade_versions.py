@@ -14,7 +14,7 @@ from openbrain.streams.room import Room
 from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import STORED
 from openbrain.versions import Older
-from tests.streams_support import eventually, looking, memory_id, publish, scaled, started, stored
+from tests.support.streams.consumers import eventually, looking, memory_id, publish, scaled, started, stored
 from tests.unit.test_versions import StoredV2, lift
 
 NEXT = replace(STORED, data=StoredV2, version=2, older=(Older(version=1, data=STORED.data, lift=lift),))

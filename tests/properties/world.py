@@ -17,8 +17,8 @@ from openbrain.settings import Settings, Streams
 from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain_cli.system import running
 from tests.flow.conftest import PATIENT, Brain
-from tests.truth_support import rows
-from tests.waiting import until
+from tests.support.store.fixtures import rows
+from tests.support.waiting import until
 
 SERVERS = ("redis", "valkey")
 READ = (SUBMITTED, STORED, EMBEDDED, SUPERSEDED, REINDEX)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.servers.places import free_port
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 _GUARD = Path(__file__).with_name("guard.py")
 

@@ -2,7 +2,7 @@ import httpx
 
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 
 def test_documents_survive_kill_and_restart(private_server: Starter) -> None:

@@ -5,7 +5,7 @@ from sqlalchemy.engine import make_url
 from tests.servers.mariadb_server import create_database, drop_database
 from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerError
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 
 def connect(url: str) -> "pymysql.Connection[pymysql.cursors.Cursor]":

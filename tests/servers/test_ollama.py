@@ -5,7 +5,7 @@ import httpx
 from tests.servers.ollama_server import MODEL
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 
 def embed(url: str, *texts: str) -> list[list[float]]:

@@ -13,7 +13,7 @@ from tests.servers.availability import NAMES, required
 from tests.servers.places import ROOT, free_port
 from tests.servers.plugin import Starter
 from tests.servers.process import Recipe, ServerError, ServerProcess
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 OWNER = """
 import sys, time

@@ -3,7 +3,7 @@ import redis
 
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 
 def client(url: str, timeout: float = PATIENCE_S) -> "redis.Redis":

@@ -9,7 +9,7 @@ from openbrain.auth import Actor, Keyring, Permission, hash_secret, issue
 from openbrain.errors import Forbidden, Invalid, Unauthorised
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.access import ApiKey
-from tests.truth_support import START, FakeClock
+from tests.support.store.fixtures import START, FakeClock
 
 READ = frozenset({Permission.BRAIN_READ})
 

@@ -6,7 +6,7 @@ import pytest
 
 from openbrain.adapters.sql.bulkhead import Bulkhead
 from openbrain.errors import TryLater
-from tests.streams_support import eventually
+from tests.support.streams.consumers import eventually
 
 
 async def test_no_more_than_so_many_are_inside_and_all_come_in() -> None:

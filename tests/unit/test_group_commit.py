@@ -10,8 +10,8 @@ import pytest
 from openbrain.adapters.tantivy_text.generation import Batch, Failures
 from openbrain.adapters.tantivy_text.group_commit import FLOW, MOST_ENTRIES, GroupCommit
 from openbrain.errors import TryLater
-from tests.index_support import new_id, tombstone
-from tests.waiting import PATIENCE_S
+from tests.support.indexes.entries import new_id, tombstone
+from tests.support.waiting import PATIENCE_S
 
 
 @dataclass

@@ -9,7 +9,7 @@ from openbrain.errors import NeverRetry, SetupError, TryLater
 from openbrain.leading import Duty, Leader
 from openbrain.ports.keeping import OutboxEntry
 from openbrain_housekeeper.handlers import relay
-from tests.waiting import until
+from tests.support.waiting import until
 
 LEASE_S = 0.06
 

@@ -12,8 +12,8 @@ from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.generations import Prepared
 from openbrain.index_writing import Written, everywhere, writable
 from openbrain.ports.generations import Generation, IndexKind
-from tests.schema import make_tables
-from tests.truth_support import FakeClock
+from tests.support.store.fixtures import FakeClock
+from tests.support.store.schema import make_tables
 
 FIRST = Generation(kind=IndexKind.TEXT, name="t-1", model="", dimensions=0, builder="b1", status="serving")
 

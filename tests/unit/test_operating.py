@@ -13,9 +13,9 @@ from openbrain.errors import Invalid, TryLater
 from openbrain.ids import uuid7
 from openbrain.ports.operations import Operation, OperationStatus, Progress
 from openbrain_housekeeper.operating import Worker
-from tests.schema import make_tables
-from tests.truth_support import FakeClock, age_holds, rows
-from tests.waiting import until
+from tests.support.store.fixtures import FakeClock, age_holds, rows
+from tests.support.store.schema import make_tables
+from tests.support.waiting import until
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from openbrain.visibility import Criteria
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.order import Found, bucket, ordered
 from openbrain_api.recall.question import Question
-from tests.truth_support import START, memory, viewer
+from tests.support.store.fixtures import START, memory, viewer
 
 NOW = START + 400 * DAY
 WIDTH = 0.02

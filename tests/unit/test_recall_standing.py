@@ -13,7 +13,7 @@ from openbrain.visibility import Criteria, Viewer
 from openbrain_api.recall.order import Found, ordered
 from openbrain_api.recall.question import Question
 from openbrain_api.recall.standing import SPARE, Candidates, hold
-from tests.index_support import memory
+from tests.support.indexes.entries import memory
 
 NOW = 1_750_000_000_000_000
 WIDTH = 0.02

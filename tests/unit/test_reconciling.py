@@ -17,7 +17,7 @@ from openbrain.ports.index import Standing
 from openbrain.ports.reconciling import Due
 from openbrain.reconciling import Fault, judge
 from openbrain_housekeeper.gate import Gate
-from tests.truth_support import START, FakeClock
+from tests.support.store.fixtures import START, FakeClock
 
 ID = "01890000-0000-7000-8000-000000000001"
 BUILDER = "b-1"

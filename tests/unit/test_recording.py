@@ -11,7 +11,7 @@ from openbrain.errors import TryLater
 from openbrain.ports.recalls import RecallRecord
 from openbrain_api.recall import recording
 from openbrain_api.recall.recording import Recorder
-from tests.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, until
 
 
 class Kept:

@@ -17,9 +17,9 @@ from openbrain.ports.operations import Operation, Progress
 from openbrain.ports.reindexing import Extent
 from openbrain_housekeeper.reindexing import ROUNDS, Reindexing, Target
 from openbrain_indexer.handlers import project_text
-from tests.embedder_support import database, truth
-from tests.truth_rows import put
-from tests.truth_support import FakeClock, clock, memory
+from tests.support.embedder.handler import database, truth
+from tests.support.store.direct_rows import put
+from tests.support.store.fixtures import FakeClock, clock, memory
 
 NEW = Generation(kind=IndexKind.TEXT, name="t-2", model="", dimensions=0, builder="", status=GenerationStatus.BUILDING)
 

@@ -17,7 +17,7 @@ from openbrain.ports.truth import Origin, Write
 from openbrain.remembering import HOUR, Change, Offer, normalised, prepare, prepare_edit
 from openbrain.submission import MemorySubmitted, Submission
 from openbrain.submitting import KEY_LIFETIME, from_event
-from tests.truth_support import START, FakeClock
+from tests.support.store.fixtures import START, FakeClock
 from tests.unit.test_auth import actor
 
 

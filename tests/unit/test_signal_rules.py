@@ -44,8 +44,8 @@ from openbrain.signals.values import (
     missing,
     stronger,
 )
-from tests.signal_support import raised
-from tests.truth_support import START
+from tests.support.signals.raising import raised
+from tests.support.store.fixtures import START
 
 TIMES = SignalTimes()
 QUIET = TIMES.quiet

@@ -9,7 +9,7 @@ from openbrain.agents.halts import Halts, halt_of
 from openbrain.agents.progress import Progress
 from openbrain.events import Broadcast
 from openbrain.signals.values import Halt, HaltScope, HaltState
-from tests.agents_support import broadcast
+from tests.support.signals.agents import broadcast
 
 RUN = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), st.sampled_from(list(HaltState))), max_size=12).map(
     lambda said: [broadcast(seq, halt, state) for seq, (halt, state) in enumerate(said, 1)]

@@ -16,9 +16,9 @@ from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.gate import Gate
 from openbrain_housekeeper.operating import Worker
 from openbrain_housekeeper.verifying import Verifier, Verifying
-from tests.embedder_support import database, truth
-from tests.truth_rows import put
-from tests.truth_support import FakeClock, age_holds, clock, memory
+from tests.support.embedder.handler import database, truth
+from tests.support.store.direct_rows import put
+from tests.support.store.fixtures import FakeClock, age_holds, clock, memory
 
 __all__ = ["clock", "database", "truth"]
 

@@ -13,7 +13,7 @@ from openbrain.client import OpenBrain
 from openbrain.events import Broadcast
 from openbrain.settings import Streams
 from tests.faults.signals.judging import Record, Said
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 WORKSPACE = "default"
 ANSWER_S = 10.0

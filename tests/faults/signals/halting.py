@@ -20,7 +20,7 @@ from tests.faults.fleet import Zygote
 from tests.faults.signals.agents import WORKSPACE, Agent, all_of, fleet
 from tests.faults.signals.scene import Scene, scene
 from tests.servers.process import ServerProcess
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 T = TypeVar("T")
 SHARE = 0.1

@@ -24,7 +24,7 @@ from tests.faults.signals.reading import Truth
 from tests.faults.signals.scene import Scene, scene
 from tests.faults.signals.served import served_scene
 from tests.servers.process import ServerProcess
-from tests.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S
 
 KEPT = 5
 """Entries of the stream that are left when the one that was away comes back."""

@@ -19,7 +19,7 @@ from tests.faults.signals.reading import leading, read_served
 from tests.faults.signals.scene import OWN, Scene, network
 from tests.faults.world import connection, tenant
 from tests.servers.process import ServerProcess
-from tests.waiting import until
+from tests.support.waiting import until
 
 NOWHERE = "http://127.0.0.1:9"
 """Signals need neither indexes nor models."""

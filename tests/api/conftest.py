@@ -1,0 +1,24 @@
+"""Fixtures of the HTTP tests: a whole brain in the test's process."""
+
+from tests.support.api.brain import brain, brain_database_url, caller
+from tests.support.api.discovery import ada
+from tests.support.api.old_clients import old, url
+from tests.support.api.vault import kept, vault
+from tests.support.store.fixtures import clock, database, database_url, truth
+from tests.support.streams.operator import operator
+
+__all__ = [
+    "ada",
+    "brain",
+    "brain_database_url",
+    "caller",
+    "clock",
+    "database",
+    "database_url",
+    "kept",
+    "old",
+    "operator",
+    "truth",
+    "url",
+    "vault",
+]

@@ -1,0 +1,98 @@
+"""Discovery through the API on a real Elasticsearch: the same answers as on the embedded index."""
+
+import uuid
+from typing import Any
+
+from openbrain.adapters.elasticsearch_text import ElasticsearchText
+from tests.support.api.brain import Brain, brain, http, remembered
+
+__all__ = ["brain"]
+
+ASKS: list[tuple[str, dict[str, Any]]] = [
+    ("search", {"q": "ferry"}),
+    ("search", {"q": '"blue boat"', "highlights": True}),
+    ("search", {"q": '"blue boat" island "to be"', "facets": ["type", "tags", "org", "project", "agent_id", "source"]}),
+    ("search", {"q": "icland", "fuzzy": True, "highlights": True}),
+    ("search", {"q": "?!"}),
+    ("search", {"q": "ferry", "org": "acme", "type": ["fact", "plan"]}),
+    ("tags", {}),
+    ("tags", {"org": "acme", "limit": 1}),
+    ("scopes", {}),
+]
+
+
+async def test_both_engines_answer_alike(brain: Brain, elasticsearch_server: Any) -> None:
+    texts = [
+        "the blue boat sails to an island",
+        "a ferry to the island",
+        "a boat that is blue",
+        "the ferry, it is late",
+    ]
+    index = ElasticsearchText(
+        elasticsearch_server.url, f"t{uuid.uuid4().hex[:12]}", refresh_ms=50, verify_tls=True, timeout_s=60
+    )
+    async with http(brain.app(), await brain.key()) as here, http(brain.app(text=index), await brain.key()) as there:
+        await remembered(here, *texts[:2], org="acme", project="web", tags=["a", "b"])
+        await remembered(here, *texts[2:], tags=["b"], type="plan")
+        await remembered(here, *(f"number {number} of the ferries" for number in range(7)), org="acme", project="p")
+        await brain.settle()
+        embedded, brain.text = brain.text, index
+        await reindexed(brain, [each.id for each in await brain.truth.listing(everything(), 100)])
+        brain.text = embedded
+        try:
+            for route, params in ASKS:
+                one, other = await asked(here, route, params), await asked(there, route, params)
+                assert one == other, (route, params)
+            assert await pages(here, 3) == await pages(there, 3)
+        finally:
+            await index.close()
+
+
+def everything() -> Any:
+    from openbrain.visibility import Criteria, Viewer, visible
+
+    return visible(Viewer(workspace_id="w1", agent_id="ada"), Criteria(), 0)
+
+
+async def reindexed(brain: Brain, ids: list[str]) -> None:
+    """What `Brain.settle` did for the first index, for a second one."""
+    from openbrain import generations
+    from openbrain.ports.generations import Generation, IndexKind
+    from openbrain_indexer.handlers import project_text
+
+    served = await brain.truth.serving(IndexKind.TEXT)
+    assert served is not None
+    await brain.text.prepare(served.name)
+    other = Generation(
+        kind=IndexKind.TEXT,
+        name=served.name,
+        model="",
+        dimensions=0,
+        builder=brain.text.builder,
+        status=generations.SERVING,
+    )
+    await project_text(ids, truth=brain.truth, index=brain.text, generations=[other])
+
+
+async def asked(client: Any, route: str, params: dict[str, Any]) -> Any:
+    """The answer without what may differ: how long it took, how each engine weighs words."""
+    response = await client.get(f"/v1/brain/{route}", params=params)
+    assert response.status_code == 200, response.text
+    body = response.json()
+    assert body["degraded"] == []
+    hits = {each["id"]: {**each, "score": None} for each in body.pop("hits", ())}
+    return {**body, "hits": hits, "data": None if hits else body["data"], "took_ms": None}
+
+
+async def pages(client: Any, limit: int) -> list[list[int]]:
+    """Sizes of the pages, and that no memory comes twice."""
+    sizes, seen, cursor = [], set(), None
+    while True:
+        params = {"q": "ferry", "limit": limit, **({"cursor": cursor} if cursor else {})}
+        body = (await client.get("/v1/brain/search", params=params)).json()
+        seen |= {each["id"] for each in body["hits"]}
+        sizes.append([body["count"], body["total"]])
+        cursor = body["next_cursor"]
+        if cursor is None:
+            assert len(seen) == sum(count for count, _ in sizes)
+            return sizes

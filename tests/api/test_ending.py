@@ -1,0 +1,253 @@
+"""Erase, bulk forget and the end of a workspace through the API, with the housekeeper's own kinds at work."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx
+
+from openbrain.auth import Permission
+from openbrain.ids import uuid7
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.erasing import CLOSE, FORGET, PURGE
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.operations import Operation
+from openbrain.streams.erasing import Doomed, Swept
+from openbrain_housekeeper.closing import Closing
+from openbrain_housekeeper.forgetting import Forgetting
+from openbrain_housekeeper.operating import Step, Worker
+from openbrain_housekeeper.purging import Indexes, Purging
+from tests.support.api.brain import Brain, brain, http, refused, remembered
+from tests.support.store.fixtures import age_holds, stored, viewer
+
+__all__ = ["brain"]
+
+ADMIN = frozenset({Permission.ADMIN})
+FORGET_ALL, OPERATIONS, WORKSPACES = "/v1/brain/forget", "/v1/admin/operations", "/v1/admin/workspaces"
+
+
+class NoStreams:
+    """A stream server that holds nothing: what a real one does is in test_streams_erasing."""
+
+    async def sweep(self, doomed: Doomed) -> Swept:
+        return Swept(0)
+
+    async def drop(self, workspace_id: str) -> int:
+        return 0
+
+    async def settle_files(self) -> str:
+        return "the server keeps no files"
+
+
+def worker(brain: Brain) -> Worker:
+    truth = brain.truth
+    indexes: Indexes = {
+        "text": (lambda: brain.text, lambda: truth.written(IndexKind.TEXT)),
+        "vectors": (lambda: brain.vectors, lambda: truth.written(IndexKind.VECTOR)),
+    }
+    streams = NoStreams()
+    kinds: dict[str, Step] = {
+        FORGET: Forgetting(truth, brain.clock),
+        PURGE: Purging(truth, streams, indexes, brain.clock),
+        CLOSE: Closing(truth, streams, brain.clock),
+    }
+    return Worker(truth, kinds, "test", pace_s=0)
+
+
+@asynccontextmanager
+async def at_work(brain: Brain) -> AsyncIterator[None]:
+    """Rooms and housekeeper while the block runs."""
+    one = worker(brain)
+
+    async def work() -> None:
+        while True:
+            brain.clock.advance(MICROSECONDS // 2)
+            if not await one.round():
+                await age_holds(brain.truth, 0.5)
+                await asyncio.sleep(0.01)
+
+    async with brain.rooms():
+        task = asyncio.create_task(work())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def contents(client: httpx.AsyncClient) -> set[str]:
+    listed = (await client.get("/v1/brain/list", params={"limit": 100})).json()
+    return {each["content"] for each in listed["memories"]}
+
+
+async def test_without_erase_it_is_forgotten_as_ever(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        (one,) = await remembered(ada, "one")
+        ended = await ada.delete(f"/v1/brain/memories/{one}", params={"reason": "old"})
+        same = await ada.delete(f"/v1/brain/forget/{one}")
+        body = ended.json()
+
+    assert (ended.status_code, body["forgotten"], body["erased"], body["operation_id"]) == (200, True, False, None)
+    assert body["content"] == same.json()["content"] == "one"
+    assert ended.headers["etag"]
+
+
+async def test_erasing_answers_with_its_operation_and_waits_for_it_when_asked(brain: Brain) -> None:
+    everything = frozenset(Permission)
+    async with http(brain.app(), await brain.key(permissions=everything)) as ada:
+        (one,) = await remembered(ada, "the vault opens at noon", tags=["vault"])
+        async with at_work(brain):
+            path = f"/v1/brain/memories/{one}"
+            gone = await ada.delete(path, params={"erase": 1}, headers={"prefer": "wait=30"})
+            operation = (await ada.get(f"{OPERATIONS}/{gone.json()['operation_id']}")).json()
+            again = await ada.delete(path, params={"erase": 1}, headers={"prefer": "wait=30"})
+
+    body = gone.json()
+    assert (gone.status_code, body["content"], body["tags"], body["reason"]) == (200, "", [], "erased")
+    assert gone.headers["preference-applied"] == "wait=30"
+    assert (operation["kind"], operation["status"], operation["done"]) == ("purge", "done", operation["total"])
+    assert set(operation["request"]) == {"ids"}
+    assert again.json() == body
+
+
+async def test_a_filter_ends_what_its_caller_may_see_and_nothing_else(brain: Brain) -> None:
+    app = brain.app()
+    everything = frozenset(Permission)
+    async with (
+        http(app, await brain.key(permissions=everything)) as ada,
+        http(app, await brain.key(agent="bob")) as bob,
+        http(app, await brain.key("w2")) as foreign,
+    ):
+        await remembered(ada, *(f"old {number}" for number in range(5)), project="shop")
+        await remembered(ada, "kept", project="web")
+        await remembered(bob, "bob's own", project="shop", memory_scope="agent")
+        await remembered(foreign, "theirs", project="shop")
+        looked = (await ada.post(FORGET_ALL, json={"project": "shop"})).json()
+        assert looked["dry_run"] is True
+        assert (looked["count"], len(looked["sample"]), looked["operation"]) == (5, 5, None)
+        assert len(await contents(ada)) == 6
+        async with at_work(brain):
+            body = {"project": "shop", "dry_run": False, "reason": "tidy"}
+            done = await ada.post(FORGET_ALL, json=body, headers={"prefer": "wait=30"})
+        nothing = await ada.post(FORGET_ALL, json={**body})
+
+        assert done.status_code == 202
+        operation = done.json()["operation"]
+        assert (operation["status"], operation["done"], operation["result"]) == ("done", 5, {"forgotten": 5})
+        assert (nothing.status_code, nothing.json()["count"], nothing.json()["operation"]) == (200, 0, None)
+        assert await contents(ada) == {"kept"}
+        assert await contents(bob) == {"kept", "bob's own"}
+        assert await contents(foreign) == {"theirs"}
+        told = (await ada.get(f"/v1/brain/memories/{looked['sample'][0]}", params={"history": 1})).json()
+        assert (told["history"][-1]["action"], told["history"][-1]["reason"]) == ("forgotten", "tidy")
+
+
+async def test_a_filter_erases_too(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key(permissions=frozenset(Permission))) as ada:
+        ids = await remembered(ada, "secret one", "secret two", project="shop")
+        async with at_work(brain):
+            body = {"project": "shop", "dry_run": False, "erase": True}
+            done = (await ada.post(FORGET_ALL, json=body, headers={"prefer": "wait=30"})).json()
+        listed = (await ada.get(OPERATIONS, params={"kind": "purge"})).json()
+        rows = [(await ada.get(f"/v1/brain/memories/{each}")).json() for each in ids]
+
+    assert done["operation"]["result"] == {"erased": 2}
+    assert [each["content"] for each in rows] == ["", ""]
+    purged = [each for operation in listed["operations"] for each in operation["request"]["ids"]]
+    assert sorted(purged) == sorted(ids)
+    assert set(done["operation"]["request"]) == {"made_by", "erase", "reason"}
+
+
+async def test_a_filter_ends_what_a_replica_stored_whose_clock_is_ahead(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key(permissions=frozenset(Permission))) as ada:
+        brain.clock.advance(3600 * MICROSECONDS)
+        await remembered(ada, "secret one", project="shop")
+        brain.clock.advance(-3600 * MICROSECONDS)
+        await remembered(ada, "secret two", project="shop")
+        async with at_work(brain):
+            body = {"project": "shop", "dry_run": False, "erase": True}
+            done = (await ada.post(FORGET_ALL, json=body, headers={"prefer": "wait=30"})).json()
+
+    assert done["operation"]["result"] == {"erased": 2}
+
+
+async def test_a_filter_that_leaves_all_in_is_refused(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as ada:
+        refused(await ada.post(FORGET_ALL, json={}), 422)
+        refused(await ada.post(FORGET_ALL, json={"dry_run": False, "reason": "all of it"}), 422)
+        refused(await ada.post(FORGET_ALL, json={"projcet": "shop", "type": "fact"}), 422, "projcet")
+    async with http(brain.app(), await brain.key(orgs=("beta",))) as limited:
+        refused(await limited.post(FORGET_ALL, json={"org": "alpha"}), 403)
+
+
+async def test_a_workspace_ends_with_everything_in_it(brain: Brain) -> None:
+    app = brain.app()
+    async with (
+        http(app, await brain.key("system", permissions=ADMIN)) as operator,
+        http(app, await brain.key("w1")) as ada,
+        http(app, await brain.key("w2")) as foreign,
+    ):
+        await remembered(ada, "one", "two")
+        await remembered(foreign, "theirs")
+        await brain.settle()
+        looked = (await operator.delete(f"{WORKSPACES}/w1", params={"dry_run": 1})).json()
+        assert looked["counts"]["memories"] == 2
+        refused(await operator.delete(f"{WORKSPACES}/w1"), 422, "confirm")
+        refused(await operator.delete(f"{WORKSPACES}/w1", params={"confirm": "w2"}), 422, "confirm")
+        assert await contents(ada) == {"one", "two"}
+        begun = await operator.delete(f"{WORKSPACES}/w1", params={"confirm": "w1"})
+        refused(await ada.get("/v1/brain/list"), 401)
+        async with at_work(brain):
+            path = f"{OPERATIONS}/{begun.json()['operation']['id']}"
+            operation = await ended(operator, path)
+        unknown = await operator.delete(f"{WORKSPACES}/w1", params={"confirm": "w1"})
+
+        assert begun.status_code == 202
+        assert operation["status"] == "done", operation
+        assert operation["result"]["rows"]["api_keys"] == 1
+        refused(unknown, 404)
+        assert await contents(foreign) == {"theirs"}
+        assert {each["id"] for each in (await operator.get(WORKSPACES)).json()["workspaces"]} == {"system", "w2"}
+
+
+async def test_what_is_written_to_a_workspace_after_all_ends_with_it(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key("w1")) as ada:
+        await remembered(ada, "one")
+    queued = Operation(id=uuid7(0), workspace_id="system", kind=CLOSE, actor="op", request={"workspace": "w1"})
+    operation = await brain.truth.close_workspace("w1", queued)
+    closing = Closing(brain.truth, NoStreams(), brain.clock, settle_s=0)
+
+    for _ in range(50):
+        before = operation.result
+        step = await closing(operation)
+        operation = replace(operation, done=step.done, total=step.total, result=step.result)
+        if "blanked" in step.result and "blanked" not in before and operation.done == 1:
+            await stored(brain.truth, "late", workspace_id="w1", viewer=viewer("w1"))
+        await brain.settle()
+        if step.finished:
+            break
+
+    assert step.finished
+    assert (step.done, step.result["rows"]["api_keys"]) == (4, 1)
+
+
+async def ended(client: httpx.AsyncClient, path: str) -> dict[str, Any]:
+    seen = None
+    for _ in range(200):
+        found: dict[str, Any] = (await client.get(path, params={"wait": 5} | ({"seen": seen} if seen else {}))).json()
+        if found["finished_at"]:
+            return found
+        seen = found["mark"]
+    raise AssertionError(found)
+
+
+async def test_no_admin_but_the_operators_ends_a_workspace_and_theirs_stays(brain: Brain) -> None:
+    app = brain.app()
+    async with http(app, await brain.key(permissions=ADMIN)) as admin:
+        refused(await admin.delete(f"{WORKSPACES}/w1", params={"confirm": "w1"}), 403)
+        refused(await admin.delete(f"{WORKSPACES}/w9", params={"confirm": "w9"}), 403)
+    async with http(app, await brain.key("system", permissions=ADMIN)) as operator:
+        refused(await operator.delete(f"{WORKSPACES}/system", params={"confirm": "system"}), 409)
+        refused(await operator.delete(f"{WORKSPACES}/w9", params={"confirm": "w9"}), 404)

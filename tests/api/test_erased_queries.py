@@ -1,0 +1,82 @@
+"""Recent questions are forgotten after an erasure, by every replica of the API."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+
+from openbrain.memory import MICROSECONDS
+from openbrain_api.recall.query_vectors import QueryVectors
+from tests.support.api.brain import Brain, brain, http, remembered
+from tests.support.waiting import until
+
+__all__ = ["brain"]
+
+
+class Counting:
+    """A model that notes which questions it was asked to embed."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.asked: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    async def embed_queries(self, texts: Sequence[str]) -> Any:
+        self.asked += texts
+        return await self._model.embed_queries(texts)
+
+
+async def ask(client: httpx.AsyncClient, query: str) -> None:
+    assert (await client.post("/v1/brain/recall", json={"query": query})).status_code == 200
+
+
+async def test_a_replica_that_erased_nothing_forgets_too(brain: Brain) -> None:
+    models = [Counting(brain.embedder) for _ in range(2)]
+    key = await brain.key()
+    async with (
+        http(brain.app(embedder=models[0]), key) as here,
+        http(brain.app(embedder=models[1]), key) as there,
+    ):
+        first, second = await remembered(here, "the safe opens with 4711", "the cellar has a window")
+        await brain.settle()
+        for _ in range(2):
+            await ask(here, "what opens the safe")
+            await ask(there, "what opens the safe")
+        assert [model.asked for model in models] == [["what opens the safe"]] * 2, "kept, or this proves nothing"
+
+        await here.delete(f"/v1/brain/memories/{first}", params={"erase": 1})
+        brain.clock.advance(2 * MICROSECONDS)
+        for client in (here, there):
+            await ask(client, "where is the window")
+            await ask(client, "what opens the safe")
+        assert [len(model.asked) for model in models] == [3, 3], "asked anew by both"
+
+        await there.delete(f"/v1/brain/forget/{second}")
+        brain.clock.advance(2 * MICROSECONDS)
+        await ask(here, "what opens the safe")
+        assert len(models[0].asked) == 3, "to forget is not to erase"
+
+
+async def test_who_is_asked_nothing_any_more_keeps_nothing(brain: Brain) -> None:
+    kept = QueryVectors(8, idle_s=0.05)
+    await kept.vectors(["what opens the safe"], brain.embedder, "m")
+    assert kept._known
+    await until(lambda: _empty(kept))
+
+
+async def _empty(kept: QueryVectors) -> bool:
+    return not kept._known
+
+
+async def test_every_erasure_has_a_name_of_its_own(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key()) as client:
+        ids = await remembered(client, "one", "two")
+        names = [await brain.truth.last_erasure()]
+        for memory_id in (*ids, ids[1]):
+            await client.delete(f"/v1/brain/memories/{memory_id}", params={"erase": 1})
+            names.append(await brain.truth.last_erasure())
+    assert names[0] == ""
+    assert len(set(names[:3])) == 3
+    assert names[3] == names[2], "again is no other"

@@ -1,0 +1,47 @@
+"""The bodies shown in the OpenAPI document are taken as they stand."""
+
+from typing import Any
+
+import pytest
+
+from openbrain.auth import Permission
+from openbrain.settings.webhooks import Webhooks
+from openbrain.streams.administration import RedisStreams
+from openbrain_api.openapi.examples import EXAMPLES
+from openbrain_api.routes import ROUTES
+from tests.support.api.brain import brain, http
+from tests.support.streams.operator import Operator, operator
+
+__all__ = ["brain", "operator"]
+
+SHOWN = [
+    (route.method, route.path, name, value) for route in ROUTES for name, value in EXAMPLES.get(route.body, {}).items()
+]
+
+
+def test_every_route_with_a_body_of_its_own_shows_one() -> None:
+    bodies = {
+        route.body
+        for route in ROUTES
+        if route.method == "POST" and any(field.is_required() for field in route.body.model_fields.values())
+    }
+    assert bodies <= set(EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name", "value"), SHOWN, ids=lambda each: each if isinstance(each, str) else ""
+)
+async def test_it_is_taken(operator: Operator, method: str, path: str, name: str, value: dict[str, Any]) -> None:
+    brain = operator.brain
+    posted = Webhooks(enabled=True, hosts=("hooks.example.org",))
+    brain.settings = brain.settings.model_copy(update={"webhooks": posted})
+    app = brain.app(streams=RedisStreams(operator.settings, operator.redis))
+    await brain.workspace("w1")
+    await brain.settle()  # makes the indexes
+    operators = path.startswith("/v1/admin/") and path != "/v1/admin/keys"
+    key = await brain.key("system" if operators else "w1", permissions=frozenset(Permission))
+    async with http(app, key) as client:
+        made = (await client.post("/v1/brain/remember", json={"content": "something", "type": "fact"})).json()
+        answer = await client.request(method, path.replace("{id}", made["id"]), json=value)
+
+    assert answer.status_code < 300, answer.text

@@ -1,0 +1,153 @@
+"""A foreign id is answered like one that never was: the same status, headers and bytes, after the same questions to the
+database. Generated from the route table, for ids of every kind."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from openbrain.auth import Permission
+from openbrain.ports.webhooks import Webhook
+from openbrain_api.routes import ROUTES
+from tests.support.api.brain import Brain, brain, http, unknown_id
+
+__all__ = ["brain"]
+
+EVERYTHING = frozenset(Permission)
+NAMED = sorted({(route.method, route.path) for route in ROUTES if "{id}" in route.path})
+BODIES: dict[tuple[str, str], dict[str, Any]] = {
+    ("PATCH", "/v1/brain/memories/{id}"): {"tags": ["touched"]},
+    ("PATCH", "/v1/admin/workspaces/{id}"): {"name": "taken over"},
+    ("PATCH", "/v1/amygdala/webhooks/{id}"): {"enabled": False},
+}
+HEADERS: list[dict[str, str]] = [{}, {"if-match": '"1.1"'}, {"if-none-match": "*"}, {"prefer": "wait=1"}]
+CHANGING = ("date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
+
+
+@dataclass(frozen=True)
+class Theirs:
+    """One id of each kind, of another tenant."""
+
+    memory: str
+    erased: str
+    key: str
+    operation: str
+    signal: str
+    halt: str
+    webhook: str
+    workspace: str = "w2"
+
+    def of(self, path: str) -> list[str]:
+        if path.startswith("/v1/admin/keys"):
+            return [self.key]
+        if path.startswith("/v1/admin/operations"):
+            return [self.operation]
+        if path.startswith("/v1/amygdala/"):
+            kinds = {"halts": self.halt, "signals": self.signal, "webhooks": self.webhook}
+            return [kinds[path.split("/")[3]]]
+        return [self.workspace] if path.startswith("/v1/admin/workspaces") else [self.memory, self.erased]
+
+
+@pytest.fixture
+async def theirs(brain: Brain) -> Theirs:
+    secret = await brain.key("w2", "bob", permissions=EVERYTHING)
+    async with http(brain.app(), secret) as bob:
+
+        async def remembered(content: str) -> str:
+            body = {"content": content, "type": "fact", "tags": ["theirs"]}
+            return str((await bob.post("/v1/brain/remember", json=body)).json()["id"])
+
+        memory, doomed = await remembered("the vault code"), await remembered("the door code")
+        erased = (await bob.delete(f"/v1/brain/memories/{doomed}", params={"erase": "1"})).json()
+        key = (await bob.get("/v1/whoami")).json()["key_id"]
+        halted = (await bob.post("/v1/amygdala/halts", json={"title": "the vault is open"})).json()
+        listed = (await bob.get("/v1/admin/operations")).json()["operations"]
+    hook = await brain.truth.add_webhook(
+        Webhook(
+            id=unknown_id(),
+            workspace_id="w2",
+            url="https://x.example.org",
+            secret="whsec_eA==",
+            created_by="bob",
+            created_at=1,
+        ),
+        20,
+    )
+    await brain.settle()
+    assert erased["reason"] == "erased"
+    return Theirs(memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"], hook.id)
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """What the database is asked meanwhile, but for how full the outbox is: that is asked by the clock."""
+    asked: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        if "min(outbox.id)" not in statement:
+            asked.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield asked
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+async def told(client: httpx.AsyncClient, method: str, path: str, **how: Any) -> tuple[int, dict[str, str], str]:
+    answer = await client.request(method, path, **how)
+    headers = {name: value for name, value in answer.headers.items() if name not in CHANGING}
+    return answer.status_code, headers, answer.text
+
+
+@pytest.mark.parametrize("agent", ["ada", "bob"])
+@pytest.mark.parametrize(("method", "path"), NAMED)
+async def test_a_foreign_id_is_like_one_that_never_was(
+    brain: Brain, theirs: Theirs, method: str, path: str, agent: str
+) -> None:
+    mine = await brain.key("w1", agent, permissions=EVERYTHING, act_as=("*",))
+    body = BODIES.get((method, path))
+    async with http(brain.app(), mine) as client:
+        for headers in HEADERS:
+            for foreign in theirs.of(path):
+                unknown = "nowhere" if foreign == theirs.workspace else unknown_id()
+                both = []
+                for each in (foreign, unknown):
+                    await client.get("/v1/whoami")  # the key is known by then
+                    with statements() as asked:
+                        answer = await told(client, method, path.replace("{id}", each), json=body, headers=headers)
+                    both.append((answer, [re.sub(r"\s+", " ", one) for one in asked]))
+
+                assert both[0][0] == both[1][0], headers
+                assert both[0][1] == both[1][1], headers
+                assert foreign not in both[0][0][2]
+    async with http(brain.app(), await brain.key("w2", "bob")) as bob:
+        kept = (await bob.get(f"/v1/brain/memories/{theirs.memory}")).json()
+        assert (kept["content"], kept["tags"], kept["version"]) == ("the vault code", ["theirs"], 1)
+
+
+async def test_a_cursor_of_another_tenant_opens_nothing(brain: Brain, theirs: Theirs) -> None:
+    """Not more than one that was made up."""
+    pages = ("/v1/brain/list", "/v1/brain/search", "/v1/brain/export", "/v1/admin/operations", "/v1/admin/keys")
+    bob = await brain.key("w2", "bob", permissions=EVERYTHING)
+    ada = await brain.key("w1", "ada", permissions=EVERYTHING)
+    async with http(brain.app(), bob) as other, http(brain.app(), ada) as client:
+        for number in range(3):
+            for who in (other, client):
+                await who.post("/v1/brain/remember", json={"content": f"words {number}", "type": "fact"})
+        await brain.settle()
+        for path in pages:
+            ask = {"q": "words"} if path.endswith("search") else {}
+            page = (await other.get(path, params={**ask, "limit": 1})).text
+            cursors = re.findall(r'"(?:next_)?cursor": ?"([^"]+)"', page)
+            for cursor in cursors:
+                answer = await client.get(path, params={**ask, "cursor": cursor})
+                # What was asked may be told again: the place that the cursor names is no news.
+                assert theirs.memory not in answer.text.replace(cursor, "")
+                assert answer.status_code in (200, 422), answer.text

@@ -1,0 +1,234 @@
+"""What an import takes, of whom, and what it leaves: nobody sees or overwrites what is not theirs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from openbrain import limits
+from openbrain.auth import Permission
+from openbrain.ports.access import WorkspaceChange
+from tests.support.api.brain import Brain, brain, http, refused, remembered, unknown_id
+from tests.support.api.transfer import (
+    EVERYTHING,
+    HEADER,
+    MEMORY,
+    NDJSON,
+    TIMES,
+    Line,
+    admin,
+    as_file,
+    brain_database_url,
+    export,
+    lived,
+    memory_line,
+    of_kind,
+    take_in,
+)
+
+__all__ = ["brain", "brain_database_url"]
+
+
+BAD: list[tuple[Any, str, str]] = [
+    ({"kind": "memory", "id": "x"}, "id", ""),
+    (memory_line("x" * (limits.CONTENT_CHARS + 1)), "content", str(limits.CONTENT_CHARS)),
+    (memory_line("bell \x07"), "content", "control"),
+    (memory_line("  "), "content", "white space"),
+    (memory_line("a", memory_scope="session"), "session_id", "required"),
+    (memory_line("a", tags=["t"] * (limits.TAGS + 1)), "tags", str(limits.TAGS)),
+    (memory_line("a", metadata={"a": "x" * limits.METADATA_BYTES}), "metadata", str(limits.METADATA_BYTES)),
+    (memory_line("a", version=0), "version", "1"),
+    (memory_line("a", revision=2**60), "revision", ""),
+    (memory_line("a", created_at="2020-01-01T00:00:00"), "created_at", "time zone"),
+    (memory_line("a", reason="bored"), "reason", ""),
+    ({"kind": "memories"}, "kind", "memory"),
+    ({"no": "kind"}, "kind", "memory"),
+    ([1], "kind", ""),
+    (
+        {
+            "kind": "history",
+            "memory_id": unknown_id(),
+            "version": 1,
+            "revision": 1,
+            "action": "created",
+            "actor": "a",
+            "at": "2020-02-02T00:00:00Z",
+            "before": 5,
+        },
+        "before",
+        "object",
+    ),
+]
+
+
+async def test_bad_lines_are_reported_one_by_one_and_the_rest_is_stored(brain: Brain) -> None:
+    for permissions in (EVERYTHING, EVERYTHING - {Permission.ADMIN}):
+        workspace = f"w-{len(permissions)}"
+        good = [memory_line(f"good {number}") for number in range(len(BAD))]
+        lines = [HEADER, *(each for pair in zip(good, (bad for bad, _, _ in BAD), strict=True) for each in pair)]
+        raw = as_file(lines, footer=False) + b"{not json\n" + b"x" * (limits.LINE_BYTES + 1) + b'\n\n{"kind": "memo'
+        async with http(brain.app(), await brain.key(workspace, permissions=permissions)) as client:
+            answer = await take_in(client, raw)
+
+        assert answer["created"] == len(good), answer
+        assert answer["refused"] == len(BAD) + 3
+        assert answer["lines"] == len(lines) + 4
+        assert not answer["complete"]
+        for (_, field, message), refusal, number in zip(BAD, answer["refusals"], range(3, 99, 2), strict=False):
+            assert (refusal["line"], refusal["error"]) == (number, "validation_error")
+            assert refusal["field"] == field, refusal
+            assert message in refusal["message"]
+        assert str(limits.LINE_BYTES) in answer["refusals"][-2]["message"]
+        assert "bell" not in json.dumps(answer)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"",
+        b"\n",
+        b"# memories\n",
+        json.dumps({**HEADER, "format_version": 2}).encode(),
+        json.dumps({**HEADER, "format": "mem0"}).encode(),
+        json.dumps(MEMORY).encode(),
+        b"x" * (limits.LINE_BYTES + 1),
+    ],
+    ids=["nothing", "an empty line", "markdown", "a later version", "another format", "no header", "a long line"],
+)
+async def test_another_file_is_refused_whole(brain: Brain, first: bytes) -> None:
+    async with http(brain.app(), await admin(brain)) as client:
+        response = await client.post("/v1/brain/import", content=first, headers=NDJSON)
+
+    assert "line 1" in refused(response, 422)["field"]
+
+
+async def test_a_foreign_id_never_overwrites_and_is_answered_like_a_free_one(brain: Brain) -> None:
+    """Of another workspace, or of the same one and not to be seen; with an admin's key and with a plain one."""
+    async with http(brain.app(), await brain.key("w1", "ada")) as ada:
+        (theirs,) = await remembered(ada, "theirs")
+        (private,) = await remembered(ada, "private", memory_scope="agent")
+    before = await brain.truth.rows([theirs, private])
+    bob_key = await brain.key("w1", "bob")
+    cases = [
+        (await admin(brain, "empty-1", "eve"), await admin(brain, "empty-2", "eve"), theirs),
+        (await brain.key("w3", "eve"), await brain.key("w4", "eve"), theirs),
+        (bob_key, bob_key, private),
+    ]
+    for number, (asks, control, taken) in enumerate(cases):
+        answers = []
+        for key, memory_id in ((asks, taken), (control, unknown_id())):
+            lines = [memory_line(f"overwritten {number} {memory_id == taken}", id=memory_id)]
+            lines += [
+                {
+                    "kind": "history",
+                    "memory_id": memory_id,
+                    "version": 1,
+                    "revision": 1,
+                    "action": "created",
+                    "actor": "eve",
+                    "at": "2020-02-02T00:00:00Z",
+                },
+                {
+                    "kind": "lineage",
+                    "child_id": memory_id,
+                    "parent_id": unknown_id(),
+                    "relation": "superseded",
+                    "created_at": "2020-02-02T00:00:00Z",
+                },
+            ]
+            async with http(brain.app(), key) as client:
+                answers += [
+                    (
+                        await client.post(
+                            "/v1/brain/import", params=params, content=as_file([HEADER, *lines]), headers=NDJSON
+                        )
+                    ).text
+                    for params in ({"dry_run": 1}, {}, {})
+                ]
+
+        assert answers[:3] == answers[3:]
+        assert json.loads(answers[1])["created"] == 1
+        assert json.loads(answers[2])["present"] == 1
+    assert await brain.truth.rows([theirs, private]) == before
+    assert await brain.truth.history(theirs) == await brain.truth.history(theirs)
+    assert [line.actor for line in await brain.truth.history(theirs)] == ["ada"]
+    assert (await brain.truth.ancestry(theirs, 5)).parents == ()
+
+
+async def test_lines_about_a_foreign_memory_are_refused_like_those_about_none(brain: Brain) -> None:
+    async with http(brain.app(), await brain.key("w1", "ada")) as ada:
+        (theirs,) = await remembered(ada, "theirs")
+    answers = []
+    async with http(brain.app(), await admin(brain, "empty")) as client:
+        for memory_id in (theirs, unknown_id()):
+            about = {"kind": "history", "memory_id": memory_id, "version": 1, "revision": 1, "action": "created"}
+            lines: list[Line] = [HEADER, {**about, "actor": "eve", "at": "2020-02-02T00:00:00Z"}]
+            answers.append((await client.post("/v1/brain/import", content=as_file(lines), headers=NDJSON)).text)
+
+    assert answers[0] == answers[1]
+    assert json.loads(answers[0])["refusals"][0]["field"] == "memory_id"
+    assert len(await brain.truth.history(theirs)) == 1
+
+
+async def test_into_a_workspace_that_is_not_empty_they_are_remembered_as_any_other(brain: Brain) -> None:
+    async with http(brain.app(), await admin(brain)) as source:
+        await lived(brain, source)
+        file = await export(source)
+    brain.clock.advance(1)
+    async with http(brain.app(), await admin(brain, "w2", "eve")) as target:
+        await remembered(target, "here before", "four", tags=["own"])
+        weighed = await take_in(target, file, dry_run=True)
+        first = await take_in(target, file)
+        again = await take_in(target, file)
+        copy = await export(target)
+    found = {each["content"]: each for each in of_kind(copy, "memory")}
+
+    assert (weighed["exact"], weighed["dry_run"]) == (False, True)
+    assert {name: weighed[name] for name in ("created", "present", "skipped")} == {
+        name: first[name] for name in ("created", "present", "skipped")
+    }
+    assert (first["created"], first["present"], first["skipped"], first["refused"]) == (7, 1, 3, 0)
+    assert (again["created"], again["present"], again["skipped"]) == (0, 8, 3)
+    assert found["four"]["tags"] == ["own"]
+    assert found["twice"]["occurred_at"].startswith(("1999", "2027"))
+    assert found["mine"]["agent_id"] == "ada"
+    assert {each["created_at"] for each in of_kind(copy, "memory")} == {found["mine"]["created_at"]}
+    assert not of_kind(copy, "lineage")
+    assert {each["action"] for each in of_kind(copy, "history")} == {"created"}
+
+
+async def test_a_plain_key_imports_for_its_own_agent_and_orgs(brain: Brain) -> None:
+    lines = [
+        HEADER,
+        memory_line("for all", created_at="2001-01-01T00:00:00Z", version=7),
+        memory_line("ada alone", memory_scope="agent", agent_id="ada"),
+        memory_line("of alpha", org="alpha"),
+    ]
+    async with http(brain.app(), await brain.key("w1", "bob", orgs=("beta",))) as bob:
+        answer = await take_in(bob, as_file(lines))
+        copy = await export(bob)
+    found = {each["content"]: each for each in of_kind(copy, "memory")}
+
+    assert (answer["exact"], answer["created"], answer["refused"]) == (False, 2, 1)
+    assert answer["refusals"] == [
+        {"line": 4, "error": "forbidden", "message": "this key is not allowed that org"},
+    ]
+    assert found["ada alone"]["agent_id"] == "bob"
+    assert found["for all"]["created_at"].startswith("2027")
+    assert found["for all"]["occurred_at"] == TIMES["occurred_at"]
+    assert found["for all"]["version"] == 1
+
+
+async def test_a_quota_holds_for_an_import_too(brain: Brain) -> None:
+    async with http(brain.app(), await admin(brain)) as source:
+        await lived(brain, source)
+        file = await export(source)
+    key = await admin(brain, "w2")
+    await brain.truth.change_workspace("w2", WorkspaceChange(max_memories=3))
+    async with http(brain.app(), key) as target:
+        answer = await take_in(target, file)
+        copy = await export(target)
+
+    assert answer["created"] == 0
+    assert {each["error"] for each in answer["refusals"]} == {"quota_exceeded"}
+    assert not of_kind(copy, "memory")

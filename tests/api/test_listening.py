@@ -1,0 +1,238 @@
+"""Hearing over HTTP: the stream and the long poll, on a real server."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from openbrain.answers import BroadcastAnswer, Skipped
+from openbrain.auth import Permission
+from openbrain.client import OpenBrain
+from openbrain.errors import Forbidden
+from openbrain.settings import Server
+from tests.support.api.brain import Brain, brain, http, refused
+from tests.support.api.listening import Ear, ear
+from tests.support.api.served import served
+from tests.support.signals.broadcasting import burn
+from tests.support.waiting import PATIENCE_S, until
+
+__all__ = ["brain"]
+
+STREAM = "/v1/amygdala/stream"
+
+
+def listener(url: str, key: str) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=url, headers={"authorization": f"Bearer {key}"}, timeout=PATIENCE_S)
+
+
+@pytest.fixture
+async def quick(brain: Brain) -> Brain:
+    """With heartbeats that a test can wait for."""
+    server = Server(heartbeat_s=0.05, listeners=3)
+    brain.settings = brain.settings.model_copy(update={"server": server})
+    return brain
+
+
+@pytest.fixture
+async def key(brain: Brain) -> str:
+    return await brain.key(permissions=frozenset(Permission))
+
+
+async def test_the_state_comes_first_then_what_comes(brain: Brain, key: str) -> None:
+    """Also while no stream server answers."""
+    await burn(brain.truth, "before")
+    async with served(brain.app()) as url, ear(url, key) as ada:
+        state = await ada.hears_the_state()
+        await burn(brain.truth, "after")
+        await ada.hears(2)
+
+    assert (state.seq, [each.title for each in state.signals]) == (1, ["before"])
+    (broadcast,) = [each for each in ada.heard if isinstance(each, BroadcastAnswer)]
+    assert broadcast.event["type"] == "openbrain.amygdala.broadcast.v1"
+    assert broadcast.event["data"]["title"] == "after"
+
+
+async def test_who_comes_back_hears_what_it_missed(brain: Brain, key: str) -> None:
+    """By the number in the address, and as browsers say it: in the header, which wins."""
+    await burn(brain.truth, "a", "b", "c")
+    async with served(brain.app()) as url:
+        async with ear(url, key, 1) as ada:
+            state = await ada.hears_the_state()
+            await ada.hears(2, 3)
+        async with listener(url, key) as client:
+            told = await client.get(STREAM, params={"after": 0, "seconds": 0}, headers={"last-event-id": "2"})
+
+    assert state.seq == 3
+    assert told.headers["content-type"] == "text/event-stream"
+    assert told.headers["cache-control"] == "no-store"
+    assert [line for line in told.text.splitlines() if line.startswith("id:")] == ["id: 3"]
+    assert told.text.startswith("retry: ")
+
+
+async def test_a_number_of_a_truth_that_was_put_back_begins_anew(brain: Brain, key: str) -> None:
+    await burn(brain.truth, "a")
+    async with served(brain.app()) as url, ear(url, key, 1000) as ada:
+        state = await ada.hears_the_state()
+        await burn(brain.truth, "b")
+        await ada.hears(2)
+
+    assert state.seq == 1
+
+
+async def test_silence_is_filled_with_heartbeats(quick: Brain, key: str) -> None:
+    async with served(quick.app()) as url, ear(url, key) as ada:
+
+        async def beats() -> bool:
+            return ada.heard.count(None) >= 3
+
+        await until(beats)
+
+
+async def test_a_key_that_is_revoked_hears_no_more(quick: Brain, key: str) -> None:
+    other = await quick.key(agent="bob")
+    async with served(quick.app()) as url, ear(url, other) as bob:
+        await bob.hears_the_state()
+        async with OpenBrain(url, key) as admin:
+            listed = await admin.keys()
+            await admin.revoke_key(next(each.id for each in listed.keys if each.agent_id == "bob"))
+        quick.clock.advance(2_000_000)
+        await bob.ends()
+
+
+async def test_no_more_listen_than_may(quick: Brain, key: str) -> None:
+    """And who leaves makes room, though nothing was sent to him."""
+    app = quick.app()
+    async with served(app) as url:
+        async with ear(url, key) as first, ear(url, key) as second, ear(url, key) as third:
+            for each in (first, second, third):
+                await each.hears_the_state()
+            async with listener(url, key) as client:
+                for path in (STREAM, "/v1/amygdala/broadcasts?wait=5"):
+                    told = await client.get(path)
+                    refused(told, 503)
+                    assert told.headers["retry-after"] == "1"
+
+        async def nobody() -> bool:
+            return not app.state.hub.listening
+
+        await until(nobody)
+
+
+async def test_who_left_is_forgotten_before_anything_is_sent(brain: Brain, key: str) -> None:
+    """Heartbeats are far apart here."""
+    app = brain.app()
+    async with served(app) as url:
+        async with ear(url, key) as ada:
+            await ada.hears_the_state()
+
+        async def nobody() -> bool:
+            return not app.state.hub.listening
+
+        await until(nobody)
+
+
+async def test_a_server_that_stops_ends_its_streams_at_once(brain: Brain, key: str) -> None:
+    """It does not wait for them; they come back and go on elsewhere."""
+    async with served(brain.app(), graceful_s=PATIENCE_S) as url:
+        ada = Ear(url, key)
+        await ada.hears_the_state()
+        client = OpenBrain(url, key)
+        poll = asyncio.create_task(client.broadcasts(0, wait=30))
+
+        async def both_listen() -> bool:
+            return bool(sum(app.state.hub.listening for app in brain.apps) == 2)
+
+        await until(both_listen)
+    await ada.ends()
+    assert (await poll).count == 0
+    await ada.close()
+    await client.close()
+
+
+async def test_a_key_of_some_orgs_hears_those_alone(brain: Brain, key: str) -> None:
+    """Of others the numbers; of a halt of everyone that there is one, and not why."""
+    limited = await brain.key(
+        agent="bob", orgs=("alpha",), without_org=False, permissions=frozenset({Permission.BRAIN_READ})
+    )
+    async with served(brain.app()) as url, ear(url, limited, 0) as bob:
+        await bob.hears_the_state()
+        await burn(brain.truth, "ours", org="alpha")
+        await burn(brain.truth, "secret", org="beta")
+        async with OpenBrain(url, key) as admin:
+            await admin.raise_signal(
+                source="beta's", severity="nuclear", title="secret halt", content="secret too", org="beta"
+            )
+        await burn(brain.truth, "secret end", org="beta")
+
+        async def all_told() -> bool:
+            return any(isinstance(each, Skipped) and each.last == 4 for each in bob.heard)
+
+        await until(all_told)
+        poll = await bob.client.broadcasts(0)
+        state = await bob.client.amygdala()
+
+    told = "".join(str(each) for each in bob.heard) + str(poll) + str(state)
+    assert bob.numbers == [each.seq for each in poll.broadcasts] == [1, 3]
+    assert (poll.through, poll.last) == (4, 4)
+    assert "ours" in told
+    assert "secret" not in told
+    assert "beta" not in told
+    assert state.halted
+
+
+async def test_a_key_that_may_not_read_hears_nothing(brain: Brain) -> None:
+    deaf = await brain.key(permissions=frozenset({Permission.SIGNAL_RAISE}))
+    async with served(brain.app()) as url, OpenBrain(url, deaf) as client:
+        with pytest.raises(Forbidden):
+            async for _ in client.hear():
+                pass
+
+
+async def test_a_long_poll_is_answered_when_something_comes(brain: Brain, key: str) -> None:
+    app = brain.app()
+    async with served(app) as url, OpenBrain(url, key) as ada:
+        poll = asyncio.create_task(ada.broadcasts(0, wait=30))
+
+        async def waits() -> bool:
+            return bool(app.state.hub.listening)
+
+        await until(waits)
+        await burn(brain.truth, "a")
+        found = await poll
+        again = await ada.broadcasts(found.through)
+
+    assert [each.event["data"]["title"] for each in found.broadcasts] == ["a"]
+    assert (found.through, found.last, found.begins) == (1, 1, 0)
+    assert (again.count, again.through) == (0, 1)
+
+
+async def test_pages_fill_a_gap(brain: Brain, key: str) -> None:
+    await burn(brain.truth, *(f"s{number}" for number in range(7)))
+    numbers: list[int] = []
+    async with http(brain.app(), key) as client:
+        while True:
+            params = {"after": numbers[-1] if numbers else 0, "limit": 3}
+            page = (await client.get("/v1/amygdala/broadcasts", params=params)).json()
+            numbers += [each["seq"] for each in page["broadcasts"]]
+            if page["through"] == page["last"]:
+                break
+
+    assert numbers == list(range(1, 8))
+
+
+async def test_who_hears_counts_as_listening(brain: Brain, key: str) -> None:
+    bob = await brain.key(agent="bob")
+    async with served(brain.app()) as url, OpenBrain(url, key) as ada:
+        async with ear(url, bob, org="acme", project="shop") as hearing:
+            await hearing.hears_the_state()
+            await ada.broadcasts(0, wait=1)
+
+            async def both() -> bool:
+                await brain.presence()
+                return (await ada.subscribers()).count == 2
+
+            await until(both)
+        found = {each.agent_id: each for each in (await ada.subscribers()).subscribers}
+
+    assert {name: each.via for name, each in found.items()} == {"ada": "poll", "bob": "sse"}
+    assert (found["bob"].org, found["bob"].project) == ("acme", "shop")

@@ -1,0 +1,132 @@
+"""A subscriber on the real API and the real truth, by server-sent events, with a stream server that is dead."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbrain.agents import FileCursor, Subscriber, subscribe
+from openbrain.agents.http_api import HttpApi
+from openbrain.auth import Permission
+from openbrain.client import OpenBrain
+from openbrain.errors import Halted, SetupError, Unauthorised
+from openbrain.signals.values import HaltState, Raise, Severity
+from tests.support.api.brain import Brain, brain
+from tests.support.api.served import served
+from tests.support.signals.agents import Ear
+from tests.support.streams.consumers import eventually
+
+__all__ = ["brain"]
+
+
+@pytest.fixture
+async def url(brain: Brain) -> AsyncIterator[str]:
+    async with served(brain.app()) as address:
+        yield address
+
+
+@pytest.fixture
+async def admin(brain: Brain, url: str) -> AsyncIterator[OpenBrain]:
+    async with OpenBrain(url, await brain.key(permissions=frozenset(Permission))) as client:
+        yield client
+
+
+@asynccontextmanager
+async def hearing(brain: Brain, url: str, agent: str = "ada", **more: Any) -> AsyncIterator[tuple[Subscriber, Ear]]:
+    ear = Ear()
+    async with subscribe(ear, url=url, key=await brain.key(agent=agent), **more) as made:
+        yield made, ear
+
+
+async def burning(admin: OpenBrain, *titles: str, **more: Any) -> list[str]:
+    raised = [await admin.raise_signal(source="probe", severity="warning", title=title, **more) for title in titles]
+    return [each.signal.id for each in raised if each.signal is not None]
+
+
+async def test_it_hears_what_burns_and_what_comes(brain: Brain, url: str, admin: OpenBrain, tmp_path: Path) -> None:
+    first, second = await burning(admin, "one", "two")
+    await admin.resolve_signal(first)
+    async with hearing(brain, url, cursor=tmp_path / "ada") as (_, ear):
+        await eventually(lambda: [each.signal_id for each in ear.said] == [second])
+        assert (ear.said[0].title, ear.said[0].severity, ear.said[0].state) == ("two", "warning", "active")
+        await admin.resolve_signal(second)
+        await eventually(lambda: [each.state for each in ear.said] == ["active", "resolved"])
+    await burning(admin, "three", "four")
+
+    async with hearing(brain, url, cursor=tmp_path / "ada") as (made, ear):
+        await eventually(lambda: ear.heard == [5, 6])
+        assert made.standing.cursor == 6
+
+
+async def test_a_halt_is_acknowledged_and_ends(brain: Brain, url: str, admin: OpenBrain) -> None:
+    async with hearing(brain, url) as (made, _):
+        await made.guard(wait=False)
+        halt = (await admin.raise_halt(title="stop")).halt
+        assert halt is not None
+        await eventually(lambda: made.standing.halted)
+
+        async def acknowledged() -> bool:
+            return [ack.agent_id for ack in (await admin.halt(halt.id)).acks] == ["ada"]
+
+        await eventually(acknowledged)
+        async with hearing(brain, url, "late") as (late, _):
+            with pytest.raises(Halted, match=halt.id):
+                late.check()
+            await admin.resume_halt(halt.id)
+            await made.guard()
+            await late.guard()
+    assert (await admin.halt(halt.id)).state is HaltState.RESUMED
+
+
+async def test_halts_and_signals_of_others_are_not_heard_and_leave_no_gap(
+    brain: Brain, url: str, admin: OpenBrain, tmp_path: Path
+) -> None:
+    ear = Ear()
+    client = OpenBrain(url, await brain.key(agent="ada", orgs=("mine",)))
+    cursor = FileCursor(tmp_path / "ada")
+    async with Subscriber(HttpApi(client, via="sse", org="mine"), ear, org="mine", cursor=cursor) as made:
+        await burning(admin, "theirs", org="theirs")
+        await burning(admin, "ours", org="mine")
+        await admin.raise_halt(title="stop", scope="org", org="theirs")
+        await burning(admin, "ours too", org="mine")
+        await eventually(lambda: [each.title for each in ear.said] == ["ours", "ours too"])
+        await eventually(lambda: made.standing.cursor == (ear.heard[-1]))
+        assert not made.standing.halted
+
+
+async def test_a_late_joiner_hears_all_that_burns_also_beyond_a_page(brain: Brain, url: str, admin: OpenBrain) -> None:
+    await brain.truth.raise_signals(
+        [
+            Raise(
+                workspace_id="w1",
+                source=f"probe-{number}",
+                severity=Severity.WARNING,
+                title="it burns",
+                content="",
+                actor="probe",
+                at=brain.clock.now(),
+            )
+            for number in range(130)
+        ]
+    )
+    async with hearing(brain, url) as (_, ear):
+        await eventually(lambda: len({each.source for each in ear.said}) == 130)
+
+
+async def test_it_is_listed_as_listening(brain: Brain, url: str, admin: OpenBrain) -> None:
+    async with hearing(brain, url):
+        await brain.presence()
+        assert [each.agent_id for each in (await admin.subscribers()).subscribers] == ["ada"]
+
+
+async def test_a_wrong_key_is_told_at_once(url: str) -> None:
+    with pytest.raises(Unauthorised):
+        async with subscribe(Ear(), url=url, key="ob_wrong"):
+            pass
+
+
+def test_redis_needs_a_workspace() -> None:
+    with pytest.raises(SetupError, match="workspace"):
+        subscribe(Ear(), url="http://127.0.0.1:1", redis_url="redis://127.0.0.1:1")

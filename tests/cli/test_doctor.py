@@ -1,0 +1,44 @@
+"""The doctor's walk tells what is broken, and leaves nothing behind."""
+
+import pytest
+
+from openbrain.client import OpenBrain
+from openbrain_cli.doctoring import loop
+from openbrain_cli.doctoring.findings import Finding, Status
+from tests.support.api.brain import Brain
+from tests.support.waiting import PATIENCE_S
+
+
+async def walked(brain: Brain) -> tuple[dict[str, Finding], int]:
+    """Findings by name, and how many probes are left."""
+    import httpx
+
+    async with OpenBrain("http://brain", await brain.key(), transport=httpx.ASGITransport(brain.app())) as client:
+        findings = {finding.name: finding async for finding in loop.walk(client)}
+        return findings, (await client.memories(project=loop.PROJECT)).count
+
+
+async def test_rooms_that_do_not_run_are_seen(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "INDEXED_S", 0)
+    findings, left = await walked(brain)
+
+    told = {name: finding.status for name, finding in findings.items()}
+    assert told == {
+        "remember": Status.YELLOW,  # the test's clock is months away from this machine's
+        "indexed": Status.RED,
+        "recall by keyword": Status.RED,
+        "recall by meaning": Status.RED,
+        "forget": Status.GREEN,
+    }
+    assert "its clock differs" in findings["remember"].problems[0]
+    assert "created after 0 s" in findings["indexed"].problems[0]
+    assert left == 0
+
+
+async def test_rooms_that_run_make_it_green(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "INDEXED_S", PATIENCE_S)
+    async with brain.rooms():
+        findings, left = await walked(brain)
+
+    assert {finding.status for name, finding in findings.items() if name != "remember"} == {Status.GREEN}
+    assert left == 0

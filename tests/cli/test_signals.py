@@ -1,0 +1,124 @@
+"""signals and halt, as a person types them: the commands in this process, the API behind a real server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import orjson
+import pytest
+from typer.testing import CliRunner, Result
+
+from openbrain.auth import Permission
+from openbrain.client import OpenBrain
+from openbrain.errors import Invalid, NotFound
+from openbrain_cli.main import app
+from tests.support.api.brain import Brain, brain
+from tests.support.api.served import served
+
+__all__ = ["brain"]
+
+DISK = ("--source", "db-1", "--severity", "critical", "--content", "sda1 of db-1")
+
+
+class Terminal:
+    """Where commands are typed."""
+
+    def __init__(self, url: str, key_file: Path) -> None:
+        self._to = ("--url", url, "--key-file", str(key_file))
+
+    async def run(self, *words: str) -> Result:
+        """Type a command and wait for its end."""
+        return await asyncio.to_thread(lambda: CliRunner().invoke(app, [*words, *self._to]))
+
+
+@pytest.fixture
+async def key(brain: Brain) -> str:
+    return await brain.key(permissions=frozenset(Permission))
+
+
+@pytest.fixture
+async def url(brain: Brain) -> AsyncIterator[str]:
+    async with served(brain.app()) as found:
+        yield found
+
+
+@pytest.fixture
+def terminal(url: str, key: str, tmp_path: Path) -> Terminal:
+    file = tmp_path / "key"
+    file.write_text(key, encoding="ascii")
+    file.chmod(0o600)
+    return Terminal(url, file)
+
+
+async def test_an_alarm_from_its_raise_to_its_end(terminal: Terminal) -> None:
+    made = await terminal.run("signals", "raise", "disk at 97 %", *DISK)
+    found = made.stdout.split()[0]
+    listed = await terminal.run("signals", "list")
+    seen = await terminal.run("signals", "ack", found, "--note", "on it")
+    ended = await terminal.run("signals", "resolve", found, "--note", "swapped")
+    nothing = await terminal.run("signals", "list")
+    every = await terminal.run("signals", "list", "--all", "--json")
+    whole = await terminal.run("signals", "show", found)
+
+    assert (made.exit_code, made.stdout.split()[1:]) == (0, ["created", "critical", "x1"])
+    assert found in listed.stdout
+    assert (seen.stdout, ended.stdout) == (f"{found}  acknowledged\n", f"{found}  resolved\n")
+    assert (nothing.stdout, nothing.stderr) == ("", "nothing burns\n")
+    assert [(each["id"], each["note"]) for each in orjson.loads(every.stdout)["signals"]] == [(found, "swapped")]
+    assert [line["step"] for line in orjson.loads(whole.stdout)["history"]] == ["raised", "acknowledged", "resolved"]
+
+
+async def test_the_content_may_stand_in_a_file_and_what_it_orders_a_terminal_is_not_obeyed(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    file = tmp_path / "what.md"
+    file.write_text("It began\n\nat nine.", encoding="utf-8")
+    made = await terminal.run("signals", "raise", "disk", "--source", "db-1", "--file", str(file), "--json")
+    refused = await terminal.run("signals", "raise", "disk \x1b[2J", *DISK)
+
+    assert orjson.loads(made.stdout)["signal"]["content"] == "It began\n\nat nine."
+    assert isinstance(refused.exception, Invalid)
+    assert refused.exception.field == "title"
+
+
+async def test_a_halt_is_seen_and_ended(terminal: Terminal) -> None:
+    made = await terminal.run("halt", "raise", "wrong prices", "--content", "nobody deploys")
+    halt = made.stdout.split()[0]
+    stands = await terminal.run("halt", "status", halt)
+    listed = await terminal.run("halt", "status", "--json")
+    resumed = await terminal.run("halt", "resume", halt, "--note", "right again")
+    nobody = await terminal.run("halt", "status")
+    gone = await terminal.run("halt", "status", "01980000-0000-7000-8000-000000000000")
+
+    assert made.stdout.split()[1:] == ["open", "workspace"]
+    assert f"openbrain halt status {halt}" in made.stderr
+    assert "0 stopped" in stands.stdout
+    assert [each["id"] for each in orjson.loads(listed.stdout)["halts"]] == [halt]
+    assert (resumed.stdout, nobody.stderr) == (f"{halt}  resumed\n", "nobody is halted\n")
+    assert isinstance(gone.exception, NotFound)
+
+
+async def test_who_has_not_stopped_is_named(terminal: Terminal, brain: Brain, url: str) -> None:
+    async with OpenBrain(url, await brain.key(agent="bob")) as bob, OpenBrain(url, await brain.key(agent="eve")) as eve:
+        for each in (bob, eve):
+            await each.amygdala(cursor=0)
+        await brain.presence()
+        halt = (await terminal.run("halt", "raise", "stop")).stdout.split()[0]
+        await bob.acknowledge_halt(halt)
+    stands = await terminal.run("halt", "status", halt)
+
+    assert "1 stopped, 1 of 2 that listen have not\n  not yet: eve\n" in stands.stdout
+
+
+async def test_what_comes_is_watched(terminal: Terminal) -> None:
+    """First how things stand, then each broadcast behind the number that was given."""
+    for severity in ("warning", "nuclear"):
+        await terminal.run("signals", "raise", f"a {severity}", "--source", "s", "--severity", severity)
+    lines = await terminal.run("signals", "watch", "--after", "0", "--seconds", "0", "--json")
+    shown = await terminal.run("signals", "watch", "--after", "1", "--seconds", "0")
+
+    state, *news = [orjson.loads(line) for line in lines.stdout.splitlines()]
+    assert (state["seq"], state["halted"]) == (2, True)
+    assert [(each["seq"], each["event"]["data"]["severity"]) for each in news] == [(1, "warning"), (2, "nuclear")]
+    assert "at 2: 2 open, 1 halts" in shown.stderr
+    assert "HALT open" in shown.stdout.splitlines()[-1]

@@ -1,0 +1,95 @@
+"""The embedder's room while its model is away: on a real stream server, with a real database behind it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from openbrain import generations
+from openbrain.adapters.minilm import MiniLM
+from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import TryLater
+from openbrain.memory import Memory
+from openbrain.parts import Parts
+from openbrain.settings import Settings
+from openbrain_embedder.app import room as embedder_room
+from tests.support.embedder.handler import Room as Handler
+from tests.support.embedder.handler import WithFaults, model, room
+from tests.support.streams.consumers import eventually, looking, publish, scaled, started
+
+__all__ = ["model", "room"]
+
+KNOWN = [f"what {number} is about was said before" for number in range(5)]
+
+
+@pytest.fixture(params=("valkey", "redis"))
+def url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(f"{request.param}_server").url)
+
+
+@pytest.fixture
+async def parts(url: str, tmp_path: Path, truth: SqlTruth, model: WithFaults) -> AsyncIterator[Parts]:
+    """Of a process that has not asked its model yet; the index was made by another one."""
+    streams = scaled(url, batch=8)
+    made = Parts(Settings(_env_file=None, data_dir=tmp_path, streams=streams.model_dump()), shared=True)
+    index = QdrantEdgeVectors(tmp_path / "vectors")
+    made.__dict__.update(truth=truth, embedder=model, vectors=index)
+    await generations.vector_generation(truth, index, await MiniLM.identity(model), "v")
+    yield made
+    await index.close()
+
+
+async def _stored(room: Handler, parts: Parts) -> tuple[list[Memory], list[Memory]]:
+    """Forty memories on the stream: every second says what was said before."""
+    for text in KNOWN:
+        await room.embed(await room.store(text))
+    await room.announced()
+    known, new = [], []
+    for number in range(20):
+        known.append(await room.store(KNOWN[number % len(KNOWN)]))
+        new.append(await room.store(f"number {number} was never said before"))
+    entries = await room.truth.take(1000)
+    await room.truth.delete([entry.id for entry in entries])
+    await publish(parts.settings.streams, *(entry.body for entry in entries if entry.stream == "memory.stored"))
+    return known, new
+
+
+@pytest.mark.parametrize("asked_before", [True, False], ids=["asked before", "not yet asked"])
+async def test_known_vectors_pass_and_the_others_come_when_the_model_does(
+    room: Handler, parts: Parts, model: WithFaults, asked_before: bool
+) -> None:
+    known, new = await _stored(room, parts)
+    if asked_before:
+        await parts.vector_generation()
+    else:
+        model.missing = TryLater("the model's server is away")
+    model.fault = lambda _: TryLater("the model's server is away")
+
+    async def announced() -> list[str]:
+        entries = [entry for entry in await room.truth.take(1000) if entry.stream == "memory.embedded"]
+        return [str(orjson.loads(entry.body)["subject"]) for entry in entries]
+
+    async def all_known_are() -> bool:
+        return len(await announced()) == len(known)
+
+    async def all_are() -> bool:
+        return len(await announced()) == len(known) + len(new)
+
+    async with looking(parts.settings.streams) as looks, started(embedder_room(parts)):
+        await eventually(all_known_are)
+        assert sorted(await announced()) == sorted(each.id for each in known)
+        assert all([await room.vectors(each) for each in known])
+
+        async def the_others_wait() -> bool:
+            return await looks.pending() == len(new)
+
+        await eventually(the_others_wait)
+
+        model.missing, model.fault = None, lambda _: None
+        await eventually(all_are)
+        await eventually(looks.idle)
+        assert sorted((await announced())[len(known) :]) == sorted(each.id for each in new), "each once"
+        assert all([await room.vectors(each) for each in new])
+        assert (await looks.state(), await looks.dead()) == ({}, [])

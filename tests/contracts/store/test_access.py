@@ -1,0 +1,89 @@
+"""Contract of `ports.truth.Access`, on every database."""
+
+from dataclasses import replace
+
+import pytest
+
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import Conflict, NotFound
+from openbrain.ids import joined_hash, uuid7
+from openbrain.ports.access import ApiKey, Workspace
+from tests.support.store.fixtures import START, FakeClock
+
+KEY = ApiKey(
+    id=uuid7(START),
+    workspace_id="w1",
+    name="laptop",
+    agent_id="ada",
+    permissions=frozenset({"brain.read", "brain.write"}),
+    orgs=("acme", 'Äcme, "Inc"'),
+    without_org=False,
+    act_as=("bob", "*"),
+    created_at=START,
+    expires_at=START + 5,
+)
+SECRET = joined_hash("secret")
+
+
+def workspace(name: str) -> Workspace:
+    return Workspace(id=name, name=f"The {name}", created_at=START)
+
+
+async def test_workspaces_are_listed_by_id(truth: SqlTruth) -> None:
+    for name in ("b", "a", "B"):
+        assert await truth.create_workspace(workspace(name)) == workspace(name)
+
+    assert await truth.workspaces() == [workspace("B"), workspace("a"), workspace("b")]
+    with pytest.raises(Conflict):
+        await truth.create_workspace(replace(workspace("a"), name="another"))
+    assert (await truth.workspaces())[1].name == "The a"
+
+
+async def test_a_key_comes_back_by_its_hash(truth: SqlTruth) -> None:
+    await truth.create_workspace(workspace("w1"))
+    plain = ApiKey(id=uuid7(START), workspace_id="w1", name="x", agent_id="", permissions=frozenset(), orgs=None)
+
+    await truth.create_key(KEY, SECRET)
+    await truth.create_key(KEY, SECRET)
+    await truth.create_key(plain, joined_hash("plain"))
+
+    assert await truth.key_by_hash(SECRET) == KEY
+    assert await truth.key_by_hash(joined_hash("plain")) == plain
+    assert await truth.key_by_hash(joined_hash("other")) is None
+    assert await truth.key_by_hash(SECRET.upper()) is None
+    assert await truth.keys("w1") == [KEY, plain]
+    assert await truth.keys("W1") == []
+
+
+async def test_no_key_without_a_workspace(truth: SqlTruth) -> None:
+    await truth.create_workspace(workspace("W1"))
+    with pytest.raises(NotFound):
+        await truth.create_key(KEY, SECRET)
+    assert await truth.key_by_hash(SECRET) is None
+
+
+async def test_neither_id_nor_secret_is_used_twice(truth: SqlTruth) -> None:
+    await truth.create_workspace(workspace("w1"))
+    await truth.create_key(KEY, SECRET)
+
+    with pytest.raises(Conflict):
+        await truth.create_key(KEY, joined_hash("new"))
+    with pytest.raises(Conflict):
+        await truth.create_key(replace(KEY, id=uuid7(START), agent_id="eve"), SECRET)
+
+    assert await truth.keys("w1") == [KEY]
+
+
+async def test_a_key_is_revoked_within_its_workspace(truth: SqlTruth, clock: FakeClock) -> None:
+    await truth.create_workspace(workspace("w1"))
+    await truth.create_workspace(workspace("w2"))
+    await truth.create_key(KEY, SECRET)
+
+    assert not await truth.revoke_key("w2", KEY.id)
+    assert not await truth.revoke_key("w1", uuid7(START))
+    assert await truth.key_by_hash(SECRET) == KEY
+    assert await truth.revoke_key("w1", KEY.id)
+    clock.advance(9)
+    assert await truth.revoke_key("w1", KEY.id)
+
+    assert await truth.key_by_hash(SECRET) == replace(KEY, revoked_at=START)

@@ -1,0 +1,49 @@
+"""Writers who race for the head of one chain and follow it where it goes: the chain stays a line."""
+
+import asyncio
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import Conflict, TryLater
+from openbrain.ports.truth import Outcome, Status
+from tests.support.store.fixtures import FakeClock, rows, write
+
+LENGTH = 40
+
+
+async def follow(truth: SqlTruth, content: str, head: str) -> str:
+    """Supersede whatever is the head by now; the new memory's id."""
+    while True:
+        try:
+            (outcome,) = await truth.remember([write(content, supersedes_id=head)])
+        except TryLater:
+            continue
+        if outcome.status is Status.CREATED:
+            assert outcome.memory is not None
+            return outcome.memory.id
+        head = _named(outcome)
+
+
+def _named(outcome: Outcome) -> str:
+    assert isinstance(outcome.error, Conflict)
+    assert outcome.error.head
+    return outcome.error.head
+
+
+async def test_everyone_gets_a_place_in_one_line(truth: SqlTruth, database: Database, database_url: str) -> None:
+    first = write("version 0")
+    await truth.remember([first])
+    elsewhere = SqlTruth(Database.open(database_url), FakeClock())
+    writers = (truth, elsewhere)
+    try:
+        made = await asyncio.gather(
+            *(follow(writers[number % 2], f"version {number}", first.memory.id) for number in range(1, LENGTH + 1))
+        )
+    finally:
+        await elsewhere.close()
+
+    (head,) = [each["id"] for each in await rows(database, "SELECT id FROM memories WHERE reason IS NULL")]
+    line = await truth.ancestry(head, 1000)
+    assert {head, *line.parents} == {first.memory.id, *made}
+    assert (len(line.parents), line.parents[-1], line.children) == (LENGTH, first.memory.id, ())
+    assert len(await rows(database, "SELECT child_id FROM memory_lineage")) == LENGTH

@@ -1,0 +1,158 @@
+"""The end of a tenant with many rows beside its memories: no transaction takes them all, and one that was killed is
+gone on with."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, event
+from sqlalchemy.engine import Engine
+
+from openbrain.adapters.sql.database import SQLITE, Database
+from openbrain.adapters.sql.signal_tables import signal_acks, signal_history, signals
+from openbrain.adapters.sql.tables import outbox, recalls
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.ids import uuid7
+from openbrain.ports.access import Workspace
+from openbrain.ports.erasing import CLOSE
+from openbrain.ports.operations import Operation
+from openbrain.ports.signals import RaiseOutcome
+from tests.support.signals.raising import raised
+from tests.support.store.direct_rows import put_into
+from tests.support.store.fixtures import START, rows
+
+MOST = 1000
+"""Rows of one transaction."""
+MANY = 2500
+FOUND_BY_OTHERS = ("DELETE FROM signal_history", "DELETE FROM signal_acks")
+"""Of tables without an index by workspace."""
+
+
+class KilledError(Exception):
+    """The process ends here."""
+
+
+@dataclass
+class Seen:
+    """What was removed: by each transaction, and the statements."""
+
+    transactions: list[int] = field(default_factory=list)
+    said: list[tuple[str, Any]] = field(default_factory=list)
+    open: int = 0
+
+
+@contextmanager
+def watched(kill_after: int | None = None) -> Iterator[Seen]:
+    """Count what each transaction removes; the one behind the first `kill_after` is killed in the middle."""
+    seen = Seen()
+
+    def removed(*call: Any) -> None:
+        _, cursor, statement, given = call[:4]
+        if statement.startswith("DELETE"):
+            seen.said.append((statement, given))
+            seen.open += cursor.rowcount
+        if seen.open and kill_after == len(seen.transactions):
+            raise KilledError
+
+    def committing(_connection: Any) -> None:
+        seen.transactions += [seen.open] if seen.open else []
+        seen.open = 0
+
+    event.listen(Engine, "after_cursor_execute", removed)
+    event.listen(Engine, "commit", committing)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "after_cursor_execute", removed)
+        event.remove(Engine, "commit", committing)
+
+
+async def full(truth: SqlTruth, database: Database, name: str) -> None:
+    """A tenant with much of everything that may be much."""
+    await truth.create_workspace(Workspace(id=name, name=name, created_at=START))
+    (outcome,) = await truth.raise_signals([raised(workspace_id=name)])
+    assert isinstance(outcome, RaiseOutcome)
+    assert outcome.signal is not None
+    told: dict[str, Any] = {"workspace_id": name, "query": "", "results": "[]", "took_ms": 1.0, "created_at": START}
+    await put_into(database, recalls, *({"id": uuid7(START), **told} for _ in range(MANY)))
+    acks = {"signal_id": outcome.signal.id, "workspace_id": name, "at": START}
+    await put_into(database, signal_acks, *({**acks, "agent_id": f"agent {number}"} for number in range(MANY)))
+    body = f'{{"data":{{"workspace_id":"{name}"}}}}'.encode()
+    await put_into(database, outbox, *({"stream": "memory.recalled", "body": body} for _ in range(MANY)))
+    (line,) = await rows(database, f"SELECT * FROM signal_history WHERE workspace_id = '{name}'")
+    del line["id"]
+    await put_into(database, signal_history, *(line for _ in range(MANY)))
+
+
+async def held(database: Database, name: str) -> dict[str, int]:
+    """Rows of each table that is much in these tests."""
+    found = {
+        table.name: len(await rows(database, f"SELECT 1 FROM {table.name} WHERE workspace_id = '{name}'"))
+        for table in (recalls, signals, signal_history, signal_acks)
+    }
+    waiting = await rows(database, "SELECT stream, body FROM outbox")
+    return found | {"outbox": sum(name in f"{each['stream']} {each['body']!r}" for each in waiting)}
+
+
+@pytest.fixture
+async def asked(truth: SqlTruth, database: Database) -> Operation:
+    """Two tenants alike, of whom one is to go."""
+    for name in ("w1", "w2"):
+        await full(truth, database, name)
+    operation = Operation(id=uuid7(START), workspace_id="system", kind=CLOSE, actor="op", request={"workspace": "w1"})
+    return await truth.close_workspace("w1", operation)
+
+
+async def test_no_transaction_takes_all_rows_of_a_tenant(truth: SqlTruth, database: Database, asked: Operation) -> None:
+    stays, goes = await held(database, "w2"), await held(database, "w1")
+
+    with watched() as seen:
+        gone = await truth.drop_workspace("w1", asked.id)
+
+    assert max(seen.transactions) <= MOST
+    assert sum(seen.transactions) == sum(gone.values()) + 1, "and its own row"
+    assert {name: gone[name] for name in goes} == goes
+    assert set((await held(database, "w1")).values()) == {0}
+    assert await held(database, "w2") == stays
+
+
+async def test_one_that_was_killed_is_gone_on_with(truth: SqlTruth, database: Database, asked: Operation) -> None:
+    """Its own row is the last to go, so that it can be found until nothing is left."""
+    left = await held(database, "w1")
+    for after in (0, 2, 3):
+        with watched(kill_after=after) as seen, pytest.raises(KilledError):
+            await truth.drop_workspace("w1", asked.id)
+        before, left = left, await held(database, "w1")
+        assert sum(before.values()) - sum(left.values()) == sum(seen.transactions)
+        assert await rows(database, "SELECT id FROM workspaces WHERE id = 'w1'")
+
+    await truth.drop_workspace("w1", asked.id)
+
+    assert set((await held(database, "w1")).values()) == {0}
+    assert not await rows(database, "SELECT id FROM workspaces WHERE id = 'w1'")
+    assert set((await truth.drop_workspace("w1", asked.id)).values()) == {0}
+
+
+async def test_no_table_is_walked_through_as_a_whole(truth: SqlTruth, database: Database) -> None:
+    """Rows that no index finds by their tenant are found by what they belong to."""
+    for name in ("w1", "w2"):
+        await truth.create_workspace(Workspace(id=name, name=name, created_at=START))
+    await truth.raise_signals([raised(workspace_id="w2", content=str(number)) for number in range(1000)])
+    await truth.raise_signals([raised()])
+    with watched() as seen:
+        await truth.drop_workspace("w1", "")
+
+    explain = "EXPLAIN QUERY PLAN " if database.dialect == SQLITE else "EXPLAIN "
+    found_by_others = [each for each in seen.said if each[0].startswith(FOUND_BY_OTHERS)]
+    assert len(found_by_others) == 2
+    for statement, given in found_by_others:
+        plan = await database.read(partial(_plan, said=explain + statement, given=given))
+        assert "SEARCH" in plan or "'key': 'ix_" in plan or "'key': 'PRIMARY" in plan, (statement, plan)
+        assert f"SCAN {statement.split()[2]}" not in plan, (statement, plan)
+
+
+def _plan(connection: Connection, said: str, given: Any) -> str:
+    return str([dict(row) for row in connection.exec_driver_sql(said, given).mappings()])

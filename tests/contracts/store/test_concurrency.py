@@ -1,0 +1,179 @@
+"""Many writers at once, on both databases: one row, one head, nothing lost."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections import Counter
+from typing import Any
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.upkeep import SqlUpkeep
+from openbrain.adapters.sql.writing import SqlWriting
+from openbrain.errors import Conflict
+from openbrain.ports.truth import Status
+from tests.support.store.fixtures import (
+    START,
+    FakeClock,
+    announced,
+    clock,
+    database,
+    database_url,
+    patiently,
+    row,
+    rows,
+    stored,
+    write,
+    writing,
+)
+from tests.support.waiting import PATIENCE_S
+
+__all__ = ["clock", "database", "database_url", "writing"]
+
+PROCESSES = 2
+EACH = 100
+
+WORKER = """
+import asyncio, json, sys
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.writing import SqlWriting
+from tests.support.store.fixtures import FakeClock, patiently, write
+from tests.support.waiting import PATIENCE_S
+
+url, each, number, changes = sys.argv[1], int(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
+
+async def main():
+    database = Database.open(url, pool=8, lock_wait_s=PATIENCE_S)
+    writing = SqlWriting(database, FakeClock())
+    await writing.remember([write(f"ready {number}")])
+    print(flush=True)
+    sys.stdin.readline()
+    content = changes.pop("content", None)
+    calls = [patiently(writing, [write(content or f"{number}-{place}", **changes)]) for place in range(each)]
+    outcomes = [outcome for (outcome,) in await asyncio.gather(*calls)]
+    heads = [getattr(outcome.error, "head", None) for outcome in outcomes]
+    found = [(outcome.status.value, outcome.memory and outcome.memory.id) for outcome in outcomes]
+    print(json.dumps([(*each, head) for each, head in zip(found, heads)]))
+    await database.close()
+
+asyncio.run(main())
+"""
+
+
+async def at_once(url: str, **changes: Any) -> list[tuple[str, str | None, str | None]]:
+    """(status, memory, head) of 200 writes that start together in two processes, on eight connections each."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, url, str(EACH), str(number), json.dumps(changes)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(PROCESSES)
+    ]
+    for each in running:
+        assert each.stdout is not None
+        await asyncio.to_thread(each.stdout.readline)
+    answers = await asyncio.gather(*[asyncio.to_thread(each.communicate, "\n") for each in running])
+    assert [each.returncode for each in running] == [0] * PROCESSES
+    return [tuple(each) for answer, _ in answers for each in json.loads(answer)]
+
+
+async def beside(url: str, writing: SqlWriting, **changes: Any) -> list[tuple[str, str | None, str | None]]:
+    """The same in one process, by two openings of the database."""
+    other = Database.open(url, pool=8, lock_wait_s=PATIENCE_S)
+    writers = [writing, SqlWriting(other, FakeClock())]
+    done = await asyncio.gather(*[patiently(writers[number % 2], [write(**changes)]) for number in range(200)])
+    await other.close()
+    return [
+        (each.status.value, each.memory.id if each.memory else None, getattr(each.error, "head", None))
+        for (each,) in done
+    ]
+
+
+async def test_two_hundred_of_the_same_content_are_one_row(database: Database, database_url: str) -> None:
+    outcomes = await at_once(database_url, content="the same")
+    assert Counter(status for status, _, _ in outcomes) == {"created": 1, "duplicate": 199}
+    assert len({memory for _, memory, _ in outcomes}) == 1
+    found = await rows(database, "SELECT id FROM memories WHERE content = 'the same'")
+    assert [each["id"] for each in found] == [outcomes[0][1]]
+    assert len(await announced(database)) == 1 + PROCESSES
+
+
+async def test_two_hundred_with_one_key_are_one_row(database: Database, database_url: str, writing: SqlWriting) -> None:
+    outcomes = await beside(database_url, writing, content="the same", idempotency_key="k", allow_duplicate=True)
+    assert Counter(status for status, _, _ in outcomes) == {"created": 1, "duplicate": 199}
+    assert len({memory for _, memory, _ in outcomes}) == 1
+    assert len(await rows(database, "SELECT id FROM memories WHERE content = 'the same'")) == 1
+
+
+async def test_two_hundred_superseding_one_memory_leave_one_head(
+    database: Database, database_url: str, writing: SqlWriting
+) -> None:
+    old = await stored(writing, "old")
+    outcomes = await at_once(database_url, supersedes_id=old.id)
+    assert Counter(status for status, _, _ in outcomes) == {"created": 1, "refused": 199}
+    (head,) = [memory for status, memory, _ in outcomes if status == "created"]
+    assert {named for status, _, named in outcomes if status == "refused"} == {head}
+    assert (await row(database, old.id)).revision == 2
+    found = await rows(database, "SELECT id FROM memories WHERE supersedes_id = :old", old=old.id)
+    assert [each["id"] for each in found] == [head]
+    assert len(await rows(database, "SELECT * FROM memory_lineage")) == 1
+
+
+async def test_two_hundred_superseding_with_one_content_are_one_head(
+    database: Database, database_url: str, writing: SqlWriting
+) -> None:
+    old = await stored(writing, "old")
+    outcomes = await beside(database_url, writing, content="the same", supersedes_id=old.id)
+    assert Counter(status for status, _, _ in outcomes) == {"created": 1, "duplicate": 199}
+    assert len({memory for _, memory, _ in outcomes}) == 1
+    assert len(await rows(database, "SELECT id FROM memories WHERE content = 'the same'")) == 1
+
+
+async def test_batches_of_the_same_in_any_order_lose_nothing(database: Database, database_url: str) -> None:
+    """Overlapping batches, each in another order, and two that take the same memories' places."""
+    others = [Database.open(database_url, pool=4, lock_wait_s=PATIENCE_S) for _ in range(3)]
+    writers = [SqlWriting(each, FakeClock()) for each in (database, *others)]
+    words = [f"word {number}" for number in range(40)]
+    orders = [words, words[::-1], words[20:] + words[:20], words[1::2] + words[::2]]
+    batches = [
+        [write(word, idempotency_key=f"{number}-{word}") for word in order] for number, order in enumerate(orders * 4)
+    ]
+    done = await asyncio.gather(*[patiently(writers[place % 4], batch) for place, batch in enumerate(batches)])
+    statuses = Counter(outcome.status for outcomes in done for outcome in outcomes)
+    assert statuses == {Status.CREATED: 40, Status.DUPLICATE: 40 * 15}
+    places = {outcome.memory.content: outcome.memory.id for outcome in done[0] if outcome.memory}
+    assert all(places[each.memory.content] == each.memory.id for outcomes in done for each in outcomes if each.memory)
+    for table in ("memories", "memory_history", "outbox"):
+        assert (await rows(database, f"SELECT COUNT(*) AS n FROM {table}"))[0]["n"] == 40
+    replaced = await asyncio.gather(
+        *[
+            patiently(writers[number], [write(f"{number} {word}", supersedes_id=places[word]) for word in order])
+            for number, order in enumerate(orders)
+        ]
+    )
+    flat = [outcome for outcomes in replaced for outcome in outcomes]
+    assert Counter(outcome.status for outcome in flat) == {Status.CREATED: 40, Status.REFUSED: 120}
+    assert all(isinstance(outcome.error, Conflict) for outcome in flat if outcome.error)
+    await asyncio.gather(*[each.close() for each in others])
+
+
+async def test_expiry_in_two_places_ends_each_once(
+    database: Database, database_url: str, writing: SqlWriting, clock: FakeClock
+) -> None:
+    await writing.remember([write(f"due {number}", expires_at=START + 1) for number in range(100)])
+    clock.advance(1)
+    other = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
+    keepers = [SqlUpkeep(each, clock) for each in (database, other)]
+
+    async def until_done(keeper: SqlUpkeep) -> int:
+        ended = 0
+        while more := await keeper.expire_due(7, clock.now()):
+            ended += more
+        return ended
+
+    assert sum(await asyncio.gather(*[until_done(keeper) for keeper in keepers * 2])) == 100
+    events = [each for each in await announced(database) if each.get("reason") == "expired"]
+    assert len(events) == len({each["memory_id"] for each in events}) == 100
+    await other.close()

@@ -1,0 +1,262 @@
+"""Contract of `ports.erasing`: what erasing leaves of rows, on every database."""
+
+import json
+from typing import Any
+
+import pytest
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.tables import embeddings, memory_passages, workspace_usage
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import Conflict, NotFound, Outdated
+from openbrain.ids import content_hash, joined_hash, uuid7
+from openbrain.memory import Memory, Reason, Scope
+from openbrain.ports.erasing import PURGE, Bulk, Living
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.transfer import Landed, Told
+from openbrain.ports.truth import Edit, Mark, Status
+from openbrain.visibility import Criteria, visible
+from tests.support.store.direct_rows import put_into
+from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
+
+SECRET = "the vault opens at noon"
+EVERYWHERE = {"tags": ("vault",), "metadata": {"a": "vault"}, "source": "vault", "speaker": "vault", "project": "vault"}
+
+
+def living(**asked: Any) -> Bulk:
+    criteria = Criteria(only_project=True, **asked)
+    return Bulk(condition=visible(viewer(), criteria, START), made_by=START)
+
+
+async def everything(database: Database) -> str:
+    tables = ("memories", "memory_history", "memory_passages", "memory_usage", "outbox", "idempotency_keys")
+    found = [await rows(database, f"SELECT * FROM {table}") for table in (*tables, "operations")]
+    return repr(found)
+
+
+async def test_the_row_stays_as_a_proof_and_says_nothing(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
+    memory = await stored(truth, SECRET, idempotency_key="k", **EVERYWHERE)
+    await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content=f"{SECRET} or so"))
+    await truth.forget(memory.id, viewer(), origin(), "the vault moved")
+    clock.advance(5)
+
+    erased = await truth.erase(memory.id, viewer(), origin("bob"), "asked to")
+
+    after = await row(database, memory.id)
+    assert after == erased.memory
+    assert (after.id, after.workspace_id, after.reason, after.content) == (memory.id, "w1", Reason.ERASED, "")
+    assert (after.created_at, after.deleted_at, after.updated_at) == (START, START, clock.now())
+    assert after.revision == 4
+    assert "vault" not in await everything(database)
+    told = (await announced(database))[-1]
+    assert (told["stream"], told["reason"], told["revision"]) == ("memory.superseded", "erased", 4)
+    lines = await truth.history(memory.id)
+    assert [(line.action, line.before, line.after, line.reason) for line in lines] == [
+        ("created", None, None, ""),
+        ("updated", None, None, ""),
+        ("forgotten", None, None, ""),
+        ("erased", None, {"reason": "erased"}, "asked to"),
+    ]
+
+
+async def test_an_import_brings_no_history_of_what_was_erased_meanwhile(truth: SqlTruth, database: Database) -> None:
+    memory = await stored(truth, SECRET)
+    await truth.erase(memory.id, viewer(), origin(), "")
+    before = await truth.history(memory.id)
+    line = Told(
+        memory_id=memory.id,
+        version=9,
+        revision=9,
+        action="updated",
+        actor="ada",
+        at=START,
+        before=json.dumps({"content": SECRET}),
+        after=None,
+        note="about the vault",
+    )
+
+    assert await truth.load("w1", [line]) == [Landed.PRESENT]
+
+    assert await truth.history(memory.id) == before
+    assert "vault" not in await everything(database)
+
+
+async def test_what_must_still_be_purged_is_queued_with_it(truth: SqlTruth, database: Database) -> None:
+    memory = await stored(truth, SECRET)
+    await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="another"))
+    passage = {"memory_id": memory.id, "model": "m", "passage": 0, "revision": 2, "input_hash": "i" * 64}
+    await put_into(database, memory_passages, passage)
+
+    operation = (await truth.erase(memory.id, viewer(), origin(), "")).operation
+
+    assert operation is not None
+    assert (operation.kind, operation.workspace_id, operation.actor) == (PURGE, "w1", "ada")
+    contents = sorted({content_hash(SECRET), content_hash("another")})
+    assert operation.request == {"ids": [memory.id], "traces": {"contents": contents, "inputs": ["i" * 64]}}
+    assert await rows(database, "SELECT * FROM memory_passages") == []
+
+
+async def test_again_the_answer_is_the_same(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
+    memory = await stored(truth, SECRET)
+
+    first = await truth.erase(memory.id, viewer(), origin(), "once")
+    events = await announced(database)
+    clock.advance(1000)
+    again = await truth.erase(memory.id, viewer(), origin("bob"), "twice")
+
+    assert again == first
+    assert await announced(database) == events
+    assert await truth.forget(memory.id, viewer(), origin(), "") == first.memory
+    with pytest.raises(Conflict, match="erased"):
+        await truth.restore(memory.id, viewer(), origin(), "")
+    with pytest.raises(NotFound):
+        await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="back"))
+
+
+@pytest.mark.parametrize("eyes", [viewer("w2"), viewer(agent="bob"), viewer(agent="")])
+async def test_a_foreign_memory_is_unknown(truth: SqlTruth, eyes: Any) -> None:
+    memory = await stored(truth, SECRET, memory_scope=Scope.AGENT)
+
+    for memory_id in (memory.id, uuid7(START)):
+        with pytest.raises(NotFound, match="no memory with this id"):
+            await truth.erase(memory_id, eyes, origin(), "")
+
+    assert (await truth.rows([memory.id]))[memory.id].content == SECRET
+
+
+async def test_another_edition_than_was_seen_is_not_erased(truth: SqlTruth) -> None:
+    memory = await stored(truth, SECRET)
+
+    with pytest.raises(Outdated):
+        await truth.erase(memory.id, viewer(), origin(), "", frozenset({"another"}))
+
+    assert (await truth.erase(memory.id, viewer(), origin(), "", frozenset({memory.edition}))).memory.content == ""
+
+
+async def test_what_has_expired_or_was_superseded_can_be_erased(truth: SqlTruth, clock: FakeClock) -> None:
+    due = await stored(truth, "due", expires_at=START + 5)
+    old = await stored(truth, SECRET)
+    (new,) = await truth.remember([write("the vault is gone", supersedes_id=old.id)])
+    assert new.memory is not None
+    clock.advance(10)
+
+    for each in (due, old):
+        assert (await truth.erase(each.id, viewer(), origin(), "")).memory.reason is Reason.ERASED
+
+    assert (await truth.ancestry(new.memory.id, 5)).parents == (old.id,)
+    (late,) = await truth.remember([write("yet another", supersedes_id=old.id)])
+    assert late.status is Status.REFUSED
+    assert isinstance(late.error, Conflict)
+    assert late.error.head == new.memory.id
+    await truth.erase(new.memory.id, viewer(), origin(), "")
+    assert (await truth.measure_living(living().condition)).rows == 0
+
+
+async def test_the_same_key_again_is_the_same_memory_and_the_same_content_a_new_one(truth: SqlTruth) -> None:
+    memory = await stored(truth, SECRET, idempotency_key="k")
+    await truth.erase(memory.id, viewer(), origin(), "")
+
+    keys = await truth.blank_keys("w1", [memory.id])
+    (again,) = await truth.remember([write(SECRET, idempotency_key="k")])
+    (new,) = await truth.remember([write(SECRET)])
+
+    assert keys == [joined_hash("w1", "k")]
+    assert await truth.blank_keys("w2", [memory.id]) == []
+    assert again.status is Status.DUPLICATE
+    assert again.memory is not None
+    assert (again.memory.id, again.memory.content) == (memory.id, "")
+    assert new.status is Status.CREATED
+
+
+async def test_a_vector_goes_when_no_passage_uses_it(truth: SqlTruth, database: Database) -> None:
+    mine, theirs = await stored(truth, SECRET), await stored(truth, "another")
+    hashes = {name: name * 64 for name in "abc"}
+    vector = {"model": "m", "vector": b"\0" * 8, "created_at": START}
+    await put_into(database, embeddings, *({**vector, "input_hash": each} for each in hashes.values()))
+    passage = {"model": "m", "revision": 1, "passage": 0}
+    await put_into(
+        database,
+        memory_passages,
+        {**passage, "memory_id": mine.id, "input_hash": hashes["a"]},
+        {**passage, "memory_id": mine.id, "passage": 1, "input_hash": hashes["b"]},
+        {**passage, "memory_id": theirs.id, "input_hash": hashes["b"]},
+    )
+    await truth.erase(mine.id, viewer(), origin(), "")
+
+    dropped = await truth.drop_embeddings([hashes["a"], hashes["b"], "unknown"])
+
+    left = await rows(database, "SELECT input_hash FROM embeddings ORDER BY input_hash")
+    assert dropped == 1
+    assert [each["input_hash"] for each in left] == [hashes["b"], hashes["c"]]
+    assert await truth.drop_embeddings([hashes["a"]]) == 0
+
+
+async def test_it_is_told_when_both_indexes_have_let_go(truth: SqlTruth) -> None:
+    memory = await stored(truth, SECRET)
+    revision = (await truth.erase(memory.id, viewer(), origin(), "")).memory.revision
+
+    assert not await truth.tombstoned([memory.id])
+    await truth.mark(IndexKind.TEXT, [Mark(memory.id, revision)])
+    assert not await truth.tombstoned([memory.id])
+    await truth.mark(IndexKind.VECTOR, [Mark(memory.id, revision)])
+    assert await truth.tombstoned([memory.id, uuid7(START)])
+    assert await truth.tombstoned([])
+
+
+async def filed(truth: SqlTruth) -> dict[str, Memory]:
+    contents = {"a1": "p", "a2": "p", "b1": "q"}
+    made = {name: await stored(truth, name, project=project) for name, project in contents.items()}
+    made["bob's own"] = await stored(truth, "own", project="p", agent_id="bob", memory_scope=Scope.AGENT)
+    made["theirs"] = await stored(truth, "theirs", project="p", workspace_id="w2", viewer=viewer("w2"))
+    return made
+
+
+@pytest.mark.parametrize("erase", [False, True])
+async def test_all_that_match_end_a_few_at_a_time(truth: SqlTruth, database: Database, erase: bool) -> None:
+    made = await filed(truth)
+    late = await stored(truth, "later", project="p", now=START + 1)
+    bulk = living(project="p")
+    assert await truth.measure_living(bulk.condition) == Living(3, START + 1)
+    assert set(await truth.sample_living(bulk, 9)) == {made["a1"].id, made["a2"].id}
+
+    ended = [await truth.end_living(bulk, 1, origin(), "tidy", erase=erase) for _ in range(3)]
+
+    assert [each.rows for each in ended] == [1, 1, 0]
+    assert [each.reached for each in ended] == [made["a2"].created_at, made["a1"].created_at, None]
+    reasons = {name: (await row(database, each.id)).reason for name, each in made.items()}
+    gone = Reason.ERASED if erase else Reason.FORGOTTEN
+    assert reasons == {"a1": gone, "a2": gone, "b1": None, "bob's own": None, "theirs": None}
+    assert (await row(database, late.id)).alive(START)
+    queued = await truth.operations("w1", 9, kinds=[PURGE])
+    assert sorted(each.request["ids"][0] for each in queued) == (
+        sorted([made["a1"].id, made["a2"].id]) if erase else []
+    )
+
+
+async def test_the_files_are_scrubbed(truth: SqlTruth) -> None:
+    await stored(truth, SECRET)
+
+    told = await truth.scrub()
+
+    assert told["product"] in ("SQLite", "MariaDB")
+    if told["product"] == "MariaDB":
+        settings: Any = told["settings"]
+        assert set(settings) == {
+            "log_bin",
+            "binlog_expire_logs_seconds",
+            "innodb_immediate_scrub_data_uncompressed",
+        }
+
+
+async def test_what_is_erased_makes_room_in_the_quota_once(truth: SqlTruth, database: Database) -> None:
+    usage = {"workspace_id": "w1", "memories": 2, "bytes": 100, "counted_at": START}
+    living_one, ended = await stored(truth, "12345"), await stored(truth, "another")
+    await truth.forget(ended.id, viewer(), origin(), "")
+    await put_into(database, workspace_usage, usage)
+
+    for _ in range(2):
+        for memory in (living_one, ended):
+            await truth.erase(memory.id, viewer(), origin(), "")
+
+    (left,) = await rows(database, "SELECT memories, bytes FROM workspace_usage")
+    assert left == {"memories": 1, "bytes": 95}

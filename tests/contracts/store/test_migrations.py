@@ -1,0 +1,175 @@
+"""The schema's steps on both databases: up, down, from a filled older one, and by several processes at once."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, create_engine, make_url, text
+
+from openbrain.adapters.sql import schema_commands
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.tables import memories, metadata
+from openbrain.adapters.sql.writing import SqlWriting
+from openbrain.errors import SetupError, TryLater
+from tests.servers.plugin import Starter
+from tests.support.store.fixtures import FakeClock, clock, database_url, memory, write
+from tests.support.waiting import PATIENCE_S
+
+__all__ = ["clock", "database_url"]
+
+EMPTY = ("the schema is at revision none, not 0005: run `openbrain db upgrade`",)
+OLD = {"text_error", "text_error_revision", "vector_error", "vector_error_revision"}
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Connection]:
+    engine = create_engine(url.replace("+aiosqlite", "").replace("+aiomysql", "+pymysql"))
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()
+
+
+def schema(connection: Connection) -> Any:
+    """Everything that the database itself says about its columns and indexes, but for the steps' own table."""
+    if connection.dialect.name == "sqlite":
+        query = (
+            "SELECT name, sql LIKE '%AUTOINCREMENT%' FROM sqlite_master"
+            " WHERE type = 'table' AND name NOT LIKE 'sqlite%'"
+        )
+        found = {
+            table: (
+                numbered,
+                sorted(tuple(row)[1:] for row in connection.execute(text(f"PRAGMA table_info({table})"))),
+                sorted(
+                    _sqlite_index(connection, row) for row in connection.execute(text(f"PRAGMA index_list({table})"))
+                ),
+            )
+            for table, numbered in connection.execute(text(query)).all()
+        }
+        return {table: parts for table, parts in found.items() if table != "alembic_version"}
+    columns = (
+        "SELECT table_name, column_name, column_type, collation_name, is_nullable, column_default, column_key, extra"
+        " FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name <> 'alembic_version'"
+        " ORDER BY table_name, column_name"
+    )
+    indexes = (
+        "SELECT table_name, index_name, seq_in_index, column_name, non_unique FROM information_schema.statistics"
+        " WHERE table_schema = DATABASE() AND table_name <> 'alembic_version' ORDER BY 1, 2, 3"
+    )
+    return [[tuple(row) for row in connection.execute(text(query))] for query in (columns, indexes)]
+
+
+def _sqlite_index(connection: Connection, row: Any) -> tuple[Any, ...]:
+    columns = [each[2] for each in connection.execute(text(f"PRAGMA index_info({row[1]})"))]
+    # SQLite names the indexes of keys by their number.
+    return "" if row[1].startswith("sqlite_autoindex") else row[1], row[2], row[3], columns
+
+
+def test_the_steps_make_the_tables_of_today(database_url: str) -> None:
+    assert schema_commands.check(database_url) == EMPTY
+    schema_commands.upgrade(database_url)
+    with connected(database_url) as connection:
+        migrated = schema(connection)
+        context = MigrationContext.configure(connection, opts={"compare_type": False})
+        assert compare_metadata(context, metadata) == []
+    schema_commands.downgrade(database_url, "base")
+    with connected(database_url) as connection:
+        assert not any(schema(connection))
+        metadata.create_all(connection)
+        assert schema(connection) == migrated
+
+
+def test_up_down_and_up_again(database_url: str) -> None:
+    for _ in range(2):
+        schema_commands.upgrade(database_url, "0001")
+        assert schema_commands.current(database_url) == "0001"
+        assert "not 0005" in schema_commands.check(database_url)[0]
+        schema_commands.upgrade(database_url)
+        schema_commands.upgrade(database_url)
+        assert schema_commands.current(database_url) == "0005"
+        assert not any("revision" in problem for problem in schema_commands.check(database_url))
+        schema_commands.downgrade(database_url, "0001")
+        schema_commands.downgrade(database_url, "base")
+        assert schema_commands.current(database_url) is None
+
+
+async def test_an_older_schema_keeps_what_it_holds(database_url: str, clock: FakeClock) -> None:
+    kept = [memory(f"memory {number} \N{BRAIN}", tags=("a", "b"), metadata={"n": number}) for number in range(50)]
+    old_columns = [name for name in MEMORY_COLUMNS if name not in OLD]
+    schema_commands.upgrade(database_url, "0001")
+    with connected(database_url) as connection:
+        _insert_old(connection, kept)
+    schema_commands.upgrade(database_url)
+    with connected(database_url) as connection:
+        query = (
+            memories.select().with_only_columns(*[memories.c[name] for name in MEMORY_COLUMNS]).order_by(memories.c.id)
+        )
+        assert [memory_from_row(row) for row in connection.execute(query)] == sorted(kept, key=lambda each: each.id)
+    database = Database.open(database_url)
+    (outcome,) = await SqlWriting(database, clock).remember([write("after the upgrade")])
+    await database.close()
+    assert outcome.memory is not None
+    schema_commands.downgrade(database_url, "0001")
+    with connected(database_url) as connection:
+        listed = ", ".join(old_columns)
+        found = connection.execute(text(f"SELECT {listed} FROM memories ORDER BY id")).all()
+    assert len(found) == 51
+
+
+def _insert_old(connection: Connection, kept: list[Any]) -> None:
+    """Rows as the older program wrote them: without the columns that came later."""
+    columns = [column.name for column in memories.columns if column.name not in OLD]
+    statement = memories.insert().inline()
+    for each in kept:
+        values = {name: getattr(each, name, None) for name in columns} | {"tags": '["a","b"]', "dedupe_key": each.id}
+        values["metadata"] = f'{{"n":{each.metadata["n"]}}}'
+        connection.execute(statement.values({name: values[name] for name in columns}))
+
+
+def test_a_newer_schema_is_left_alone(database_url: str) -> None:
+    schema_commands.upgrade(database_url)
+    with connected(database_url) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    assert "install the newer OpenBrain" in schema_commands.check(database_url)[0]
+    for change in (schema_commands.upgrade, lambda url: schema_commands.downgrade(url, "0001")):
+        with pytest.raises(SetupError, match="9999"):
+            change(database_url)
+
+
+def test_several_processes_upgrade_at_once(database_url: str) -> None:
+    command = "import sys; from openbrain.adapters.sql import schema_commands; schema_commands.upgrade(sys.argv[1])"
+    running = [subprocess.Popen([sys.executable, "-c", command, database_url]) for _ in range(4)]
+    assert [process.wait() for process in running] == [0, 0, 0, 0]
+    assert schema_commands.current(database_url) == "0005"
+
+
+def test_waiting_ends_when_the_database_answers(private_server: Starter) -> None:
+    server = private_server("mariadb")
+    server.kill()
+    with pytest.raises(TryLater, match="can't be reached"):
+        schema_commands.wait(server.url, 0.5)
+    starter = threading.Thread(target=server.start)
+    starter.start()
+    schema_commands.wait(server.url, PATIENCE_S)
+    starter.join()
+    assert schema_commands.check(server.url) == EMPTY
+
+
+def test_a_refused_password_is_not_waited_for(mariadb_url: str) -> None:
+    wrong = make_url(mariadb_url).set(password="hidden").render_as_string(hide_password=False)
+    calls: list[Callable[[], object]] = [
+        lambda: schema_commands.wait(wrong, 60),
+        lambda: schema_commands.upgrade(wrong),
+        lambda: schema_commands.check(wrong),
+    ]
+    for call in calls:
+        with pytest.raises(SetupError, match="check user, password") as caught:
+            call()
+        assert "hidden" not in str(caught.value)

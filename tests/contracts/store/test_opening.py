@@ -1,0 +1,158 @@
+"""Opening the truth by its URL, and what it says about itself."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from openbrain.adapters.sql import schema_commands
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.health import examine
+from openbrain.adapters.sql.truth import SqlTruth, open_truth
+from openbrain.errors import SetupError, TryLater
+from openbrain.ids import uuid7
+from openbrain.ports.truth import Truth
+from openbrain.settings import Truth as TruthSettings
+from tests.support.store.fixtures import START, FakeClock, write
+
+
+@pytest.fixture
+async def made(database_url: str, clock: FakeClock) -> AsyncIterator[SqlTruth]:
+    """A truth whose schema was made as users make it."""
+    await asyncio.to_thread(schema_commands.upgrade, database_url)
+    truth = SqlTruth(Database.open(database_url), clock)
+    yield truth
+    await truth.close()
+
+
+async def change(database_url: str, statement: str) -> None:
+    database = Database.open(database_url)
+    try:
+        await database.write(lambda connection: connection.exec_driver_sql(statement).rowcount)
+    finally:
+        await database.close()
+
+
+async def test_a_sound_database_has_no_problems(made: SqlTruth, database_url: str) -> None:
+    product, version, found = await made.check()
+    # The tests' own server gives up a power cut's worth of safety for speed, and is told so.
+    problems = tuple(problem for problem in found if "innodb_flush_log_at_trx_commit" not in problem)
+
+    assert product == ("SQLite" if database_url.startswith("sqlite") else "MariaDB")
+    assert version[0].isdigit()
+    assert problems == ()
+
+
+async def test_check_tells_of_a_missing_column(made: SqlTruth, database_url: str) -> None:
+    await change(database_url, "ALTER TABLE api_keys DROP COLUMN agent_id")
+
+    _, _, problems = await made.check()
+    assert any("openbrain db upgrade" in problem for problem in problems)
+
+
+async def test_check_tells_of_an_older_schema(made: SqlTruth, database_url: str) -> None:
+    await asyncio.to_thread(schema_commands.downgrade, database_url, "base")
+
+    (problem,) = (await made.check())[2]
+    assert "openbrain db upgrade" in problem
+
+
+async def test_check_tells_of_a_newer_schema(made: SqlTruth, database_url: str) -> None:
+    await change(database_url, "UPDATE alembic_version SET version_num = 'f00'")
+
+    (problem,) = (await made.check())[2]
+    assert "f00" in problem
+
+
+@pytest.mark.parametrize("database_url", ["mariadb"], indirect=True)
+async def test_check_tells_of_names_compared_loosely(made: SqlTruth, database_url: str) -> None:
+    await change(database_url, "ALTER TABLE memories MODIFY org VARCHAR(128) COLLATE utf8mb4_general_ci NOT NULL")
+
+    _, _, problems = await made.check()
+    assert any(problem.startswith("memories.org compares by utf8mb4_general_ci") for problem in problems)
+
+
+@pytest.mark.parametrize("database_url", ["mariadb"], indirect=True)
+async def test_check_tells_of_a_server_that_cuts_values(database: Database) -> None:
+    def loosen(connection: Connection) -> tuple[str, str, tuple[str, ...]]:
+        connection.exec_driver_sql("SET SESSION sql_mode = ''")
+        try:
+            return examine(connection)
+        finally:
+            connection.exec_driver_sql("SET SESSION sql_mode = 'STRICT_ALL_TABLES'")
+
+    _, _, problems = await database.write(loosen)
+    assert any("sql_mode" in problem for problem in problems)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_check_tells_of_a_file_that_forgets(database: Database) -> None:
+    def careless(connection: Connection) -> tuple[str, str, tuple[str, ...]]:
+        # SQLite changes neither within a transaction.
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("PRAGMA synchronous = OFF")
+        connection.exec_driver_sql("PRAGMA journal_mode = MEMORY")
+        return examine(connection)
+
+    _, _, problems = await database.write(careless)
+    assert [problem.split()[0] for problem in problems] == ["journal_mode", "synchronous"]
+
+
+async def test_embedded_is_a_file_in_the_data_folder(tmp_path: Path, clock: FakeClock) -> None:
+    folder = tmp_path / "a b%41?#ü"
+    truth: Truth = open_truth(TruthSettings(), folder, clock)
+    assert not folder.exists()
+    try:
+        await truth.check()
+    finally:
+        await truth.close()
+
+    assert (folder / "truth.sqlite3").exists()
+
+
+async def test_a_url_opens_what_it_names(
+    database_url: str, database: Database, tmp_path: Path, clock: FakeClock
+) -> None:
+    truth = open_truth(TruthSettings(url=database_url), tmp_path / "none", clock)
+    try:
+        (outcome,) = await truth.remember([write()])
+        assert outcome.memory is not None
+        assert await truth.rows([outcome.memory.id]) == {outcome.memory.id: outcome.memory}
+    finally:
+        await truth.close()
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "embeded",
+        "postgresql://h/d",
+        "mysql+pymysql://u:hunter2@h/d",
+        "sqlite+aiosqlite://",
+        "mysql+aiomysql://h",
+        "/a",
+    ],
+)
+def test_another_url_is_refused_with_the_forms(url: str, tmp_path: Path, clock: FakeClock) -> None:
+    with pytest.raises(SetupError) as refused:
+        open_truth(TruthSettings(url=url), tmp_path, clock)
+
+    told = str(refused.value)
+    assert "embedded" in told
+    assert "sqlite+aiosqlite:///" in told
+    assert "mysql+aiomysql://" in told
+    assert "hunter2" not in told
+
+
+async def test_a_server_that_is_away_is_worth_another_try(tmp_path: Path, clock: FakeClock) -> None:
+    truth = open_truth(TruthSettings(url="mysql+aiomysql://u:hunter2@127.0.0.1:1/openbrain"), tmp_path, clock)
+    try:
+        with pytest.raises(TryLater) as refused:
+            await truth.rows([uuid7(START)])
+        assert "hunter2" not in str(refused.value)
+    finally:
+        await truth.close()

@@ -1,0 +1,127 @@
+"""What may wait waits: in the outbox of both databases, and in the lane of the commits. Order is counted, not time."""
+
+import asyncio
+from itertools import pairwise
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.ports.transfer import Kept, Landed
+from openbrain.ports.truth import Outcome, Write
+from openbrain_api.writing.bulk import LIVE_FIRST
+from openbrain_api.writing.committing import Committer
+from tests.support.store.fixtures import memory, origin, rows, stored, write
+
+
+async def published(truth: SqlTruth, limit: int) -> list[str]:
+    """Streams, in the order in which a relay empties the outbox."""
+    order: list[str] = []
+    while entries := await truth.take(limit):
+        order += [entry.stream for entry in entries]
+        await truth.delete([entry.id for entry in entries])
+    return order
+
+
+async def imported(truth: SqlTruth, count: int) -> None:
+    landed = await truth.load("w2", [Kept(memory(f"imported {number}", workspace_id="w2")) for number in range(count)])
+    assert set(landed) == {Landed.CREATED}
+
+
+async def test_a_live_memory_is_published_before_an_import_that_came_first(truth: SqlTruth) -> None:
+    await imported(truth, 60)
+    await stored(truth, "live")
+    await imported(truth, 60)
+    await stored(truth, "live too")
+
+    order = await published(truth, 10)
+
+    assert order == ["memory.stored"] * 2 + ["memory.reindex"] * 120
+
+
+async def test_live_ones_that_come_while_an_import_drains_do_not_wait_for_its_end(truth: SqlTruth) -> None:
+    await imported(truth, 40)
+    order: list[str] = []
+    for number in range(4):
+        entries = await truth.take(10)
+        order += [entry.stream for entry in entries]
+        await truth.delete([entry.id for entry in entries])
+        await stored(truth, f"live {number}")
+    order += await published(truth, 10)
+
+    assert [place for place, stream in enumerate(order) if stream == "memory.stored"] == [10, 20, 30, 40]
+    assert len(order) == 44
+
+
+async def test_memories_of_an_import_are_remembered_at_low_priority(truth: SqlTruth, database: Database) -> None:
+    """Also those that go the way of any other."""
+    outcomes = await truth.remember([write("waits", origin=origin(bulk=True)), write("does not")])
+
+    assert [outcome.status for outcome in outcomes] == ["created", "created"]
+    found = await rows(database, "SELECT stream FROM outbox ORDER BY id")
+    assert sorted(each["stream"] for each in found) == ["memory.reindex", "memory.stored"]
+
+
+class Slow:
+    """A truth whose commits end when told to, in order."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.begun: asyncio.Queue[asyncio.Event] = asyncio.Queue()
+
+    async def remember(self, writes: list[Write]) -> list[Outcome]:
+        self.order.append("live")
+        return await self._commit(len(writes))
+
+    async def load(self) -> None:
+        self.order.append("bulk")
+        await self._commit(0)
+
+    async def _commit(self, count: int) -> list[Outcome]:
+        ended = asyncio.Event()
+        await self.begun.put(ended)
+        await ended.wait()
+        return [Outcome("created", memory()) for _ in range(count)]  # type: ignore[arg-type]
+
+    async def end_one(self) -> None:
+        (await self.begun.get()).set()
+        await asyncio.sleep(0)
+
+
+class NoWake:
+    async def notify(self) -> None:
+        """Nobody listens."""
+
+    async def wait(self, seconds: float) -> None:
+        """Nobody waits."""
+
+
+async def test_single_writes_pass_an_import_but_do_not_stop_it() -> None:
+    """While single writes keep coming, an import gets one commit in five, and never the first."""
+    truth = Slow()
+    committer = Committer(truth, NoWake(), group=1, lanes=1)  # type: ignore[arg-type]
+    live = [asyncio.create_task(committer.remember(write(f"live {number}"))) for number in range(12)]
+    await asyncio.sleep(0)
+    bulk = [asyncio.create_task(committer.may_wait(truth.load)) for _ in range(4)]
+    for _ in range(16):
+        await truth.end_one()
+        await asyncio.sleep(0.001)
+    await asyncio.gather(*live, *bulk)
+    await committer.close()
+
+    places = [place for place, what in enumerate(truth.order) if what == "bulk"]
+    assert truth.order.count("live") == 12
+    assert places[0] >= LIVE_FIRST
+    assert places[0] < 12, truth.order
+    alone = [later - earlier for earlier, later in pairwise(places) if later < 12]
+    assert all(gap >= LIVE_FIRST for gap in alone), truth.order
+
+
+async def test_an_import_alone_has_every_commit() -> None:
+    truth = Slow()
+    committer = Committer(truth, NoWake(), group=1, lanes=1)  # type: ignore[arg-type]
+    bulk = [asyncio.create_task(committer.may_wait(truth.load)) for _ in range(3)]
+    for _ in range(3):
+        await truth.end_one()
+    await asyncio.gather(*bulk)
+    await committer.close()
+
+    assert truth.order == ["bulk"] * 3

@@ -1,0 +1,236 @@
+"""How the databases find rows among a hundred thousand: a wrong plan is right, and a thousand times slower."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, and_, event
+
+from openbrain.adapters.sql import (
+    closing,
+    direct,
+    due,
+    erasing,
+    operations,
+    projecting,
+    purging,
+    reading,
+    recalls,
+    reindexing,
+    vectors,
+)
+from openbrain.adapters.sql.conditions import LIVING, compiled
+from openbrain.adapters.sql.database import SQLITE, Database
+from openbrain.adapters.sql.rows import row_from_memory
+from openbrain.adapters.sql.tables import memories
+from openbrain.memory import MemoryType
+from openbrain.ports.erasing import Bulk
+from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.reindexing import Extent
+from openbrain.ports.truth import Embedded
+from openbrain.visibility import Criteria, Viewer, visible
+from tests.support.store.fixtures import START, FakeClock, memory
+
+ROWS = 100_000
+NEWEST = "ix_memories_workspace_id_created_at"
+
+_DIGITS = " UNION ALL ".join(f"SELECT '{digit}' AS d" for digit in range(10))
+_NUMBER = {"sqlite": "a.d || b.d || c.d || e.d || f.d", "mysql": "CONCAT(a.d, b.d, c.d, e.d, f.d)"}
+_ID = {"sqlite": "'00000000-0000-7000-8000-0000000' || n", "mysql": "CONCAT('00000000-0000-7000-8000-0000000', n)"}
+
+
+def _id(number: int) -> str:
+    return f"00000000-0000-7000-8000-0000000{number:05}"
+
+
+IDS = [_id(number) for number in range(0, ROWS, ROWS // 400)]
+
+
+def _fill(connection: Connection) -> None:
+    """One row in eight is of another workspace; the rest are like any memory."""
+    dialect = connection.dialect.name
+    sample = dict(zip(memories.columns.keys(), row_from_memory(memory(tags=("a", "b")), None), strict=True))
+    sample |= {"id": None, "workspace_id": None, "created_at": None}
+    columns = ", ".join(sample)
+    values = {
+        "id": _ID[dialect],
+        "workspace_id": "CASE WHEN n % 8 = 0 THEN 'w2' ELSE 'w1' END",
+        "created_at": f"{START} + n",
+    }
+    slot = "?" if dialect == SQLITE else "%s"
+    chosen = ", ".join(values.get(name, slot) for name in sample).replace(" % ", " % " if dialect == SQLITE else " %% ")
+    numbers = f"SELECT {_NUMBER[dialect]} AS n FROM t a, t b, t c, t e, t f"
+    given = tuple(value for name, value in sample.items() if name not in values)
+    connection.exec_driver_sql(
+        f"INSERT INTO memories ({columns}) WITH t AS ({_DIGITS}) SELECT {chosen} FROM ({numbers}) AS numbered", given
+    )
+
+
+@pytest.fixture
+async def many(database: Database) -> Database:
+    """A database with many rows."""
+    await database.write(_fill)
+    return database
+
+
+class _Noting:
+    """The driver's cursor that `direct.run` uses, which SQLAlchemy's events know nothing of."""
+
+    def __init__(self, cursor: Any, said: list[tuple[str, Any]]) -> None:
+        self._cursor, self._said = cursor, said
+
+    def execute(self, statement: str, given: Any = ()) -> Any:
+        self._said.append((statement, given))
+        return self._cursor.execute(statement, given)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cursor, name)
+
+
+def _plans(connection: Connection, work: Callable[[Connection], object], table: str) -> list[str]:
+    """What the database says about every statement on a table that `work` runs."""
+    said: list[tuple[str, Any]] = []
+
+    def listen(*call: Any) -> None:
+        said.append((call[2], call[3]))
+
+    connection.info[direct.CURSOR] = _Noting(connection.connection.cursor(), said)
+    event.listen(connection, "before_cursor_execute", listen)
+    work(connection)
+    event.remove(connection, "before_cursor_execute", listen)
+    del connection.info[direct.CURSOR]
+    explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == SQLITE else "EXPLAIN"
+    return [
+        str([dict(row) for row in connection.exec_driver_sql(f"{explain} {statement}", given).mappings()])
+        for statement, given in said
+        if f" {table} " in statement.replace("\n", " ")
+    ]
+
+
+async def plans(database: Database, work: Callable[[Connection], object], table: str = "memories") -> Sequence[str]:
+    return await database.write(lambda connection: _plans(connection, work, table))
+
+
+@pytest.mark.parametrize(
+    "criteria",
+    [
+        Criteria(),
+        Criteria(project="p", types=(MemoryType.FACT,), tags=("a",), since=1, until=2**60, min_confidence=0.5),
+    ],
+)
+async def test_a_listing_walks_the_index_from_its_newest_end(many: Database, criteria: Criteria) -> None:
+    living = and_(LIVING, compiled(visible(Viewer("w1", "ada", ("o",)), criteria, START)))
+
+    for before in (None, (START + ROWS // 2, IDS[200])):
+        following = and_(living, reading._following(before))
+        (plan,) = await plans(many, partial(reading._listing, living=following, limit=20))
+        assert NEWEST in plan
+        for slow in ("TEMP B-TREE", "filesort", "temporary"):
+            assert slow not in plan
+
+
+async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
+    """Reading, marking and locking."""
+    marked = dict.fromkeys(IDS, 1)
+    embedded = [Embedded(memory_id=each, workspace_id="w1", revision=1, input_hashes=()) for each in IDS]
+
+    for work in (
+        lambda connection: reading.read_rows(connection, IDS),
+        lambda connection: projecting._mark(connection, IndexKind.TEXT, marked, START),
+        lambda connection: vectors._lock_current(connection, embedded),
+    ):
+        (plan,) = await plans(many, work)
+        assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan
+
+
+async def test_a_part_of_the_truth_is_added_up_without_reading_the_rest(many: Database) -> None:
+    for kind in IndexKind:
+        generation = Generation(kind=kind, name="i", model="m", dimensions=1, builder="b", status="serving")
+        for work in (
+            partial(due.sums, generation=generation, after=IDS[10], until=IDS[12]),
+            partial(due.in_buckets, generation=generation, after=IDS[10], until=IDS[12], buckets=[1]),
+            partial(due.behind, generation=generation, after=IDS[10], until=IDS[12], limit=5),
+        ):
+            for plan in await plans(many, work):
+                assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan, plan
+                assert "INDEX ix_memories" not in plan, plan
+                assert "'key': 'ix_memories" not in plan, plan
+
+
+async def test_a_walk_through_all_that_lives_reads_each_row_once(many: Database) -> None:
+    """Page by page in the order of the ids: no page looks at what is alive in all the others."""
+    for work in (
+        partial(reindexing.listed, extent=Extent(kind=IndexKind.TEXT), after=IDS[100], limit=1000),
+        partial(reindexing.listed, extent=Extent(kind=IndexKind.VECTOR), after=IDS[100], limit=1000),
+        partial(reindexing.listed, extent=Extent(kind=IndexKind.TEXT, until=2**52), after=IDS[100], limit=1000),
+        partial(vectors.unembedded, model="m", until=START + 1, after=IDS[100], limit=1000),
+    ):
+        *_, plan = await plans(many, work)
+        assert "sqlite_autoindex_memories_1 (id>?" in plan or "'key': 'PRIMARY'" in plan
+        for slow in ("TEMP B-TREE", "filesort", "temporary"):
+            assert slow not in plan
+
+
+async def test_what_waits_for_vectors_is_looked_for_in_some_rows_a_statement(many: Database) -> None:
+    """Where nearly all have their vectors no statement reads them all, and the walk meets each row once."""
+    *_, plan = await plans(many, partial(vectors.unembedded, model="m", until=START + 1, after=IDS[100], limit=1))
+    assert "(id>? AND id<?)" in plan or "'type': 'range'" in plan
+    looks: list[vectors.Lacking] = []
+    while look := await many.read(
+        partial(vectors.unembedded, model="m", until=0, after=looks[-1].looked if looks else "", limit=1)
+    ):
+        looks.append(look)
+    assert len(looks) == ROWS // vectors.LOOKED
+
+    count = 2 * vectors.LOOKED + 1
+    found = await vectors.SqlVectors(many, FakeClock()).unembedded("m", START + 1, IDS[0], count)
+
+    assert found == [_id(number) for number in range(1, count + 1)]
+
+
+async def test_a_walk_through_a_workspace_reads_each_row_once(many: Database) -> None:
+    """Page by page as they were made: no page sorts all of it."""
+    for workspace in ("w1", "w2"):
+        extent = Extent(kind=IndexKind.VECTOR, workspace_id=workspace, until=2**52)
+        for after in ("", IDS[100]):
+            *_, plan = await plans(many, partial(reindexing.listed, extent=extent, after=after, limit=1000))
+            assert NEWEST in plan
+            for slow in ("TEMP B-TREE", "filesort", "temporary"):
+                assert slow not in plan
+
+
+async def test_what_ends_in_steps_is_found_in_the_order_of_the_index(many: Database) -> None:
+    """Each step goes on where the last one was: it sorts nothing, and walks through nothing twice."""
+    bulk = Bulk(condition=visible(Viewer("w1", "ada", ("o",)), Criteria(project="p"), START), made_by=START + 500)
+
+    for work in (
+        lambda connection: erasing._newest(connection, bulk, 200),
+        lambda connection: closing._erase_all(connection, "w1", 20, START + 500, START),
+        lambda connection: closing._drop_rows(connection, "w1", 20),
+    ):
+        plan, *_ = await plans(many, work)
+        assert NEWEST in plan
+        for slow in ("TEMP B-TREE", "filesort", "temporary"):
+            assert slow not in plan
+
+
+async def test_the_rest_of_what_is_new_finds_its_rows_by_an_index(many: Database) -> None:
+    """Nobody looks for work, for past recalls or for a workspace's keys by reading whole tables."""
+    looked: list[tuple[str, Callable[[Connection], object]]] = [
+        ("operations", lambda connection: operations._hold(connection, "me", ["forget"], START, START + 1)),
+        ("operations", purging._awaited),
+        ("recalls", lambda connection: recalls._purge(connection, START, 500)),
+        ("idempotency_keys", lambda connection: purging._blank_keys(connection, "w1", IDS)),
+        ("memory_history", lambda connection: closing._counts(connection, "w1")),
+        ("signal_history", lambda connection: closing._counts(connection, "w1")),
+    ]
+    await many.write(_tenant)
+
+    for table, work in looked:
+        for plan in await plans(many, work, table):
+            assert "SEARCH " in plan or "'key': '" in plan, (table, plan)
+
+
+def _tenant(connection: Connection) -> None:
+    connection.exec_driver_sql(f"INSERT INTO workspaces (id, name, created_at) VALUES ('w1', 'w1', {START})")

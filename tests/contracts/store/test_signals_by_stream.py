@@ -1,0 +1,131 @@
+"""What the room does with entries: raises by key, acknowledgements whose they are, time's rounds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import Invalid, NotFound
+from openbrain.events import CloudEvent, SignalAcknowledged, SignalRaised
+from openbrain.ids import uuid7
+from openbrain.memory import DAY
+from openbrain.signals.values import HaltScope, Severity, SignalState
+from openbrain_amygdala.handlers.hearing import hear_all
+from openbrain_amygdala.handlers.raising import raise_all
+from openbrain_amygdala.handlers.sweeping import Kept, purge, sweep
+from tests.support.signals.raising import raise_one, signal_of, workspace
+from tests.support.store.fixtures import START, FakeClock, viewer
+
+KEPT = Kept(broadcasts=7 * DAY, signals=90 * DAY, subscribers=7 * DAY, dead_letters=30 * DAY)
+
+
+@pytest.fixture(params=["sqlite"])
+def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the databases do alike is proven where the truth's own contracts are."""
+    return f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/truth.db"
+
+
+@dataclass
+class Came:
+    """An entry as the room hands it over."""
+
+    event: CloudEvent[Any]
+    id: str = f"{START // 1000}-0"
+    workspace: str | None = None
+
+
+def raised(event_id: str = "e-1", bound: str | None = None, entry: str = "", **data: Any) -> Came:
+    given = {"workspace_id": "w1", "source": "disk", "severity": "warning", "title": "full", **data}
+    event = CloudEvent[SignalRaised](id=event_id, source="/probe", type="t", data=SignalRaised(**given))
+    return Came(event, entry or f"{START // 1000}-0", bound)
+
+
+def said(agent: str, action: str, bound: str | None = None, **data: Any) -> Came:
+    given = SignalAcknowledged(**{"workspace_id": "w1", "agent_id": agent, "action": action, **data})
+    return Came(CloudEvent[SignalAcknowledged](id="a", source="/a", type="t", data=given), workspace=bound)
+
+
+async def test_each_is_answered_for_itself_and_the_same_event_counts_once(truth: SqlTruth) -> None:
+    await workspace(truth, "w1", "w2")
+    batch = [
+        raised("1"),
+        raised("1"),
+        raised("2", workspace_id="unknown"),
+        raised("3", halt=True, halt_scope="org"),
+        raised("4", bound="w2", workspace_id="w1"),
+    ]
+    results = await raise_all(batch, truth=truth, now=START)
+
+    assert [type(result).__name__ for result in results] == ["NoneType", "NoneType", "NotFound", "Invalid", "NoneType"]
+    assert [(await truth.last_seq(name)) for name in ("w1", "w2")] == [1, 1]
+    assert await raise_all(batch[:1], truth=truth, now=START + DAY) == [None]
+    (signal,) = (await truth.present(viewer())).signals
+    assert (signal.count, signal.first_raised_at) == (1, START)
+
+
+async def test_a_time_that_is_ahead_of_ours_is_not_believed(truth: SqlTruth) -> None:
+    await workspace(truth)
+    await raise_all([raised(entry=f"{(START + DAY) // 1000}-0", ttl_s=60)], truth=truth, now=START)
+    (signal,) = (await truth.present(viewer())).signals
+    assert (signal.first_raised_at, signal.expires_at) == (START, START + 60_000_000)
+
+
+async def test_a_fleet_that_stops_is_noted_whole_and_counts_as_listening(truth: SqlTruth) -> None:
+    await workspace(truth)
+    outcome = await raise_one(truth, severity=Severity.NUCLEAR, halt_scope=HaltScope.WORKSPACE)
+    assert outcome.halt is not None
+    fleet = [f"agent-{number:03}" for number in range(200)]
+    results = await hear_all(
+        [said(agent, "ack", halt_id=outcome.halt.id, seq=1, org="acme") for agent in fleet], truth=truth, now=START
+    )
+
+    assert results == [None] * 200
+    assert [ack.agent_id for ack in await truth.halt_acks(viewer(), outcome.halt.id, 500)] == fleet
+    listening = await truth.subscribers("w1", 0, 500)
+    assert [each.agent_id for each in listening] == fleet
+    assert {(each.via, each.org, each.cursor) for each in listening} == {("redis", "acme", 1)}
+
+
+async def test_signals_are_acknowledged_by_id_or_by_what_was_heard(truth: SqlTruth) -> None:
+    await workspace(truth, "w1", "w2")
+    one, other = await signal_of(truth, content="one"), await signal_of(truth, content="other")
+    results = await hear_all(
+        [
+            said("ada", "ack", signal_id=one.id),
+            said("bob", "ack", seq=other.seq),
+            said("cy", "resolve", signal_id=other.id),
+            said("dan", "ack", signal_id=other.id),
+            said("eve", "ack", signal_id=uuid7(START)),
+            said("eve", "ack", bound="w2", signal_id=one.id),
+            said("eve", "ack"),
+            said("eve", "ack", halt_id=uuid7(START)),
+        ],
+        truth=truth,
+        now=START,
+    )
+
+    kinds = [None, None, None, None, NotFound, NotFound, Invalid, NotFound]
+    assert [result if result is None else type(result) for result in results] == kinds, "late is no fault"
+    states = [(await truth.signal(viewer(), each.id)) for each in (one, other)]
+    assert [each and each.state for each in states] == [SignalState.ACKNOWLEDGED, SignalState.RESOLVED]
+    assert [each.agent_id for each in await truth.subscribers("w1", 0, 10)] == ["ada", "bob", "cy", "dan"]
+
+
+async def test_time_moves_what_is_due_and_forgets_what_is_past(truth: SqlTruth, clock: FakeClock) -> None:
+    await workspace(truth)
+    clock.time = await truth.time() - 10_000_000
+    signal = await signal_of(truth, ttl_s=1, at=clock.time)
+    await hear_all([said("ada", "seen", seq=1)], truth=truth, now=clock.time)
+
+    assert await sweep(truth, 100) == 1
+    assert await sweep(truth, 100) == 0
+    found = await truth.signal(viewer(), signal.id)
+    assert found is not None
+    assert found.state is SignalState.EXPIRED
+    assert await purge(truth, 100, KEPT) == 0
+    assert len(await truth.broadcasts_after("w1", 0, 10)) == 2
+    past = Kept(broadcasts=0, signals=0, subscribers=0, dead_letters=0)
+    assert await purge(truth, 100, past) >= 1
+    assert await truth.broadcasts_after("w1", 0, 10) == []
+    assert await truth.subscribers("w1", 0, 10) == []

@@ -1,0 +1,216 @@
+"""Whatever is raised, said and awaited, in whatever order: what listeners make of the broadcasts is what the truth
+says, and nothing weaker hides what is stronger."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.tables import OTHERS, outbox, workspaces
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.signals import SignalEntry, SignalFilter
+from openbrain.signals.rules import TIME, SignalTimes
+from openbrain.signals.values import (
+    OPEN_STATES,
+    TRANSITIONS,
+    Halt,
+    HaltScope,
+    HaltState,
+    Raise,
+    Severity,
+    Signal,
+    SignalState,
+    Step,
+)
+from tests.support.signals.raising import change, fields, heard, raised, told, workspace
+from tests.support.store.fixtures import START, FakeClock, database_url, viewer
+from tests.support.store.schema import make_tables
+
+__all__ = ["database_url"]
+
+MINUTE = 60 * MICROSECONDS
+TIMES = SignalTimes(quiet=2 * MINUTE, resolve=2 * MINUTE, escalate=5 * MINUTE, dedupe=MINUTE, tombstone=10 * MINUTE)
+OF_HALTS = (Step.HALTED, Step.RESUMED, Step.HALT_EXPIRED)
+
+RAISES = st.fixed_dictionaries(
+    {
+        "dedup_key": st.sampled_from(["a", "b"]),
+        "severity": st.sampled_from(list(Severity)),
+        "title": st.sampled_from(["one", "two"]),
+        "at": st.integers(0, 3).map(lambda minutes: START - minutes * MICROSECONDS),
+        "ttl_s": st.sampled_from([None, None, 60, 240]),
+        "halt": st.sampled_from([False, False, True]),
+        "halt_scope": st.sampled_from(list(HaltScope)),
+    }
+)
+RAISING = st.tuples(st.just("raise"), RAISES)
+DOINGS = st.one_of(
+    RAISING,
+    RAISING,
+    RAISING,
+    st.tuples(st.sampled_from(["ack", "resolve", "resume"]), st.integers(0, 3)),
+    st.tuples(st.just("ack_seq"), st.integers(1, 6)),
+    st.tuples(st.just("wait"), st.integers(1, 6)),
+)
+
+
+class World:
+    """A truth that is emptied for each example."""
+
+    def __init__(self, url: str) -> None:
+        self.runner = asyncio.Runner()
+        self.database = Database.open(url, pool=2)
+        self.runner.run(self.database.write(make_tables))
+        self.begin()
+
+    def begin(self) -> None:
+        self.clock = FakeClock()
+        self.truth = SqlTruth(self.database, self.clock, times=TIMES)
+        self.runner.run(self.database.write(_empty))
+        self.runner.run(workspace(self.truth))
+
+    def end(self) -> None:
+        self.runner.run(self.truth.close())
+        self.runner.close()
+
+
+def _empty(connection: Connection) -> None:
+    for table in (*OTHERS, outbox, workspaces):
+        connection.execute(table.delete())
+
+
+@pytest.fixture
+def world(database_url: str) -> Iterator[World]:
+    made = World(database_url)
+    yield made
+    made.end()
+
+
+def examples(world: World, sqlite: int, mariadb: int) -> settings:
+    count = sqlite if world.database.dialect == "sqlite" else mariadb
+    return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def test_any_order_and_any_duplicates_end_the_same(world: World) -> None:
+    @examples(world, 40, 10)
+    @given(st.lists(RAISES, min_size=1, max_size=8), st.randoms(use_true_random=False))
+    def holds(some: list[dict[str, Any]], random: Any) -> None:
+        raises = [raised(**each, org="acme", project="p", key=str(place)) for place, each in enumerate(some)]
+        world.begin()
+        world.runner.run(world.truth.raise_signals(raises))
+        once = world.runner.run(ends(world.truth))
+        delivered = raises + random.choices(raises, k=len(raises))
+        random.shuffle(delivered)
+        world.begin()
+        world.runner.run(deliver(world.truth, delivered, random))
+
+        assert world.runner.run(ends(world.truth)) == once
+
+    holds()
+
+
+async def deliver(truth: SqlTruth, raises: list[Raise], random: Any) -> None:
+    while raises:
+        size = random.randint(1, 4)
+        await truth.raise_signals(raises[:size])
+        raises = raises[size:]
+
+
+async def ends(truth: SqlTruth) -> list[tuple[Signal, list[Halt]]]:
+    """What stands, but for ids and numbers, which are given in order."""
+    found = await truth.signals(viewer(), SignalFilter(), 100)
+    halts = {each.signal_id: each for each in await truth.halts(viewer(), 100)}
+    return sorted(
+        [
+            (
+                replace(each, id="", seq=0, worsened_seq=0),
+                [
+                    replace(halts[each.id], id="", signal_id="", seq=0, title="", raised_at=0)
+                    for _ in range(each.id in halts)
+                ],
+            )
+            for each in found
+        ],
+        key=lambda each: each[0].dedup_key,
+    )
+
+
+def test_what_is_told_is_what_is_and_follows_the_table(world: World) -> None:
+    @examples(world, 60, 12)
+    @given(st.lists(DOINGS, min_size=1, max_size=14))
+    def holds(doings: list[tuple[str, Any]]) -> None:
+        world.begin()
+        strongest: dict[str, Severity] = {}
+        for what, which in doings:
+            world.runner.run(do(world, what, which, strongest))
+        world.runner.run(verify(world.truth, strongest))
+
+    holds()
+
+
+async def do(world: World, what: str, which: Any, strongest: dict[str, Severity]) -> None:
+    truth = world.truth
+    signals = await truth.signals(viewer(), SignalFilter(), 100)
+    if what == "raise":
+        given = raised(**{**which, "at": world.clock.now() + which["at"] - START}, org="acme", project="p")
+        (outcome,) = await truth.raise_signals([given])
+        if outcome.signal:
+            known = strongest.get(outcome.signal.id, given.severity)
+            strongest[outcome.signal.id] = max(known, given.severity, key=lambda each: each.rank)
+    elif what == "wait":
+        world.clock.advance(which * MINUTE)
+        await truth.sweep_due(100, world.clock.now())
+    elif what == "ack_seq" and which <= await truth.last_seq("w1"):
+        await truth.change_signal(change(signals[0], signal_id="", seq=which))
+    elif what in ("ack", "resolve") and which < len(signals):
+        step = Step.ACKNOWLEDGED if what == "ack" else Step.RESOLVED
+        await truth.change_signal(change(signals[which], step))
+    elif what == "resume":
+        standing = await truth.halts(viewer(), 100, states=[HaltState.OPEN])
+        if which < len(standing):
+            await truth.resume_halt(viewer(), standing[which].id, "admin")
+
+
+async def verify(truth: SqlTruth, strongest: dict[str, Severity]) -> None:
+    broadcasts = await told(truth)
+    numbers = list(range(1, len(broadcasts) + 1))
+    assert [each.seq for each in broadcasts] == numbers == [fields(each.body)["seq"] for each in await truth.take(1000)]
+    signals = {each.id: each for each in await truth.signals(viewer(), SignalFilter(), 1000)}
+    halts = {each.signal_id: each for each in await truth.halts(viewer(), 1000)}
+    last = heard(broadcasts)
+    assert last.keys() == signals.keys() == strongest.keys()
+    entries: list[SignalEntry] = []
+    for signal_id, signal in signals.items():
+        known, halt = last[signal_id], halts.get(signal_id)
+        assert (known.state, known.severity, known.raised_severity) == (
+            *(signal.state, signal.broadcast_severity, signal.severity),
+        )
+        assert signal.severity is strongest[signal_id]
+        assert known.halt == (halt is not None and halt.state is HaltState.OPEN)
+        mine = await truth.signal_history(viewer(), signal_id, 1000)
+        follow_the_table(mine)
+        entries += mine
+    assert sorted(each.seq for each in entries) == numbers
+    open_ones = [each for each in signals.values() if each.state in OPEN_STATES]
+    assert len({each.identity for each in open_ones}) == len(open_ones)
+    assert {each.id for each in (await truth.present(viewer())).signals} == {each.id for each in open_ones}
+
+
+def follow_the_table(entries: Any) -> None:
+    first, *rest = entries
+    assert (first.step, first.state) == (Step.RAISED, SignalState.ACTIVE)
+    before = first
+    for entry in rest:
+        state = SignalState(before.state)
+        assert entry.state == (state if entry.step in OF_HALTS else TRANSITIONS[state, entry.step])
+        assert Severity(entry.severity).rank >= Severity(before.severity).rank
+        if entry.step is Step.LOWERED or (entry.step is Step.RESOLVED and entry.actor == TIME):
+            assert state is SignalState.ACKNOWLEDGED or not Severity(entry.severity).grave
+        before = entry

@@ -1,0 +1,140 @@
+"""Contracts of `ports.truth` Outbox, Leases and Generations, on every database."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.tables import outbox
+from openbrain.adapters.sql.truth import SqlTruth
+from tests.support.store.direct_rows import put_into
+from tests.support.store.fixtures import FakeClock
+from tests.support.waiting import PATIENCE_S
+
+
+@pytest.fixture
+async def elsewhere(database: Database, database_url: str, clock: FakeClock) -> AsyncIterator[SqlTruth]:
+    """The same database, as another process has it open."""
+    other = SqlTruth(Database.open(database_url, lock_wait_s=PATIENCE_S), clock)
+    yield other
+    await other.close()
+
+
+# Outbox
+
+
+async def test_the_outbox_gives_the_oldest_and_keeps_them(truth: SqlTruth, database: Database) -> None:
+    bodies = [f'{{"number": {number}, "text": "ä😀\\\\"}}'.encode() for number in range(5)]
+    await put_into(database, outbox, *({"stream": "memory.stored", "body": body} for body in bodies))
+
+    first = await truth.take(3)
+
+    assert [entry.body for entry in first] == bodies[:3]
+    assert {entry.stream for entry in first} == {"memory.stored"}
+    assert await truth.take(3) == first
+    await truth.delete([entry.id for entry in first])
+    assert [entry.body for entry in await truth.take(10)] == bodies[3:]
+
+
+async def test_the_outbox_deletes_exactly_what_it_is_told(truth: SqlTruth, database: Database) -> None:
+    """A transaction that commits late brings a lower id: it must not go with its elders."""
+    await put_into(database, outbox, *({"stream": "s", "body": b"{}"} for _ in range(1200)))
+    entries = await truth.take(5000)
+    late = entries[1]
+
+    await truth.delete([entry.id for entry in entries if entry is not late] + [10**9])
+
+    assert await truth.take(10) == [late]
+    await truth.delete([])
+    assert await truth.take(10) == [late]
+
+
+async def test_an_id_is_never_given_twice(truth: SqlTruth, database: Database) -> None:
+    """Else the second event of a number could be deleted as the first one."""
+    await put_into(database, outbox, {"stream": "s", "body": b"{}"})
+    (first,) = await truth.take(1)
+    await truth.delete([first.id])
+    await put_into(database, outbox, {"stream": "s", "body": b"{}"})
+
+    assert (await truth.take(1))[0].id > first.id
+
+
+# Leases
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], seconds: float = PATIENCE_S) -> float:
+    """Seconds until it held."""
+    start = time.monotonic()
+    while not await condition():
+        assert time.monotonic() - start < seconds
+        await asyncio.sleep(0.01)
+    return time.monotonic() - start
+
+
+async def test_one_holds_a_lease_and_prolongs_it(truth: SqlTruth, elsewhere: SqlTruth) -> None:
+    assert await truth.acquire("relay", "a", 60)
+    assert not await elsewhere.acquire("relay", "b", 60)
+    assert await truth.acquire("relay", "a", 60)
+    assert await elsewhere.acquire("expiry", "b", 60)
+    assert not await truth.acquire("expiry", "a", 60)
+
+
+async def test_a_lease_that_ran_out_is_taken_over(truth: SqlTruth, elsewhere: SqlTruth) -> None:
+    start = time.monotonic()
+    assert await truth.acquire("relay", "a", 0.4)
+    taken = await elsewhere.acquire("relay", "b", 0.4)
+    assert not taken or time.monotonic() - start > 0.35, "not before its end, wherever a slow machine is by then"
+
+    await eventually(lambda: elsewhere.acquire("relay", "b", 60))
+
+    assert time.monotonic() - start > 0.35
+    assert not await truth.acquire("relay", "a", 60)
+
+
+async def test_prolonging_counts_from_now(truth: SqlTruth, elsewhere: SqlTruth) -> None:
+    assert await truth.acquire("relay", "a", 60)
+    assert await truth.acquire("relay", "a", 0.2)
+
+    await eventually(lambda: elsewhere.acquire("relay", "b", 60))
+
+
+async def test_a_refused_one_does_not_prolong(truth: SqlTruth, elsewhere: SqlTruth) -> None:
+    start = time.monotonic()
+    assert await truth.acquire("relay", "a", 0.3)
+    for _ in range(3):
+        assert not await elsewhere.acquire("relay", "b", 60) or time.monotonic() - start > 0.25
+
+    assert await eventually(lambda: elsewhere.acquire("relay", "b", 60)) < 55
+
+
+async def test_a_lease_is_given_back_by_its_holder_only(truth: SqlTruth, elsewhere: SqlTruth) -> None:
+    assert await truth.acquire("relay", "a", 60)
+    await elsewhere.release("relay", "b")
+    assert not await elsewhere.acquire("relay", "b", 60)
+
+    await truth.release("relay", "a")
+
+    assert await elsewhere.acquire("relay", "b", 60)
+    await truth.release("nothing", "a")
+
+
+async def test_holders_are_told_apart_exactly(truth: SqlTruth) -> None:
+    assert await truth.acquire("relay", "host:1", 60)
+    for near in ("HOST:1", "host:1 ", "höst:1", ""):
+        assert not await truth.acquire("relay", near, 60)
+    assert await truth.acquire("Relay", "other", 60)
+
+
+async def test_of_many_who_race_one_wins(truth: SqlTruth, elsewhere: SqlTruth) -> None:
+    for round_ in range(10):
+        racing = [(truth, elsewhere)[number % 2].acquire(f"r{round_}", str(number), 60) for number in range(8)]
+        assert sum(await asyncio.gather(*racing)) == 1
+
+
+async def test_the_clock_of_a_host_has_no_say(truth: SqlTruth, elsewhere: SqlTruth, clock: FakeClock) -> None:
+    assert await truth.acquire("relay", "a", 60)
+    clock.advance(10**15)
+
+    assert not await elsewhere.acquire("relay", "b", 60)

@@ -1,0 +1,273 @@
+"""Contract of `ports.truth.Vectors`, on every database."""
+
+import asyncio
+import math
+from array import array
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.tables import embeddings, memory_passages
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import TryLater
+from openbrain.events import CloudEvent, MemoryEmbedded, decode
+from openbrain.ids import joined_hash, uuid7
+from openbrain.memory import Memory, Reason
+from openbrain.ports.truth import Embedded, PassageSet
+from openbrain.streams.table import EMBEDDED
+from tests.support.store.direct_rows import put, put_into
+from tests.support.store.fixtures import START, FakeClock, memory, rows
+
+MODEL, OTHER = "minilm-1", "minilm-2"
+
+
+def hashed(text: str) -> str:
+    return joined_hash(text)
+
+
+def vector(*numbers: float) -> "array[float]":
+    return array("f", numbers)
+
+
+A, B, C = hashed("a"), hashed("b"), hashed("c")
+VECTORS = {A: vector(1, 0), B: vector(0, 1), C: vector(0.6, 0.8)}
+
+
+def of(row: Memory, *hashes: str, **changes: Any) -> Embedded:
+    given = Embedded(memory_id=row.id, workspace_id=row.workspace_id, revision=row.revision, input_hashes=hashes)
+    return replace(given, **changes)
+
+
+async def announced(database: Database) -> list[tuple[str, CloudEvent[MemoryEmbedded]]]:
+    bodies = await rows(database, "SELECT stream, body FROM outbox ORDER BY id")
+    return [(row["stream"], decode(CloudEvent[MemoryEmbedded], bytes(row["body"]), EMBEDDED.type)) for row in bodies]
+
+
+async def test_vectors_come_back_bit_by_bit(truth: SqlTruth, database: Database) -> None:
+    row = memory()
+    await put(database, row)
+    odd = vector(0.1, -0.0, 1e-45, 3.4e38, math.pi, 1 / 3) * 64
+
+    await truth.save({A: odd}, [of(row, A)], MODEL)
+
+    found = await truth.passages([row.id], MODEL)
+    assert found == {row.id: PassageSet(1, (odd,))}
+    assert found[row.id].vectors[0].tobytes() == odd.tobytes()
+    (raw,) = await rows(database, "SELECT vector FROM embeddings")
+    assert bytes(raw["vector"])[:4] == b"\xcd\xcc\xcc\x3d"
+
+
+async def test_known_is_by_model(truth: SqlTruth) -> None:
+    await truth.save({A: VECTORS[A]}, [], MODEL)
+
+    assert await truth.known([A, B, A], MODEL) == {A}
+    assert await truth.known([A], OTHER) == frozenset()
+    assert await truth.known([], MODEL) == frozenset()
+    assert await truth.known([hashed(str(number)) for number in range(1200)] + [A], MODEL) == {A}
+
+
+async def test_a_vector_that_is_there_stays(truth: SqlTruth, database: Database) -> None:
+    row = memory()
+    await put(database, row)
+    await truth.save({A: vector(1, 0)}, [], MODEL)
+
+    await truth.save({A: vector(9, 9), B: vector(0, 1)}, [of(row, A, B)], MODEL)
+
+    assert (await truth.passages([row.id], MODEL))[row.id].vectors == (vector(1, 0), vector(0, 1))
+
+
+async def test_saving_announces_and_counts(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
+    row = memory(revision=7)
+    await put(database, row)
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+    await truth.save(VECTORS, [of(row, A, B, C, causation_id="evt-1", traceparent=trace)], MODEL)
+
+    ((stream, event),) = await announced(database)
+    assert stream == "memory.embedded"
+    assert event.data == MemoryEmbedded(memory_id=row.id, workspace_id="w1", revision=7, model=MODEL)
+    assert (event.subject, event.causationid, event.traceparent) == (row.id, "evt-1", trace)
+    (entry,) = await truth.take(10)
+    assert "generation" not in orjson.loads(entry.body)["data"]
+    assert (await truth.rows([row.id]))[row.id] == replace(row, passages_high=3)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"revision": 2},
+        {"deleted_at": START, "reason": Reason.FORGOTTEN},
+        {"archived_at": START},
+        {"reason": Reason.EXPIRED},
+    ],
+)
+async def test_what_moved_on_or_left_keeps_its_passages(
+    truth: SqlTruth, database: Database, changes: dict[str, Any]
+) -> None:
+    row, neighbour = memory(), memory("neighbour")
+    await put(database, replace(row, **changes), neighbour)
+
+    await truth.save(VECTORS, [of(row, A), of(neighbour, B)], MODEL)
+
+    assert set(await truth.passages([row.id, neighbour.id], MODEL)) == {neighbour.id}
+    assert [event.subject for _, event in await announced(database)] == [neighbour.id]
+    assert await truth.known([A, B], MODEL) == {A, B}
+
+
+async def test_an_unknown_memory_is_no_error(truth: SqlTruth, database: Database) -> None:
+    await truth.save(VECTORS, [of(memory(), A)], MODEL)
+
+    assert await announced(database) == []
+
+
+async def test_fewer_passages_replace_more(truth: SqlTruth, database: Database) -> None:
+    row = memory()
+    await put(database, row)
+    await truth.save(VECTORS, [of(row, A, B, C)], MODEL)
+    await truth.save(VECTORS, [of(row, A, B, C)], OTHER)
+
+    await truth.save({}, [of(row, C)], MODEL)
+
+    found = await truth.passages([row.id], MODEL)
+    assert found == {row.id: PassageSet(1, (VECTORS[C],))}
+    assert len((await truth.passages([row.id], OTHER))[row.id].vectors) == 3
+    assert (await truth.rows([row.id]))[row.id].passages_high == 3
+
+    await truth.save({}, [of(row, B, A)], MODEL)
+    assert (await truth.passages([row.id], MODEL))[row.id].vectors == (VECTORS[B], VECTORS[A])
+
+
+async def test_the_same_again_is_the_same(truth: SqlTruth, database: Database) -> None:
+    row = memory()
+    await put(database, row)
+    for _ in range(2):
+        await truth.save(VECTORS, [of(row, A, B)], MODEL)
+
+    assert await truth.passages([row.id], MODEL) == {row.id: PassageSet(1, (VECTORS[A], VECTORS[B]))}
+    assert len(await rows(database, "SELECT * FROM memory_passages")) == 2
+    assert len(await rows(database, "SELECT * FROM embeddings")) == 3
+
+
+async def test_a_new_revision_carries_over_what_it_shares(truth: SqlTruth, database: Database) -> None:
+    row = memory()
+    await put(database, row)
+    await truth.save(VECTORS, [of(row, A, B)], MODEL)
+    await database.write(lambda connection: connection.exec_driver_sql("UPDATE memories SET revision = 2").rowcount)
+
+    assert (await truth.passages([row.id], MODEL))[row.id].revision == 1
+    await truth.save({}, [of(row, A, B, revision=2)], MODEL)
+
+    assert await truth.passages([row.id], MODEL) == {row.id: PassageSet(2, (VECTORS[A], VECTORS[B]))}
+
+
+async def test_of_two_revisions_in_a_batch_the_current_one_counts(truth: SqlTruth, database: Database) -> None:
+    row = memory(revision=2)
+    await put(database, row)
+
+    await truth.save(VECTORS, [of(row, A), of(row, B, revision=1), of(row, A)], MODEL)
+
+    assert await truth.passages([row.id], MODEL) == {row.id: PassageSet(2, (VECTORS[A],))}
+    assert len(await announced(database)) == 1
+
+
+async def test_a_vector_that_is_known_no_more_is_asked_for_again(truth: SqlTruth, database: Database) -> None:
+    row = memory("1")
+    await put(database, row)
+
+    with pytest.raises(TryLater, match="embed it again"):
+        await truth.save(VECTORS, [of(row, A, hashed("erased meanwhile"))], MODEL)
+
+    assert await truth.passages([row.id], MODEL) == {}
+    assert await truth.known([A], MODEL) == set()
+    assert await truth.take(10) == []
+
+
+async def test_passages_without_all_their_vectors_are_absent(truth: SqlTruth, database: Database) -> None:
+    missing, torn, mixed = memory("1"), memory("2"), memory("3")
+    await put(database, missing, torn, mixed)
+    await truth.save(VECTORS, [of(missing, A)], MODEL)
+    passage = {"model": MODEL, "input_hash": A, "revision": 1}
+    await put_into(
+        database,
+        memory_passages,
+        {**passage, "memory_id": missing.id, "passage": 1, "input_hash": hashed("never")},
+        {**passage, "memory_id": torn.id, "passage": 1},
+        {**passage, "memory_id": mixed.id, "passage": 0},
+        {**passage, "memory_id": mixed.id, "passage": 1, "revision": 2},
+    )
+
+    assert await truth.passages([missing.id, torn.id, mixed.id, uuid7(START)], MODEL) == {}
+    assert await truth.passages([], MODEL) == {}
+
+    late = {"input_hash": hashed("never"), "model": MODEL, "vector": VECTORS[B].tobytes(), "created_at": START}
+    await put_into(database, embeddings, late)
+    assert set(await truth.passages([missing.id], MODEL)) == {missing.id}
+
+
+async def test_more_than_one_statement_takes(truth: SqlTruth, database: Database) -> None:
+    many = [memory(str(number)) for number in range(1100)]
+    await put(database, *many)
+    vectors = {hashed(row.id): vector(number, 1) for number, row in enumerate(many)}
+
+    await truth.save(vectors, [of(row, hashed(row.id)) for row in many], MODEL)
+
+    found = await truth.passages([row.id for row in many], MODEL)
+    assert {row.id: found[row.id].vectors[0][0] for row in many} == {row.id: number for number, row in enumerate(many)}
+    assert len(await truth.take(2000)) == 1100
+
+
+async def test_two_embedders_with_the_same_work(truth: SqlTruth, database: Database) -> None:
+    """They lock in one order, so neither is a deadlock's victim, and the last one's passages stand whole."""
+    many = [memory(str(number)) for number in range(40)]
+    await put(database, *many)
+    vectors = {hashed(row.id): vector(number, 1) for number, row in enumerate(many)}
+    forwards = [of(row, hashed(row.id)) for row in many]
+
+    await asyncio.gather(
+        *(truth.save(dict(reversed(vectors.items())), forwards[::step], MODEL) for step in (1, -1) * 6)
+    )
+
+    found = await truth.passages([row.id for row in many], MODEL)
+    assert len(found) == 40
+    assert len(await truth.take(1000)) == 12 * 40
+
+
+async def test_vectors_that_were_made_again_replace_the_known_ones(truth: SqlTruth, database: Database) -> None:
+    row = memory()
+    await put(database, row)
+    await truth.save(VECTORS, [of(row, A, B)], MODEL)
+
+    await truth.save({A: VECTORS[C]}, [], MODEL)
+    assert (await truth.passages([row.id], MODEL))[row.id].vectors == (VECTORS[A], VECTORS[B])
+    await truth.save({A: VECTORS[C]}, [], MODEL, replace=True)
+
+    assert (await truth.passages([row.id], MODEL))[row.id].vectors == (VECTORS[C], VECTORS[B])
+
+
+async def test_it_is_known_what_a_model_has_not_embedded(truth: SqlTruth, database: Database) -> None:
+    done, twin, old, lacking, new = (memory(updated_at=START) for _ in range(5))
+    plain = memory(updated_at=START, wants_vector=False)
+    gone = memory(updated_at=START, deleted_at=START, reason=Reason.FORGOTTEN)
+    due = memory(updated_at=START, expires_at=START)  # it stands until it is ended, whatever a clock says
+    new = replace(new, updated_at=START + 10)
+    for row in (done, twin, old, lacking, new, plain, gone, due):
+        await put(database, row)
+    await truth.save(VECTORS, [of(done, A, B), of(twin, A), of(old, C)], MODEL)
+    await truth.save({A: VECTORS[A]}, [of(lacking, A)], OTHER)
+    await database.write(
+        lambda connection: connection.exec_driver_sql(f"UPDATE memories SET revision = 2 WHERE id = '{old.id}'")
+    )
+
+    waiting = sorted((old.id, lacking.id, due.id))
+    assert await truth.unembedded(MODEL, START + 10, "", 10) == waiting
+    assert await truth.unembedded(MODEL, START + 11, "", 10) == sorted((*waiting, new.id))
+    assert await truth.unembedded(MODEL, START + 10, "", 1) == waiting[:1]
+    assert await truth.unembedded(MODEL, START + 10, waiting[0], 10) == waiting[1:]
+    assert (await truth.count_inputs(MODEL), await truth.count_inputs(OTHER), await truth.count_inputs("-")) == (
+        3,
+        1,
+        0,
+    )

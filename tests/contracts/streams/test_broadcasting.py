@@ -1,0 +1,207 @@
+"""Broadcast streams and the truth: in order under their numbers, whatever either side forgets or repeats."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.errors import TryLater
+from openbrain.events import FIELD
+from openbrain.memory import DAY
+from openbrain.ports.access import Workspace
+from openbrain.settings import Streams
+from openbrain.signals.values import Raise, Severity
+from openbrain.streams.broadcasting import number_of, stream_of
+from openbrain.streams.publisher import Publisher
+from openbrain_housekeeper.broadcasting import Broadcasting
+from openbrain_housekeeper.handlers import relay
+from tests.support.store.fixtures import START, FakeClock
+from tests.support.streams.consumers import scaled
+
+
+@pytest.fixture(params=["sqlite"])
+def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the databases do alike is proven where the truth's own contracts are."""
+    return f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/truth.db"
+
+
+@dataclass
+class Scene:
+    """A truth, a server, and what publishes from one to the other."""
+
+    truth: SqlTruth
+    clock: FakeClock
+    client: Redis
+    settings: Streams
+    publisher: Publisher
+    broadcasting: Broadcasting
+
+    @property
+    def stream(self) -> str:
+        return self.settings.prefix + stream_of("w1")
+
+    async def raise_(self, *numbers: int) -> None:
+        """Signals of these numbers, each broadcast once."""
+        raises = [
+            Raise(
+                workspace_id="w1",
+                source="disk",
+                severity=Severity.WARNING,
+                title=f"disk {number}",
+                content="",
+                actor="probe",
+                at=self.clock.now(),
+            )
+            for number in numbers
+        ]
+        assert {outcome.status for outcome in await self.truth.raise_signals(raises)} == {"created"}
+
+    async def relay(self) -> int:
+        return await relay(self.truth, self.publisher, 500, self.broadcasting.settle)
+
+    async def held(self) -> dict[int, bytes]:
+        """The stream: event by number."""
+        entries: Any = await self.client.xrange(self.stream)
+        found = {int(entry.partition(b"-")[0]): fields[FIELD.encode()] for entry, fields in entries}
+        assert [number_of(event) for event in found.values()] == list(found)
+        return found
+
+    async def kept(self) -> dict[int, bytes]:
+        """The truth: event by number."""
+        return {row.seq: row.body for row in await self.truth.broadcasts_after("w1", 0, 1000)}
+
+
+@pytest.fixture(params=("valkey", "redis"))
+async def scene(request: pytest.FixtureRequest, truth: SqlTruth, clock: FakeClock) -> AsyncIterator[Scene]:
+    settings = scaled(str(request.getfixturevalue(f"{request.param}_server").url))
+    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=START))
+    async with Redis.from_url(settings.url) as client:
+        publisher = Publisher(settings)
+        yield Scene(truth, clock, client, settings, publisher, Broadcasting(truth, client, publisher, settings))
+        await publisher.close()
+
+
+async def test_a_relay_that_dies_before_it_deletes_publishes_nothing_twice(scene: Scene) -> None:
+    await scene.raise_(1, 2, 3)
+    entries = await scene.truth.take(500)
+    assert await scene.publisher.publish([(entry.stream, entry.body) for entry in entries]) == [None] * 3
+
+    assert await scene.relay() == 3
+    assert await scene.truth.take(500) == []
+    assert await scene.held() == await scene.kept()
+    assert list(await scene.held()) == [1, 2, 3]
+
+
+async def test_what_was_trimmed_from_the_stream_meanwhile_counts_as_published(scene: Scene) -> None:
+    await scene.raise_(1, 2, 3)
+    entries = await scene.truth.take(500)
+    await scene.publisher.publish([(entry.stream, entry.body) for entry in entries])
+    await scene.client.xtrim(scene.stream, maxlen=0, approximate=False)
+
+    assert await scene.relay() == 3
+    assert await scene.held() == {}
+    await scene.raise_(4)
+    assert await scene.relay() == 1
+    assert list(await scene.held()) == [4]
+
+
+async def test_numbers_go_on_above_the_stream_of_a_truth_that_was_put_back(scene: Scene) -> None:
+    """Nothing that agents heard before has its number given to something else."""
+    for number in range(1, 8):
+        await scene.client.xadd(scene.stream, {FIELD: f'{{"data":{{"seq":{number}}}}}'}, id=f"{number}-0")
+    await scene.raise_(1, 2, 3)
+    while await scene.relay():
+        pass
+
+    held, kept = await scene.held(), await scene.kept()
+    assert list(held) == list(range(1, 11))
+    assert list(kept) == [8, 9, 10]
+    assert {number: held[number] for number in kept} == kept
+    assert await scene.truth.last_seq("w1") == 10
+    await scene.raise_(4)
+    await scene.relay()
+    assert list(await scene.held())[-1] == 11
+
+
+async def test_also_where_more_was_raised_since_than_the_stream_knows(scene: Scene) -> None:
+    """The truth's highest number says nothing then: what stands in the stream under it does."""
+    for number in (1, 2):
+        await scene.client.xadd(scene.stream, {FIELD: f'{{"data":{{"seq":{number}}}}}'}, id=f"{number}-0")
+    await scene.raise_(1, 2, 3)
+    while await scene.relay():
+        pass
+
+    kept = await scene.kept()
+    assert len(kept) == 3
+    assert kept.items() <= (await scene.held()).items()
+
+
+async def test_what_a_server_lost_is_published_again_in_two_rounds(scene: Scene) -> None:
+    await scene.raise_(1, 2, 3)
+    await scene.relay()
+    await scene.client.delete(scene.stream)
+
+    assert await scene.broadcasting.mend() == 0, "it might be on its way"
+    assert await scene.broadcasting.mend() == 3
+    assert await scene.broadcasting.mend() == 0
+    assert await scene.held() == await scene.kept()
+
+
+async def test_what_a_server_lost_at_its_end_follows_what_it_kept(scene: Scene) -> None:
+    await scene.raise_(1)
+    await scene.relay()
+    await scene.raise_(2, 3)
+    await scene.truth.delete([entry.id for entry in await scene.truth.take(500)])
+
+    for _ in range(2):
+        await scene.broadcasting.mend()
+    assert await scene.held() == await scene.kept()
+    assert list(await scene.held()) == [1, 2, 3]
+
+
+async def test_an_alarm_does_not_wait_behind_a_backlog(scene: Scene) -> None:
+    await scene.raise_(1, 2)
+
+    assert await scene.broadcasting.ahead() == 2
+    assert list(await scene.held()) == [1, 2]
+    assert await scene.relay() == 2, "what waited its turn is known to be there"
+    assert list(await scene.held()) == [1, 2]
+
+
+async def test_a_server_that_takes_no_writes_keeps_the_order(scene: Scene) -> None:
+    await scene.raise_(1, 2)
+    await scene.client.set(scene.stream, "no stream")
+
+    with pytest.raises(TryLater, match="keeps it"):
+        await scene.relay()
+    await scene.client.delete(scene.stream)
+    assert await scene.relay() == 2
+    assert list(await scene.held()) == [1, 2]
+
+
+async def test_streams_keep_as_much_as_their_time_says(scene: Scene) -> None:
+    """By the truth's times: the ids are none."""
+    await scene.client.config_set("stream-node-max-entries", 1)
+    try:
+        await scene.raise_(*range(1, 21))
+        await scene.relay()
+        scene.clock.advance(8 * DAY)
+        await scene.raise_(21)
+        await scene.relay()
+
+        assert await scene.broadcasting.trim(scene.clock.now()) == 20
+        assert list(await scene.held()) == [21]
+        await scene.truth.purge_signals(
+            500, broadcasts_before=scene.clock.now() - 7 * DAY, ended_before=0, now=scene.clock.now()
+        )
+        assert await scene.broadcasting.trim(scene.clock.now()) == 0
+        assert list(await scene.held()) == [21]
+        scene.clock.advance(8 * DAY)
+        await scene.truth.purge_signals(500, broadcasts_before=scene.clock.now(), ended_before=0, now=scene.clock.now())
+        assert await scene.broadcasting.trim(scene.clock.now()) == 1, "also where the truth has forgotten first"
+        assert await scene.broadcasting.mend() == 0
+    finally:
+        await scene.client.config_set("stream-node-max-entries", 100)

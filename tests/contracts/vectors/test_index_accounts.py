@@ -1,0 +1,182 @@
+"""What reconciliation asks of an index, on each adapter of both kinds."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openbrain.ids import point_id
+from openbrain.ports.index import Standing, Sum, Tombstone
+from tests.support.indexes.entries import direction, memory, text_entry, tombstone, vector_entry
+from tests.support.indexes.vector_engines import INDEXLESS
+
+pytestmark = INDEXLESS
+EAST = direction(1, 0, 0, 0)
+
+
+class Accountable:
+    """Either kind of index with its generation, so that the same tests ask both."""
+
+    def __init__(self, index: Any, name: str, *, text: bool) -> None:
+        self._index, self._name, self.text = index, name, text
+
+    def entry(self, row: Any, revision: int = 1, **changes: Any) -> Any:
+        if self.text:
+            return text_entry(row, "ferry", revision=revision, **changes)
+        return vector_entry(row, EAST, revision=revision, **changes)
+
+    async def write(self, *entries: Any, visible: bool = True) -> None:
+        assert await self._index.write(self._name, entries, visible=visible) == {}
+
+    async def sums(self) -> Mapping[int, Sum]:
+        return dict(await self._index.sums(self._name))
+
+    async def highest(self) -> int:
+        return int(await self._index.highest(self._name))
+
+    async def in_buckets(self, *buckets: int) -> Collection[Standing]:
+        return sorted(await self._index.in_buckets(self._name, buckets), key=lambda each: each.id)
+
+    async def read(self, *ids: str) -> Mapping[str, Standing]:
+        return dict(await self._index.read(self._name, ids))
+
+    async def drop_tombstones(self, before: int) -> int:
+        return int(await self._index.drop_tombstones(self._name, before))
+
+
+@pytest.fixture
+def text(text_index: Any) -> Accountable:
+    return Accountable(*text_index, text=True)
+
+
+@pytest.fixture
+def vectors(vector_index: Any) -> Accountable:
+    return Accountable(*vector_index, text=False)
+
+
+async def _sums(index: Accountable) -> None:
+    assert await index.sums() == {}
+    assert await index.highest() == 0
+    one, other, third = (replace(index.entry(memory(), revision=number), bucket=7) for number in (1, 2, 3))
+    alone = replace(index.entry(memory()), bucket=1023)
+    gone = replace(tombstone(memory().id, revision=9), bucket=7)
+    lone = replace(tombstone(memory().id, revision=4), bucket=0)
+    await index.write(one, other, third, alone, gone, lone)
+    assert await index.sums() == {
+        7: Sum(3, one.digest + other.digest + third.digest, 1),
+        1023: Sum(1, alone.digest, 0),
+        0: Sum(0, 0, 1),
+    }
+    assert await index.highest() == 9
+    # What replaces an entry replaces its part of the sum.
+    await index.write(
+        replace(one, revision=5, digest=2**32 - 1), Tombstone(id=other.id, memory_id=other.id, revision=5, bucket=7)
+    )
+    assert (await index.sums())[7] == Sum(2, 2**32 - 1 + third.digest, 2)
+
+
+async def _in_buckets(index: Accountable) -> None:
+    rows = [memory() for _ in range(4)]
+    entries = [replace(index.entry(row), bucket=bucket) for row, bucket in zip(rows, (5, 5, 6, 8), strict=True)]
+    gone = replace(tombstone(memory().id, revision=2), bucket=6)
+    await index.write(*entries, gone)
+    expected = [_standing(each) for each in (*entries[:3], gone)]
+    assert await index.in_buckets(5, 6) == sorted(expected, key=lambda each: each.id)
+    assert await index.in_buckets(8) == [_standing(entries[3])]
+    assert await index.in_buckets(700) == []
+
+
+async def _not_visible(index: Accountable) -> None:
+    """What a search may find later only is accounted for at once."""
+    for number in range(1, 6):
+        entry = replace(index.entry(memory(), revision=number), bucket=number)
+        await index.write(entry, visible=False)
+        assert (await index.sums())[number] == Sum(1, entry.digest, 0)
+        await index.write(replace(tombstone(entry.id, revision=10 + number), bucket=number), visible=False)
+        assert await index.highest() == 10 + number
+        assert (await index.read(entry.id))[entry.id].tombstone
+
+
+def _standing(entry: Any) -> Standing:
+    removed = isinstance(entry, Tombstone)
+    return Standing(
+        id=entry.id,
+        memory_id=entry.memory_id,
+        revision=entry.revision,
+        bucket=entry.bucket,
+        digest=0 if removed else entry.digest,
+        tombstone=removed,
+    )
+
+
+async def _old_tombstones(index: Accountable) -> None:
+    old, young, ageless, back = memory(), memory(), memory(), memory()
+    await index.write(
+        replace(tombstone(old.id, revision=1), at=1_000),
+        replace(tombstone(young.id, revision=1), at=2_000),
+        tombstone(ageless.id, revision=1),
+        replace(tombstone(back.id, revision=1), at=1_000),
+    )
+    await index.write(index.entry(back, revision=2))
+    assert await index.drop_tombstones(1_000) == 0
+    assert await index.drop_tombstones(2_000) == 1
+    assert await index.drop_tombstones(2_000) == 0
+    assert (await index.read(old.id, young.id, ageless.id, back.id)).keys() == {young.id, ageless.id, back.id}
+    await index.write(index.entry(old, revision=3))
+    assert not (await index.read(old.id))[old.id].tombstone
+
+
+async def _many_pages(index: Accountable, count: int) -> None:
+    """More than an engine answers at once, in one bucket."""
+    entries: Sequence[Any] = [replace(index.entry(memory()), bucket=3) for _ in range(count)]
+    removed = [replace(tombstone(memory().id, revision=1), bucket=3, at=1) for _ in range(count)]
+    for start in range(0, count, 500):
+        await index.write(*entries[start : start + 500], *removed[start : start + 500])
+    assert (await index.sums())[3] == Sum(count, sum(each.digest for each in entries), count)
+    found = await index.in_buckets(3)
+    assert {each.id for each in found if not each.tombstone} == {each.id for each in entries}
+    assert await index.drop_tombstones(2) == count
+    assert await index.sums() == {3: Sum(count, sum(each.digest for each in entries), 0)}
+
+
+class TestText:
+    async def test_sums(self, text: Accountable) -> None:
+        await _sums(text)
+
+    async def test_not_visible(self, text: Accountable) -> None:
+        await _not_visible(text)
+
+    async def test_in_buckets(self, text: Accountable) -> None:
+        await _in_buckets(text)
+
+    async def test_only_old_tombstones_are_dropped(self, text: Accountable) -> None:
+        await _old_tombstones(text)
+
+    async def test_many_pages(self, text: Accountable) -> None:
+        await _many_pages(text, 2_500)
+
+
+class TestVectors:
+    async def test_sums(self, vectors: Accountable) -> None:
+        await _sums(vectors)
+
+    async def test_not_visible(self, vectors: Accountable) -> None:
+        await _not_visible(vectors)
+
+    async def test_in_buckets(self, vectors: Accountable) -> None:
+        await _in_buckets(vectors)
+
+    async def test_only_old_tombstones_are_dropped(self, vectors: Accountable) -> None:
+        await _old_tombstones(vectors)
+
+    async def test_many_pages(self, vectors: Accountable) -> None:
+        await _many_pages(vectors, 2_500)
+
+    async def test_every_passage_counts(self, vectors: Accountable) -> None:
+        row = memory()
+        entries = [vectors.entry(row, passage=number) for number in range(3)]
+        await vectors.write(*entries, tombstone(row.id, revision=1, entry_id=point_id(row.id, 3)))
+        (found,) = (await vectors.sums()).values()
+        assert found == Sum(3, sum(each.digest for each in entries), 1)
+        assert {each.memory_id for each in await vectors.in_buckets(entries[0].bucket)} == {row.id}

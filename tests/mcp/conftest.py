@@ -1,0 +1,5 @@
+"""Fixtures of the tools: the brain behind them."""
+
+from tests.support.api.brain import brain, brain_database_url
+
+__all__ = ["brain", "brain_database_url"]

@@ -1,0 +1,145 @@
+"""MCP as an agent has it: a command on stdio, a URL with a key, a shell with curl."""
+
+import asyncio
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import httpx2
+import orjson
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.support.cli.terminal import PROGRAM, Terminal, up
+from tests.support.waiting import PATIENCE_S
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "mcp.md"
+MODES = ["auto", "legacy"]
+
+
+@pytest.fixture(scope="module")
+def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    home = tmp_path_factory.mktemp("mcp")
+    with up(Terminal(home, home / "data")) as running:
+        yield running
+
+
+def url(terminal: Terminal) -> str:
+    return (terminal.data / "url").read_text().strip() + "/mcp"
+
+
+def key(terminal: Terminal) -> str:
+    return (terminal.data / "key").read_text().strip()
+
+
+async def whole_way(client: Client, about: str) -> None:
+    """Remember, find, forget."""
+
+    async def call(tool: str, **arguments: Any) -> Any:
+        result = await client.call_tool(tool, arguments)
+        assert not result.is_error, result.content
+        return result.structured_content
+
+    stored = await call("brain_remember", content=f"The {about} key must hold the tenant.", type="bug")
+    async with asyncio.timeout(PATIENCE_S):
+        while not (await call("brain_recall", query=f"what must the {about} key hold?"))["count"]:
+            await asyncio.sleep(0.05)
+    assert stored["memoryId"] in {each["id"] for each in (await call("brain_list"))["memories"]}
+    assert (await call("brain_forget", id=stored["memoryId"]))["forgotten"] == stored["memoryId"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_over_stdio_to_the_system_that_runs(terminal: Terminal, mode: Any) -> None:
+    command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=terminal.env({}))
+    async with Client(command, mode=mode) as client:
+        await whole_way(client, f"stdio {mode}")
+
+
+async def test_the_originals_environment_is_understood(terminal: Terminal, tmp_path: Path) -> None:
+    names = {
+        "CORE_BRAIN_URL": url(terminal).removesuffix("/mcp"),
+        "CORE_BRAIN_KEY": key(terminal),
+        "CORE_BRAIN_ORG": "acme",
+        "CORE_BRAIN_AGENT_ID": "ada",
+    }
+    elsewhere = Terminal(tmp_path, tmp_path / "data", names)
+    command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=elsewhere.env({}))
+    async with Client(command, mode="legacy") as client:
+        stored = await client.call_tool("brain_remember", {"content": "The org is the environment's.", "type": "fact"})
+
+    assert stored.structured_content
+    memory = stored.structured_content["memory"]
+    assert (memory["org"], memory["agent_id"]) == ("acme", "ada")
+    assert not (tmp_path / "data").exists()
+
+
+async def test_over_stdio_where_nothing_runs(tmp_path: Path) -> None:
+    alone = Terminal(tmp_path, tmp_path / "data")
+    command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=alone.env({}))
+    async with Client(command, mode="legacy") as client:
+        await whole_way(client, "embedded")
+        listed = await asyncio.to_thread(alone.run, "list", "--json")
+        assert listed.json["count"] == 0
+    assert not (tmp_path / "data" / "url").exists()
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_over_http_with_the_same_key(terminal: Terminal, mode: Any) -> None:
+    async with (
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {key(terminal)}"}) as http,
+        Client(streamable_http_client(url(terminal), http_client=http), mode=mode) as client,
+    ):
+        await whole_way(client, f"http {mode}")
+
+
+@pytest.mark.parametrize("authorization", [None, "Bearer ob_" + "x" * 43, "Bearer nonsense", "Basic eDp5"])
+def test_without_a_valid_key_nothing_is_reached(terminal: Terminal, authorization: str | None) -> None:
+    headers = {"accept": "application/json, text/event-stream"}
+    if authorization:
+        headers["authorization"] = authorization
+    refused = httpx.post(url(terminal), json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=headers)
+
+    assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+    assert refused.json()["error"] == "unauthorised"
+
+
+def test_a_revoked_key_opens_no_tool(terminal: Terminal) -> None:
+    made = terminal.run("keys", "create", "short-lived", "--permission", "brain.read", "--json").json
+    headers = {"authorization": f"Bearer {made['key']}", "accept": "application/json, text/event-stream"}
+    ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    assert httpx.post(url(terminal), json=ask, headers=headers).status_code == 200
+    assert terminal.run("keys", "revoke", made["id"]).code == 0
+    assert httpx.post(url(terminal), json=ask, headers=headers).status_code == 401
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_session_of_the_page_works_as_typed(terminal: Terminal) -> None:
+    (session,) = [
+        block for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL) if "tools/call" in block
+    ]
+    here = session.replace("http://127.0.0.1:8788/mcp", url(terminal)).replace("~/.openbrain", str(terminal.data))
+    done = subprocess.run(["/bin/sh", "-ec", here], capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+    answers = [orjson.loads(line) for line in done.stdout.splitlines()]
+
+    assert [answer["id"] for answer in answers] == [1, 2, 3, 4]
+    assert answers[0]["result"]["serverInfo"]["name"] == "openbrain"
+    assert len(answers[1]["result"]["tools"]) == 4
+    assert answers[2]["result"]["structuredContent"]["success"] is True
+    assert answers[3]["result"]["structuredContent"]["success"] is True
+
+
+def test_what_is_wrong_is_told_before_anything_is_spoken(tmp_path: Path) -> None:
+    nowhere = Terminal(tmp_path, tmp_path / "data")
+    without_key = nowhere.run("mcp", "--url", "https://brain.example.org")
+    in_the_clear = nowhere.run(
+        "mcp", "--url", "http://brain.example.org", environment={"OPENBRAIN_API_KEY": "ob_" + "x" * 43}
+    )
+
+    assert (without_key.code, without_key.out) == (5, "")
+    assert (in_the_clear.code, in_the_clear.out) == (6, "")
+    assert "https" in in_the_clear.err

@@ -1,0 +1,255 @@
+"""A whole OpenBrain in the test's process: the API on a real database, real embedded indexes and the real small model.
+
+What the rooms do between a write and its being indexed is done by `Brain.settle`, with the rooms' own handlers.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from openbrain import events, generations
+from openbrain.adapters.local_rates import LocalRates
+from openbrain.adapters.local_wake import LocalWake
+from openbrain.adapters.minilm import MiniLM
+from openbrain.adapters.no_reasoner import NoReasoner
+from openbrain.adapters.open_gate import OpenGate
+from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.auth import Permission, hash_secret, issue
+from openbrain.embedders import Embedders
+from openbrain.events import CloudEvent, EventData
+from openbrain.ids import uuid7
+from openbrain.ports.access import Workspace
+from openbrain.ports.embedder import Embedder
+from openbrain.ports.generations import Generation
+from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.pressure import Pressure
+from openbrain.settings import Settings, Streams
+from openbrain.streams.administration import RedisStreams
+from openbrain.streams.hearing import RedisHearing
+from openbrain_api.build import build_api
+from openbrain_embedder.handlers import embed_stored
+from openbrain_indexer.handlers import project_text, project_vector
+from tests.support.store.fixtures import FakeClock, rows
+from tests.support.store.schema import make_tables
+from tests.support.waiting import PATIENCE_S
+
+MODELS: Mapping[str, type[EventData]] = {
+    "memory.stored": events.MemoryStored,
+    "memory.reindex": events.MemoryReindex,
+    "memory.embedded": events.MemoryEmbedded,
+    "memory.superseded": events.MemorySuperseded,
+}
+NOWHERE = "redis://127.0.0.1:9/0"
+_MODEL: list[MiniLM] = []
+
+
+def small_model() -> MiniLM:
+    """One for the run: it takes longer to load than most tests to run."""
+    if not _MODEL:
+        _MODEL.append(MiniLM(threads=1))
+    return _MODEL[0]
+
+
+def the_one(embedder: Embedder) -> Embedders:
+    """Whatever is asked for, this model comes."""
+    return Embedders(lambda: embedder, lambda _: embedder, lambda _: "")
+
+
+@dataclass
+class Brain:
+    """The parts, and the app on them."""
+
+    truth: SqlTruth
+    text: TextIndex
+    vectors: VectorIndex
+    embedder: Embedder
+    clock: FakeClock
+    settings: Settings
+    wake: LocalWake = field(default_factory=LocalWake)
+    text_generation: Generation | None = None
+    vector_generation: Generation | None = None
+    apps: list[Starlette] = field(default_factory=list)
+
+    def app(self, **other: Any) -> Starlette:
+        """The API; `other` replaces a port."""
+        embedder = other.pop("embedder", self.embedder)
+        ports: dict[str, Any] = {
+            "truth": self.truth,
+            "text": self.text,
+            "vectors": self.vectors,
+            "embedders": the_one(embedder),
+            "clock": self.clock,
+            "gate": OpenGate(),
+            "wake": self.wake,
+            "rates": LocalRates(self.clock),
+            "settings": self.settings,
+            "streams": RedisStreams(Streams(url=NOWHERE)),
+            "hearing": RedisHearing(Streams(url=NOWHERE)),
+            "reasoner": NoReasoner(),
+            "pressure": Pressure(self.truth, None, outbox_limit=1_000_000, memory_share=1),
+        }
+        made = build_api(**(ports | other))
+        self.apps.append(made)
+        return made
+
+    async def presence(self) -> None:
+        """Write down who was heard of: apps do so a moment later."""
+        for app in self.apps:
+            await app.state.presence.flush()
+
+    async def workspace(self, name: str = "w1") -> None:
+        if name not in {known.id for known in await self.truth.workspaces()}:
+            await self.truth.create_workspace(Workspace(id=name, name=name, created_at=self.clock.now()))
+
+    async def key(self, workspace: str = "w1", agent: str = "ada", **limits: Any) -> str:
+        """A new key's secret; everything allowed but what `limits` say."""
+        await self.workspace(workspace)
+        given: dict[str, Any] = {"permissions": frozenset(Permission) - {Permission.ADMIN}, "name": f"{agent} of test"}
+        key, secret = issue(workspace_id=workspace, agent_id=agent, now=self.clock.now(), **(given | limits))
+        await self.truth.create_key(key, hash_secret(secret))
+        return secret
+
+    async def settle(self) -> None:
+        """Do what the rooms do, until nothing is left to do."""
+        identity = await self.embedder.identity()
+        text = await generations.text_generation(self.truth, self.text, "t-1")
+        vector = await generations.vector_generation(self.truth, self.vectors, identity, "v")
+        while entries := await self.truth.take(500):
+            found = [(each.stream, _decoded(each.stream, each.body)) for each in entries if each.stream in MODELS]
+            stored = [event for stream, event in found if stream in ("memory.stored", "memory.reindex")]
+            if stored:
+                await embed_stored(stored, truth=self.truth, embedder=self.embedder, clock=self.clock, batch=32)
+            ids = list(dict.fromkeys(event.data.memory_id for _, event in found))
+            await project_text(ids, truth=self.truth, index=self.text, generations=[text])
+            await project_vector(ids, truth=self.truth, index=self.vectors, generations=[vector])
+            await self.truth.delete([entry.id for entry in entries])
+
+    @asynccontextmanager
+    async def rooms(self) -> AsyncIterator[None]:
+        """The rooms at work while the block runs."""
+
+        async def work() -> None:
+            while True:
+                await self.settle()
+                await self.wake.wait(0.05)
+
+        task = asyncio.create_task(work())
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def _decoded(stream: str, body: bytes) -> CloudEvent[Any]:
+    model: Any = CloudEvent[MODELS[stream]]  # type: ignore[valid-type]
+    return events.decode(model, body, events.event_type(stream))
+
+
+@asynccontextmanager
+async def open_brain(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[Brain]:
+    """A brain of its own in `folder`."""
+    from openbrain.adapters.tantivy_text import TantivyText
+
+    database = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
+    clock = FakeClock()
+    text = TantivyText(folder / "text", commit_ms=5)
+    vectors = QdrantEdgeVectors(folder / "vectors")
+    try:
+        await database.write(make_tables)
+        truth = SqlTruth(database, clock)
+        vaults = {name: folder / f"vault-of-{name}" for name in ("w1", "system")}
+        for vault in vaults.values():
+            vault.mkdir(exist_ok=True)
+        settings.setdefault("vaults", {"folders": vaults})
+        settings.setdefault("recall", {"index_timeout_s": 60})  # a slow machine's index is not down
+        chosen = Settings(_env_file=None, data_dir=folder, truth={"url": database_url}, **settings)
+        yield Brain(truth, text, vectors, small_model(), clock, chosen)
+    finally:
+        await text.close()
+        await vectors.close()
+        await database.close()
+
+
+@pytest.fixture
+def brain_database_url(tmp_path: Path) -> str:
+    """SQLite; a module that wants both databases overrides it."""
+    return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
+
+
+@pytest.fixture
+async def brain(brain_database_url: str, tmp_path: Path) -> AsyncIterator[Brain]:
+    async with open_brain(brain_database_url, tmp_path) as opened:
+        yield opened
+
+
+def http(app: Starlette, key: str = "", **headers: str) -> httpx.AsyncClient:
+    """Raw HTTP to the app in process."""
+    own = {"authorization": f"Bearer {key}"} if key else {}
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://brain", headers={**own, **headers})
+
+
+def offer(content: str = "the sky is blue", **changes: Any) -> dict[str, Any]:
+    return {"content": content, "type": "fact", **changes}
+
+
+async def remembered(client: httpx.AsyncClient, *contents: str, **changes: Any) -> Sequence[str]:
+    """Ids of new memories."""
+    ids = []
+    for content in contents:
+        response = await client.post("/v1/brain/remember", json=offer(content, **changes))
+        assert response.status_code == 201, response.text
+        ids.append(response.json()["id"])
+    return ids
+
+
+def unknown_id() -> str:
+    return uuid7(0)
+
+
+class Caller:
+    """One with every permission, and a memory to aim at."""
+
+    def __init__(self, brain: Brain, client: httpx.AsyncClient, memory_id: str) -> None:
+        self.brain = brain
+        self.client = client
+        self.memory_id = memory_id
+
+    async def send(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        return await self.client.request(method, path.replace("{id}", self.memory_id), **parts)
+
+    async def counts(self) -> list[int]:
+        """Of everything that a request could leave behind."""
+        tables = ("memories", "memory_history", "outbox", "idempotency_keys", "api_keys", "workspaces")
+        database = self.brain.truth._database
+        return [(await rows(database, f"SELECT count(*) AS n FROM {table}"))[0]["n"] for table in tables]
+
+
+@pytest.fixture
+async def caller(brain: Brain) -> AsyncIterator[Caller]:
+    key = await brain.key("system", permissions=frozenset(Permission))
+    async with http(brain.app(), key) as client:
+        (memory_id,) = await remembered(client, "here before")
+        yield Caller(brain, client, memory_id)
+
+
+def refused(response: httpx.Response, status: int, field: str | None = None) -> dict[str, Any]:
+    """The problem in an answer, after checking that it is one."""
+    problem: dict[str, Any] = response.json()
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    assert problem["status"] == status
+    assert problem["error"]
+    assert problem["message"] == problem["detail"]
+    if field:
+        assert problem["field"].startswith(field), problem
+    return problem

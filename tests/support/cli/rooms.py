@@ -1,0 +1,102 @@
+"""Rooms as processes of their own on real servers, started as an operator starts them."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from tests.servers.places import free_port
+from tests.support.waiting import PATIENCE_S, until
+
+OPENBRAIN = Path(sys.executable).parent / "openbrain"
+
+
+@dataclass
+class Process:
+    """One `openbrain run`."""
+
+    room: str
+    port: int
+    popen: "subprocess.Popen[bytes]"
+    log: Path
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def kill(self) -> None:
+        """As the kernel does when memory runs out."""
+        self.popen.kill()
+        self.popen.wait()
+
+    def stop(self) -> int:
+        """As Kubernetes does."""
+        self.popen.send_signal(signal.SIGTERM)
+        return self.popen.wait(timeout=PATIENCE_S)
+
+    async def ready(self) -> None:
+        """Wait for /ready."""
+
+        async def answers() -> bool:
+            assert self.popen.poll() is None, self.log.read_text(encoding="utf-8")[-3000:]
+            try:
+                async with httpx.AsyncClient() as http:
+                    return (await http.get(f"{self.url}/ready")).status_code == 200
+            except httpx.HTTPError:
+                return False
+
+        await until(answers, pause=0.1)
+
+
+@dataclass
+class Rooms:
+    """Starts rooms with one environment, and ends what is left of them."""
+
+    environment: Mapping[str, str]
+    folder: Path
+    started: list[Process] = field(default_factory=list)
+
+    def start(self, room: str, **other: str) -> Process:
+        """`other`: settings of this one alone."""
+        port = free_port()
+        log = self.folder / f"{room}-{len(self.started)}.log"
+        with log.open("wb") as out:
+            popen = subprocess.Popen(
+                [OPENBRAIN, "run", room, "--port", str(port)],
+                env={**os.environ, **self.environment, **other},
+                stdout=out,
+                stderr=out,
+                # Alone, as in a container: a kernel that shares its time among sessions gives each room its own share.
+                start_new_session=True,
+            )
+        process = Process(room, port, popen, log)
+        self.started.append(process)
+        return process
+
+    async def all_ready(self) -> None:
+        await asyncio.gather(*(each.ready() for each in self.started if each.popen.poll() is None))
+
+
+@contextmanager
+def rooms(environment: Mapping[str, str], folder: Path) -> Iterator[Rooms]:
+    """End every process afterwards, whatever happened."""
+    made = Rooms(environment, folder)
+    try:
+        yield made
+    finally:
+        for each in made.started:
+            if each.popen.poll() is None:
+                each.popen.terminate()
+        for each in made.started:
+            try:
+                each.popen.wait(timeout=PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                each.popen.kill()
+                each.popen.wait()

@@ -1,0 +1,89 @@
+"""The installed command `openbrain`, as a person types it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tests.support.waiting import PATIENCE_S
+
+PROGRAM = Path(sys.executable).parent / "openbrain"
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return orjson.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Where commands are typed: a home folder, a data folder and nothing else in the environment."""
+
+    home: Path
+    data: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, *words: str, stdin: str | bytes = "", environment: Mapping[str, str] | None = None) -> Done:
+        """Type a command and wait for its end."""
+        text = stdin if isinstance(stdin, bytes) else stdin.encode()
+        done = subprocess.run(
+            [str(PROGRAM), *words],
+            input=text,
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE_S,
+            cwd=self.home,
+            env=self.env(environment or {}),
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    def env(self, more: Mapping[str, str]) -> dict[str, str]:
+        own = {"PATH": os.environ["PATH"], "HOME": str(self.home), "OPENBRAIN_DATA_DIR": str(self.data)}
+        return {**own, "LANG": "C.UTF-8", **self.environment, **more}
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Ask again until it holds."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@contextmanager
+def up(terminal: Terminal) -> Iterator[Terminal]:
+    """`openbrain up` while the block runs; ended with Ctrl-C, which must be clean."""
+    command = [str(PROGRAM), "up", "--port", "0"]
+    # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
+    environment = terminal.env({"OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "60"})
+    with (terminal.home / "up.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=terminal.home)
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while not (terminal.data / "url").exists():
+            assert process.poll() is None, (terminal.home / "up.log").read_text()
+            assert time.monotonic() < deadline, (terminal.home / "up.log").read_text()
+            time.sleep(0.05)
+        yield terminal
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE_S) == 0, (terminal.home / "up.log").read_text()
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()

@@ -1,0 +1,111 @@
+"""The embedder's handler run as its room does: on a real SQLite file, with the real embedded model."""
+
+from array import array
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from openbrain.adapters.minilm import MiniLM
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.events import CloudEvent, MemoryStored
+from openbrain.ids import uuid7
+from openbrain.memory import Change, Memory
+from openbrain.ports.embedder import ModelIdentity
+from openbrain_embedder.handlers import embed_stored
+from tests.support.store.fixtures import START, FakeClock, write
+from tests.support.store.schema import make_tables
+from tests.support.waiting import PATIENCE_S
+
+Fault = Callable[[Sequence[str]], Exception | None]
+
+
+class WithFaults(MiniLM):
+    """The real model behind a connection that can fail; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[list[str]] = []
+        self.fault: Fault = lambda _: None
+        self.missing: Exception | None = None
+
+    async def identity(self) -> ModelIdentity:
+        if self.missing:
+            raise self.missing
+        return await super().identity()
+
+    async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
+        self.asked.append(list(inputs))
+        if error := self.fault(inputs):
+            raise error
+        return await super().embed(inputs)
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    opened = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=PATIENCE_S)
+    await opened.write(make_tables)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def truth(database: Database, clock: FakeClock) -> SqlTruth:
+    return SqlTruth(database, clock)
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[WithFaults]:
+    opened = WithFaults()
+    yield opened
+    await opened.close()
+
+
+class Room:
+    """Runs the handler as the room does."""
+
+    def __init__(self, truth: SqlTruth, model: WithFaults, clock: FakeClock) -> None:
+        self.truth, self.model, self.clock = truth, model, clock
+
+    async def store(self, content: str, **changes: Any) -> Memory:
+        (outcome,) = await self.truth.remember([write(content, allow_duplicate=True, **changes)])
+        assert outcome.memory is not None
+        return outcome.memory
+
+    async def embed(self, *memories: Memory, batch: int = 32, change: Change = Change.CREATED) -> dict[str, Exception]:
+        events = [event(each, change) for each in memories]
+        found = await embed_stored(events, truth=self.truth, embedder=self.model, clock=self.clock, batch=batch)
+        return dict(found)
+
+    async def vectors(self, memory: Memory) -> tuple["array[float]", ...]:
+        key = (await MiniLM.identity(self.model)).key
+        found = (await self.truth.passages([memory.id], key)).get(memory.id)
+        if found is None:
+            return ()
+        assert found.revision == (await self.truth.rows([memory.id]))[memory.id].revision
+        return found.vectors
+
+    async def announced(self) -> list[dict[str, Any]]:
+        """The events `memory.embedded` in the outbox, which is then emptied."""
+        entries = await self.truth.take(1000)
+        await self.truth.delete([entry.id for entry in entries])
+        return [orjson.loads(entry.body) for entry in entries if entry.stream == "memory.embedded"]
+
+
+@pytest.fixture
+def room(truth: SqlTruth, model: WithFaults, clock: FakeClock) -> Room:
+    return Room(truth, model, clock)
+
+
+def event(memory: Memory, change: Change = Change.CREATED, **extensions: Any) -> CloudEvent[MemoryStored]:
+    data = MemoryStored(
+        memory_id=memory.id,
+        workspace_id=memory.workspace_id,
+        version=memory.version,
+        revision=memory.revision,
+        change=change,
+    )
+    return CloudEvent(id=uuid7(START), source="/test", type="openbrain.memory.stored.v1", data=data, **extensions)

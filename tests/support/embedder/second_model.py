@@ -1,0 +1,63 @@
+"""A second embedding model that costs no download: the real small one, each vector read from its end.
+
+Its vectors are as good as the first one's among themselves, and mean nothing beside them: a search that mixes the two
+finds the wrong memories.
+"""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from openbrain.adapters.minilm import IDENTITY
+from openbrain.embedders import Embedders
+from openbrain.errors import ModelChanged, SetupError
+from openbrain.ports.embedder import Embedder, ModelIdentity
+from tests.support.embedder.handler import WithFaults
+
+SECOND = replace(IDENTITY, name="second", digest="5" * 64)
+
+
+class Second(WithFaults):
+    """The second model; `digest` stands for its weights, which may change under its name as a server's can."""
+
+    def __init__(self, digest: str = SECOND.digest) -> None:
+        super().__init__()
+        self.digest = digest
+        self.now = digest
+        """What goes by its name by now."""
+        self.query_texts: list[str] = []
+
+    async def identity(self) -> ModelIdentity:
+        await super().identity()
+        return replace(SECOND, digest=self.digest)
+
+    async def unchanged(self) -> bool:
+        return self.now == self.digest
+
+    async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
+        self._require()
+        return [_reversed(vector) for vector in await super().embed(inputs)]
+
+    async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
+        self._require()
+        self.query_texts += queries
+        return [_reversed(vector) for vector in await super().embed_queries(queries)]
+
+    def _require(self) -> None:
+        if self.now != self.digest:
+            raise ModelChanged("second was pulled again and is another model now")
+
+
+def _reversed(vector: "array[float]") -> "array[float]":
+    return vector[::-1]
+
+
+def named(models: Mapping[str, Embedder], first: str) -> Embedders:
+    """These models by name; `first` is the one that settings would name."""
+
+    def make(name: str) -> Embedder:
+        if name not in models:
+            raise SetupError(f"there is no model {name}: take one of {', '.join(models)}")
+        return models[name]
+
+    return Embedders(lambda: make(first), make, lambda name: name or first)

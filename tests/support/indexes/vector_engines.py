@@ -1,0 +1,75 @@
+"""Every adapter of the vector index, for its contract: opened for a test, and again as another process would.
+
+Qdrant's runs on the client's local mode: see docs/reference/qdrant.md for what that leaves open.
+"""
+
+import uuid
+from array import array
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from elasticsearch import AsyncElasticsearch
+from qdrant_client import AsyncQdrantClient
+
+from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
+from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
+from openbrain.adapters.qdrant_vectors import QdrantVectors
+from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
+from openbrain.visibility import AllOf
+from tests.servers.process import Server
+from tests.support.indexes.entries import EVERYTHING, direction
+from tests.support.waiting import PATIENCE_S
+
+GENERATION = "first"
+DIMENSIONS = 4
+EAST, NORTH, SOUTH = direction(1, 0, 0, 0), direction(0, 1, 0, 0), direction(0, -1, 0, 0)
+INDEXLESS = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant:UserWarning")
+
+
+@dataclass
+class Engine:
+    """How to open this test's index, and once more as another process would."""
+
+    open: Callable[[], VectorIndex]
+    shared: bool
+    """Whether several may have it open at once."""
+
+
+@pytest.fixture(params=["qdrant-edge", "qdrant-local", "elasticsearch-knn"])
+async def engine(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Engine]:
+    first_part = f"test{uuid.uuid4().hex}"
+    if request.param == "qdrant-edge":
+        yield Engine(lambda: QdrantEdgeVectors(tmp_path / "vectors"), shared=False)
+    elif request.param == "qdrant-local":
+        folder = str(tmp_path / "qdrant")
+        yield Engine(lambda: QdrantVectors(lambda: AsyncQdrantClient(path=folder), first_part), shared=False)
+    else:
+        server: Server = request.getfixturevalue("elasticsearch_server")
+        yield Engine(lambda: ElasticsearchVectors(server.url, first_part, 10, True, 60), shared=True)
+        async with AsyncElasticsearch(server.url, request_timeout=PATIENCE_S) as client:
+            ours = await client.indices.get(index=f"{first_part}-*", expand_wildcards="all")
+            await client.indices.delete(index=",".join(ours))
+            await client.indices.delete_index_template(name=f"{first_part}-vectors")
+
+
+@pytest.fixture
+async def index(engine: Engine) -> AsyncIterator[VectorIndex]:
+    index = engine.open()
+    await index.prepare(GENERATION, DIMENSIONS)
+    yield index
+    await index.close()
+
+
+async def write(index: VectorIndex, *entries: VectorEntry | Tombstone) -> None:
+    assert await index.write(GENERATION, entries) == {}
+
+
+async def found(index: VectorIndex, near: "array[float]" = EAST, condition: AllOf = EVERYTHING) -> list[str]:
+    return [hit.memory_id for hit in await index.search(GENERATION, near, condition, 100)]
+
+
+async def found_all(index: VectorIndex, condition: AllOf) -> set[str]:
+    """Whatever the condition selects."""
+    return {hit.memory_id for hit in await index.search(GENERATION, EAST, condition, 5000)}

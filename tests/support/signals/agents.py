@@ -1,0 +1,168 @@
+"""A workspace whose broadcasts a test makes by hand, as its truth and its stream tell them."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from redis.asyncio import Redis
+
+from openbrain.agents.api import Missed, News, Present
+from openbrain.agents.halts import halt_of
+from openbrain.errors import TryLater
+from openbrain.events import FIELD, Broadcast, encode
+from openbrain.settings import Streams
+from openbrain.signals.values import Halt, HaltState, Severity, SignalState, Step
+from openbrain.streams.table import BROADCAST
+from tests.support.streams.consumers import scaled
+
+PAGE = 50
+
+
+def broadcast(seq: int, halt: str | None = None, state: HaltState | None = None, **more: object) -> Broadcast:
+    """What agents hear of signal `s-<seq>`, or of the one that opened `halt`."""
+    said = {
+        "seq": seq,
+        "signal_id": f"s-{halt or seq}",
+        "change": Step.RAISED,
+        "state": SignalState.ACTIVE,
+        "severity": Severity.NUCLEAR if halt else Severity.WARNING,
+        "raised_severity": Severity.NUCLEAR if halt else Severity.WARNING,
+        "halt": state is HaltState.OPEN,
+        "halt_id": halt,
+        "halt_state": state,
+        "title": "fire",
+        "content": "",
+        "source": "probe",
+        "raised_at": "2026-01-01T00:00:00Z",
+    }
+    return Broadcast.model_validate(said | more)
+
+
+@dataclass
+class Truth:
+    """What was broadcast, and who has stopped."""
+
+    said: list[Broadcast] = field(default_factory=list)
+    kept_from: int = 1
+    """What is older is purged."""
+    away: bool = False
+    full: bool = False
+    """No more streams are given."""
+    looks: int = 0
+    """How often the present state was asked for by itself."""
+    behind: int = 0
+    """By how many broadcasts the state is old with which a stream begins."""
+    acknowledged: set[tuple[str, str]] = field(default_factory=set)
+    seen: dict[str, int | None] = field(default_factory=dict)
+    moved: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    @property
+    def last(self) -> int:
+        return self.said[-1].seq if self.said else 0
+
+    async def say(self, halt: str | None = None, state: HaltState | None = None, **more: Any) -> Broadcast:
+        """The next broadcast."""
+        made = broadcast(self.last + 1, halt, state, **more)
+        await self.tell(lambda: self.said.append(made))
+        return made
+
+    async def tell(self, change: Any) -> None:
+        """Change something, and let streams notice."""
+        async with self.moved:
+            change()
+            self.moved.notify_all()
+
+    def halts(self) -> tuple[Halt, ...]:
+        last = {each.halt_id: each for each in self.said if each.halt_id}
+        return tuple(halt_of(each) for each in last.values() if each.halt_state is HaltState.OPEN)
+
+
+class HandApi:
+    """The API of one agent, on a truth in memory: it can be put back, purged and taken away at will."""
+
+    def __init__(self, truth: Truth, agent: str = "ada") -> None:
+        self.truth, self.agent = truth, agent
+
+    def _answers(self) -> None:
+        if self.truth.away:
+            raise TryLater("the API is away")
+
+    async def present(self, cursor: int | None) -> Present:
+        self.truth.looks += 1
+        return self._present(cursor)
+
+    def _present(self, cursor: int | None) -> Present:
+        self._answers()
+        self.truth.seen[self.agent] = cursor
+        newest = {each.signal_id: each for each in self.truth.said}
+        signals = tuple(each for each in newest.values() if each.state is SignalState.ACTIVE)
+        return Present(seq=self.truth.last, signals=signals, halts=self.truth.halts())
+
+    async def missed(self, after: int) -> Missed:
+        self._answers()
+        found = [each for each in self.truth.said if each.seq > after and each.seq >= self.truth.kept_from][:PAGE]
+        return Missed(broadcasts=tuple(found), through=found[-1].seq if found else max(after, self.truth.last))
+
+    async def stream(self, after: int) -> AsyncIterator[News]:
+        if self.truth.full:
+            raise TryLater("enough listen here")
+        state = self._present(after)
+        yield replace(state, seq=state.seq - self.truth.behind)
+        while True:
+            page = await self.missed(after)
+            if page.broadcasts:
+                yield page
+                after = page.through
+                continue
+            async with self.truth.moved:
+                try:
+                    async with asyncio.timeout(0.1):
+                        await self.truth.moved.wait()
+                except TimeoutError:
+                    self._answers()
+            yield None
+
+    async def acknowledge(self, halt_id: str) -> None:
+        self._answers()
+        self.truth.acknowledged.add((self.agent, halt_id))
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class Wire:
+    """The stream of a workspace, written by hand."""
+
+    settings: Streams
+    client: "Redis"
+    workspace: str = "w"
+
+    async def publish(self, *said: Broadcast) -> None:
+        """As the relay does."""
+        for each in said:
+            body = encode(BROADCAST.name, each, event_id=uuid.uuid4().hex, at=0)
+            await self.client.xadd(self.name, {FIELD: body}, id=f"{each.seq}-0")
+
+    @property
+    def name(self) -> str:
+        return f"{self.settings.prefix}{BROADCAST.name}.{self.workspace}"
+
+
+def wire(url: str) -> Wire:
+    """A prefix of its own on a server."""
+    return Wire(scaled(url), Redis.from_url(url))
+
+
+@dataclass
+class Ear:
+    """A handler that notes."""
+
+    heard: list[int] = field(default_factory=list)
+    said: list[Broadcast] = field(default_factory=list)
+
+    async def __call__(self, signal: Broadcast) -> None:
+        self.heard.append(signal.seq)
+        self.said.append(signal)

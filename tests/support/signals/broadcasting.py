@@ -1,0 +1,56 @@
+"""Broadcasts for tests: raised in the truth, put on their stream as the relay does."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.settings import Streams
+from openbrain.streams.publisher import Publisher
+from openbrain_api.broadcasts.channel import Channel, Listener
+from tests.support.signals.raising import raise_one
+from tests.support.waiting import until
+
+
+async def burn(truth: SqlTruth, *titles: str, workspace_id: str = "w1", org: str = "") -> None:
+    """A signal each, and so a broadcast each."""
+    for title in titles:
+        await raise_one(truth, workspace_id=workspace_id, title=title, content=title, source=title, org=org)
+
+
+async def relay(truth: SqlTruth, streams: Streams) -> int:
+    """Publish what waits in the outbox; how many."""
+    publisher: Any = Publisher(streams)
+    try:
+        entries = await truth.take(500)
+        for result in await publisher.publish([(entry.stream, entry.body) for entry in entries]):
+            assert result is None, result
+        await truth.delete([entry.id for entry in entries])
+    finally:
+        await publisher.close()
+    return len(entries)
+
+
+class Ear:
+    """One who listens to a channel as a client's stream does."""
+
+    def __init__(self, channel: Channel, cursor: int = 0) -> None:
+        self.channel = channel
+        self.cursor = cursor
+        self.heard: list[int] = []
+        self.listener = Listener()
+        channel.join(self.listener)
+
+    async def catch_up(self) -> Sequence[int]:
+        """All numbers heard so far."""
+        while found := await self.channel.after(self.cursor):
+            self.heard += [each.seq for each in found]
+            self.cursor = found[-1].seq
+        return self.heard
+
+    async def hears(self, *numbers: int) -> None:
+        """Wait until exactly these were heard, each once and in order; a TimeoutError where they are not."""
+
+        async def all_heard() -> bool:
+            return list(await self.catch_up()) == list(numbers)
+
+        await until(all_heard)

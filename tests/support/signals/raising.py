@@ -1,0 +1,86 @@
+"""Signals for tests: raises, what was told of them, and what a listener makes of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.events import Broadcast, CloudEvent, decode, event_type
+from openbrain.ports.access import Workspace
+from openbrain.ports.signals import RaiseOutcome, SignalChange
+from openbrain.signals.values import Raise, Severity, Signal, Step
+from openbrain.visibility import Viewer
+from tests.support.store.fixtures import START, viewer
+
+
+def raised(**changes: Any) -> Raise:
+    """A warning of the disk's, raised at the beginning."""
+    given: dict[str, Any] = {
+        "workspace_id": "w1",
+        "source": "disk",
+        "severity": Severity.WARNING,
+        "title": "disk full",
+        "content": "sda1 at 95 %",
+        "actor": "ada",
+        "at": START,
+    }
+    return Raise(**(given | changes))
+
+
+async def workspace(truth: SqlTruth, *names: str) -> None:
+    """Make w1, or these."""
+    for name in names or ("w1",):
+        await truth.create_workspace(Workspace(id=name, name=name, created_at=START))
+
+
+async def raise_one(truth: SqlTruth, **changes: Any) -> RaiseOutcome:
+    (outcome,) = await truth.raise_signals([raised(**changes)])
+    return outcome
+
+
+async def signal_of(truth: SqlTruth, **changes: Any) -> Signal:
+    """What a raise becomes."""
+    outcome = await raise_one(truth, **changes)
+    assert outcome.signal is not None, outcome
+    return outcome.signal
+
+
+def change(signal: Signal, step: Step = Step.ACKNOWLEDGED, actor: str = "bob", **changes: Any) -> SignalChange:
+    given: dict[str, Any] = {
+        "workspace_id": "w1",
+        "step": step,
+        "viewer": viewer(),
+        "actor": actor,
+        "signal_id": signal.id,
+    }
+    return SignalChange(**(given | changes))
+
+
+async def told(truth: SqlTruth, workspace_id: str = "w1", after: int = 0) -> list[Broadcast]:
+    """Every broadcast, read as an event."""
+    rows = await truth.broadcasts_after(workspace_id, after, 10_000)
+    events = [decode(CloudEvent[Broadcast], row.body, event_type("amygdala.broadcast")) for row in rows]
+    assert [(row.seq, row.signal_id) for row in rows] == [(each.data.seq, each.subject) for each in events]
+    return [each.data for each in events]
+
+
+async def steps(truth: SqlTruth) -> list[tuple[int, str, str, str]]:
+    """(seq, what happened, state, severity) of every broadcast."""
+    return [(each.seq, each.change.value, each.state.value, each.severity.value) for each in await told(truth)]
+
+
+def heard(broadcasts: Sequence[Broadcast]) -> dict[str, Broadcast]:
+    """What a listener knows who has heard all of these: of each signal the last."""
+    return {each.signal_id: each for each in sorted(broadcasts, key=lambda each: each.seq)}
+
+
+def of_org(*orgs: str, without_org: bool = False) -> Viewer:
+    """A viewer limited to these orgs."""
+    return viewer(orgs=orgs, without_org=without_org)
+
+
+def fields(body: bytes) -> dict[str, Any]:
+    """The data of an event."""
+    data: dict[str, Any] = orjson.loads(body)["data"]
+    return data

@@ -1,0 +1,162 @@
+"""A fresh truth for each test, on SQLite and on MariaDB: import the fixtures that you need into your test module."""
+
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text
+
+from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.tables import memories
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.writing import SqlWriting
+from openbrain.errors import TryLater
+from openbrain.events import CloudEvent, MemoryStored, MemorySuperseded, decode, event_type
+from openbrain.ids import content_hash, uuid7
+from openbrain.memory import DAY, MICROSECONDS, Memory, MemoryType
+from openbrain.ports.truth import Origin, Outcome, Status, Write
+from openbrain.visibility import Viewer
+from tests.support.store.schema import make_tables
+from tests.support.waiting import PATIENCE_S
+
+START = 1_800_000_000_000_000
+"""Where a test's clock begins: January 2027, in microseconds."""
+
+
+_MODELS: dict[str, type[CloudEvent[Any]]] = {
+    "memory.stored": CloudEvent[MemoryStored],
+    "memory.superseded": CloudEvent[MemorySuperseded],
+}
+
+
+class FakeClock:
+    """Time that moves when told to."""
+
+    def __init__(self, now: int = START) -> None:
+        self.time = now
+
+    def now(self) -> int:
+        return self.time
+
+    def advance(self, microseconds: int) -> None:
+        self.time += microseconds
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=["sqlite", "mariadb"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database."""
+    if request.param == "mariadb":
+        return str(request.getfixturevalue("mariadb_url"))
+    return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """A database with the tables of today."""
+    opened = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
+    try:
+        await opened.write(make_tables)
+        yield opened
+    finally:
+        await opened.close()
+
+
+def viewer(workspace: str = "w1", agent: str = "ada", **changes: Any) -> Viewer:
+    return Viewer(workspace_id=workspace, agent_id=agent, **changes)
+
+
+def origin(actor: str = "ada", **changes: Any) -> Origin:
+    return Origin(actor=actor, **changes)
+
+
+def memory(content: str = "the sky is blue", now: int = START, **changes: Any) -> Memory:
+    """A memory as a surface would hand it over: checked, with its hash, id and times."""
+    given: dict[str, Any] = {
+        "id": uuid7(now),
+        "workspace_id": "w1",
+        "agent_id": "ada",
+        "type": MemoryType.FACT,
+        "content_hash": content_hash(content),
+        "occurred_at": now,
+        "confirmed_at": now,
+        "created_at": now,
+        "updated_at": now,
+    }
+    return Memory(content=content, **(given | changes))
+
+
+def write(content: str = "the sky is blue", *, now: int = START, **changes: Any) -> Write:
+    """A write of `memory(content)`; what belongs to the write goes there, the rest to the memory."""
+    own = {field.name for field in dataclasses.fields(Write)} & changes.keys()
+    mine: dict[str, Any] = {"viewer": viewer(), "origin": origin(), "idempotency_expires_at": now + DAY}
+    mine |= {name: changes.pop(name) for name in own}
+    return Write(memory=memory(content, now, **changes), **mine)
+
+
+@pytest.fixture
+def truth(database: Database, clock: FakeClock) -> SqlTruth:
+    """All ports on the test's database and clock."""
+    return SqlTruth(database, clock)
+
+
+@pytest.fixture
+def writing(database: Database, clock: FakeClock) -> SqlWriting:
+    return SqlWriting(database, clock)
+
+
+async def patiently(writer: SqlWriting, batch: Sequence[Write]) -> Sequence[Outcome]:
+    """As every caller does: a batch that lost too many deadlocks is told to try later, and tries again."""
+    while True:
+        with contextlib.suppress(TryLater):
+            return await writer.remember(batch)
+
+
+async def stored(writing: SqlWriting, content: str = "the sky is blue", **changes: Any) -> Memory:
+    """Remember something new."""
+    (outcome,) = await writing.remember([write(content, **changes)])
+    assert outcome.status is Status.CREATED, outcome.error
+    assert outcome.memory is not None
+    return outcome.memory
+
+
+async def row(database: Database, memory_id: str) -> Memory:
+    """The row as it stands."""
+    query = select(*[memories.c[name] for name in MEMORY_COLUMNS]).where(memories.c.id == memory_id)
+    return await database.read(lambda connection: memory_from_row(connection.execute(query).one()))
+
+
+async def announced(database: Database) -> list[dict[str, Any]]:
+    """The events in the outbox, in order, checked against their models."""
+    found = await rows(database, "SELECT stream, body FROM outbox ORDER BY id")
+    return [_event(each["stream"], each["body"]) for each in found]
+
+
+def _event(stream: str, body: bytes) -> dict[str, Any]:
+    event: CloudEvent[Any] = decode(_MODELS[stream], body, event_type(stream))
+    assert event.subject == event.data.memory_id
+    about = {"stream": stream, "causationid": event.causationid, "traceparent": event.traceparent}
+    told: dict[str, Any] = event.data.model_dump(mode="json", exclude_none=True)
+    return told | {name: value for name, value in about.items() if value}
+
+
+async def age_holds(truth: SqlTruth, seconds: float) -> None:
+    """As if the holds of operations were older: they go by the database's clock, which can't be set."""
+    older, back = text("UPDATE operations SET held_until = held_until - :back"), round(seconds * MICROSECONDS)
+    await truth._database.write(lambda connection: connection.execute(older, {"back": back}).rowcount)
+
+
+async def rows(database: Database, statement: str, **values: Any) -> list[dict[str, Any]]:
+    """What a statement finds, as dictionaries."""
+    read: Callable[[Any], list[dict[str, Any]]] = lambda connection: [  # noqa: E731
+        dict(row) for row in connection.execute(text(statement), values).mappings()
+    ]
+    return await database.read(read)

@@ -1,0 +1,91 @@
+"""An operator of streams: the API over a real stream server, and the housekeeper's work on it."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+from redis.asyncio import Redis
+
+from openbrain.auth import Permission
+from openbrain.memory import MICROSECONDS
+from openbrain.settings import Streams
+from openbrain.streams.administration import RedisStreams
+from openbrain.streams.connection import connect
+from openbrain.streams.redelivery import Redelivery
+from openbrain.streams.table import STORED, dead_letters
+from openbrain_housekeeper.operating import Worker
+from openbrain_housekeeper.redelivering import steps
+from tests.support.api.brain import Brain, http
+from tests.support.store.fixtures import age_holds
+from tests.support.streams.consumers import scaled
+
+WORDS = "the vault opens at Xyzzyqwertz"
+
+
+@dataclass
+class Operator:
+    """An operator's client, the server below it, and the housekeeper's worker."""
+
+    brain: Brain
+    client: httpx.AsyncClient
+    redis: Any
+    settings: Streams
+
+    @property
+    def stream(self) -> str:
+        return self.settings.prefix + STORED.name
+
+    def worker(self, name: str = "one") -> Worker:
+        made = steps(Redelivery(self.redis, self.settings), self.brain.truth, at_once)
+        return Worker(self.brain.truth, made, name, hold_s=30, pace_s=0)
+
+    async def work(self, operation_id: str, rounds: int = 50) -> dict[str, Any]:
+        """Until the operation has ended, as one worker."""
+        worker = self.worker()
+        for _ in range(rounds):
+            found = await self.operation(operation_id)
+            if found["finished_at"]:
+                return found
+            await worker.round()
+            await age_holds(self.brain.truth, 1)
+            self.brain.clock.advance(MICROSECONDS)
+        return await self.operation(operation_id)
+
+    async def operation(self, operation_id: str) -> dict[str, Any]:
+        return dict((await self.client.get(f"/v1/admin/operations/{operation_id}")).json())
+
+    async def post(self, path: str, **body: Any) -> dict[str, Any]:
+        answer = await self.client.post(f"/v1/admin/{path}", json=body)
+        assert answer.status_code in (200, 202), answer.text
+        return dict(answer.json())
+
+    async def die(self, body: bytes, group: str = "embedder", stream: str = STORED.name, error: str = "Refused") -> str:
+        """Put a dead letter; its id."""
+        fields = {"__data__": body, "stream": stream, "group": group, "entry": "1-0", "error": error, "attempts": 4}
+        entry = await self.redis.xadd(dead_letters(self.settings.prefix + stream, group), fields)
+        return f"{stream}.{group}.{entry.decode()}"
+
+
+async def at_once(_: float) -> None:
+    """Rates are looked at where they are counted."""
+
+
+@pytest.fixture(params=("valkey", "redis"))
+async def operator(request: pytest.FixtureRequest, brain: Brain) -> AsyncIterator[Operator]:
+    settings = scaled(str(request.getfixturevalue(f"{request.param}_server").url))
+    redis: Redis = connect(settings)
+    key = await brain.key("system", permissions=frozenset(Permission))
+    async with http(brain.app(streams=RedisStreams(settings, redis)), key) as client:
+        yield Operator(brain, client, redis, settings)
+    keys: Any = await redis.keys(f"{settings.prefix}*")
+    if keys:
+        await redis.delete(*keys)
+    await redis.aclose()
+
+
+def submission() -> bytes:
+    """What a producer put on a stream, with words that nobody else may read."""
+    return json.dumps({"data": {"content": WORDS, "type": "fact"}}).encode()

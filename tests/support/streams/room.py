@@ -1,0 +1,67 @@
+"""A room as a service writes one: `faststream run tests.support.streams.room:app` starts it.
+
+Each delivery is noted in the list `<prefix>handled` as `<process>:<event>`. Event 666 kills the process; while the key
+`<prefix>hang` exists, a batch is noted in `<prefix>begun` and never ends.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from redis.asyncio import Redis
+
+from openbrain.events import MemoryStored
+from openbrain.settings import load
+from openbrain.streams.connection import connect
+from openbrain.streams.delivery import Delivery
+from openbrain.streams.room import Room
+from openbrain.streams.subscription import Subscription
+from openbrain.streams.table import STORED
+
+POISON = "666"
+
+
+class Resources:
+    """What the handler needs, opened by the room."""
+
+    redis: Redis
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Until the room has stopped."""
+        self.redis = connect(load().streams)
+        try:
+            yield
+        finally:
+            await self.redis.aclose()
+
+
+async def handle(batch: Sequence[Delivery[MemoryStored]], redis: Redis, prefix: str) -> None:
+    """Note each delivery."""
+    ids = [delivery.event.id for delivery in batch]
+    if POISON in ids:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if await redis.exists(f"{prefix}hang"):
+        await redis.rpush(f"{prefix}begun", *ids)
+        await asyncio.sleep(3600)
+    await redis.rpush(f"{prefix}handled", *(f"{os.getpid()}:{each}" for each in ids))
+
+
+def build() -> Room:
+    """The room; nothing is opened yet."""
+    settings, resources = load(), Resources()
+
+    async def handler(batch: Sequence[Delivery[MemoryStored]]) -> None:
+        await handle(batch, resources.redis, settings.streams.prefix)
+
+    subscriptions = [Subscription(spec=STORED, handler=handler)]
+    return Room("embedder", subscriptions, settings.streams, resources=resources.open)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":
+        return build().app(load().logs)
+    raise AttributeError(name)

@@ -1,0 +1,80 @@
+"""A vault, a truth and the ports of a tick, for tests."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openbrain.adapters.no_reasoner import NoReasoner
+from openbrain.adapters.open_gate import OpenGate
+from openbrain.adapters.probes import Probes
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.ids import uuid7
+from openbrain.ports.access import Workspace
+from openbrain.ports.clock import Clock
+from openbrain.ports.ticks import TickJob
+from openbrain.vault.folder import Folder
+from openbrain.vault.index import Index
+from openbrain.vault.thresholds import SPEC
+from openbrain.visibility import Viewer
+from openbrain_tick.ticking import Ports
+from openbrain_tick.writing import Vault
+from tests.support.store.fixtures import FakeClock
+from tests.support.vault.pages import Vault as Pages
+from tests.support.vault.pages import page, signal
+
+DAY = "clusters/2027-01-14"
+NEW = "2027-01-15T07:00:00+00:00"
+ALL = Viewer(workspace_id="w1", agent_id="")
+
+
+@pytest.fixture(params=["sqlite"])
+def database_url(tmp_path: Path) -> str:
+    """What a tick needs of the truth has its contracts on both databases."""
+    return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
+
+
+@pytest.fixture
+async def ports(truth: SqlTruth, clock: FakeClock) -> Ports:
+    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
+    return ports_of(truth, clock)
+
+
+def ports_of(truth: SqlTruth, clock: Clock) -> Ports:
+    """No model, no probes, no transcripts."""
+    return Ports(
+        truth=truth,
+        clock=clock,
+        gate=OpenGate(),
+        reasoner=NoReasoner(),
+        prober=Probes(),
+        probes={},
+        prompt_chars=100_000,
+        transcripts=None,
+        since_h=26,
+        min_turns=5,
+        forget_share=0.5,
+    )
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Pages:
+    made = Pages(tmp_path / "vault")
+    made.write(f"{DAY}/a.md", page("a", "## Edges\n\n" + signal("bans rise"), created=NEW, status="active", joy=1))
+    made.write(f"{DAY}/b.md", page("b", "<!-- @lesson -->\nAsk first.\n<!-- @/lesson -->", created=NEW))
+    made.write(f"{DAY}/c.md", page("c", created=NEW))
+    return made
+
+
+def vault_of(pages: Pages, **more: Any) -> Vault:
+    known = {"workspace_id": "w1", "folder": Folder(pages.root), "index": Index(), "thresholds": SPEC, "wait_s": 5}
+    return Vault(**{**known, **more})
+
+
+def job(**more: Any) -> TickJob:
+    return TickJob(**{"id": uuid7(1), "workspace_id": "w1", "slot": "s", "actor": "test", **more})
+
+
+def settled(tree: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {path: data for path, data in tree.items() if not path.endswith("health.jsonl")}

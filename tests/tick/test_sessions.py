@@ -1,0 +1,90 @@
+"""A tick that extracts: sessions become arcs with their steps; alarms of the truth have their arcs."""
+
+import shutil
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.ports.signals import SignalChange
+from openbrain.signals.values import Raise, Severity, Step
+from openbrain.times import from_datetime
+from openbrain_tick.ticking import Ports, tick
+from tests.support.store.fixtures import FakeClock
+from tests.support.vault.pages import Vault as Pages
+from tests.support.vault.ticking import ALL, database_url, job, ports, vault_of
+
+__all__ = ["database_url", "ports"]
+
+SAMPLES = Path(__file__).parents[1] / "samples" / "vault"
+EVENING = from_datetime(datetime(2026, 3, 2, 13, 0, tzinfo=UTC))
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Pages:
+    return Pages(tmp_path / "vault")
+
+
+@pytest.fixture
+def extracting(ports: Ports, tmp_path: Path, clock: FakeClock) -> Ports:
+    clock.time = EVENING
+    folder = shutil.copytree(SAMPLES / "projects", tmp_path / "projects", copy_function=shutil.copyfile)
+    return replace(ports, transcripts=folder)
+
+
+async def test_sessions_become_arcs_with_their_steps(extracting: Ports, empty: Pages) -> None:
+    report = await tick(job(extract=True), vault_of(empty), extracting)
+    tree = empty.tree()
+    again = await tick(job(extract=True, slot="later"), vault_of(empty), extracting)
+
+    stats = report["phases"]["deterministic"]["stats"]
+    assert (stats["clusters_created"], stats["templates_written"], stats["arcs_scanned"]) == (3, 1, 3)
+    (checkout,) = [path for path in tree if path.startswith("clusters/") and "the-checkout" in path]
+    assert "\n| 4 | Bash | command: pytest -q |\n" in empty.read(checkout)
+    assert "The checkout answers 500" in empty.body("hot-arcs.md")
+    assert again["changes"] == {"written": 0, "removed": 0, "paths": []}
+    assert (report["phases"]["extract"]["sessions"], empty.tree()) == (4, tree)
+
+
+async def test_without_extraction_no_transcript_becomes_an_arc(extracting: Ports, empty: Pages) -> None:
+    await tick(job(), vault_of(empty), extracting)
+
+    assert not [path for path in empty.tree() if path.startswith("clusters/")]
+
+
+async def test_an_alarm_has_an_arc_as_long_as_it_burns(
+    ports: Ports, empty: Pages, truth: SqlTruth, clock: FakeClock
+) -> None:
+    burning = Raise(
+        workspace_id="w1",
+        source="db",
+        severity=Severity.CRITICAL,
+        title="Database down",
+        content="nothing answers",
+        actor="ada",
+        at=clock.now(),
+    )
+    (outcome,) = await truth.raise_signals([burning])
+    assert outcome.signal is not None
+    first = await tick(job(), vault_of(empty), ports)
+    again = await tick(job(), vault_of(empty), ports)
+    (path,) = [each for each in empty.tree() if each.startswith("amygdala/")]
+
+    assert first["phases"]["deterministic"]["stats"]["incidents_opened"] == 1
+    assert again["changes"]["written"] == 0
+    assert "Database down" in empty.body("amygdala-active.md")
+    assert len((await truth.present(ALL)).signals) == 1
+
+    change = SignalChange(
+        workspace_id="w1", step=Step.RESOLVED, viewer=ALL, actor="ada", signal_id=outcome.signal.id, note="restarted"
+    )
+    await truth.change_signal(change)
+    closed = await tick(job(), vault_of(empty), ports)
+
+    assert closed["phases"]["deterministic"]["stats"]["incidents_closed"] == 1
+    assert "status: resolved\n" in empty.read(path)
+    assert "resolved by ada: restarted" in empty.read(path)
+    assert "brain-feed/amygdala-active.md" not in empty.tree()
+    assert (await tick(job(), vault_of(empty), ports))["changes"]["written"] == 0

@@ -1,0 +1,298 @@
+"""Which model an event is embedded by, on a real SQLite file; the second is `tests.support.embedder.second_model`'s."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from structlog.testing import capture_logs
+
+from openbrain.adapters.minilm import IDENTITY
+from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.embedders import Embedders
+from openbrain.errors import ModelChanged, NeverRetry, SetupError, TryLater
+from openbrain.events import CloudEvent, MemoryReindex
+from openbrain.ids import uuid7
+from openbrain.memory import Change, Memory
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain_embedder.models import Embedding
+from tests.support.embedder.handler import Room, WithFaults, database, event, model, room, truth
+from tests.support.embedder.second_model import SECOND, Second, named
+from tests.support.store.fixtures import START, clock
+
+__all__ = ["clock", "database", "model", "room", "truth"]
+
+FIRST_NAME = IDENTITY.name
+
+
+def generation(identity: Any, status: GenerationStatus, name: str = "") -> Generation:
+    return Generation(
+        kind=IndexKind.VECTOR,
+        name=name or f"v-{identity.name}",
+        model=identity.key,
+        model_name=identity.name,
+        dimensions=identity.dimensions,
+        builder="b",
+        status=status.value,
+    )
+
+
+BESIDE = generation(SECOND, GenerationStatus.BUILDING)
+
+
+@pytest.fixture
+async def second() -> AsyncIterator[Second]:
+    opened = Second()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def embedding(truth: SqlTruth, model: WithFaults, second: Second, room: Room) -> Embedding:
+    await truth.ensure(generation(IDENTITY, GenerationStatus.SERVING))
+    return Embedding(truth, named({FIRST_NAME: model, "second": second}, FIRST_NAME), room.clock, 32)
+
+
+def reindex(memory: Memory, name: str | None = BESIDE.name, **more: Any) -> CloudEvent[MemoryReindex]:
+    data = MemoryReindex(
+        memory_id=memory.id,
+        workspace_id=memory.workspace_id,
+        version=memory.version,
+        revision=memory.revision,
+        change=Change.REINDEX,
+        generation=name,
+        **more,
+    )
+    return CloudEvent(id=uuid7(START), source="/test", type="openbrain.memory.reindex.v1", data=data)
+
+
+async def _outbox(truth: SqlTruth, stream: str) -> list[dict[str, Any]]:
+    return [data for name, data in await _announced(truth) if name == stream]
+
+
+async def _announced(truth: SqlTruth) -> list[tuple[str, dict[str, Any]]]:
+    entries = await truth.take(1000)
+    await truth.delete([entry.id for entry in entries])
+    return [(entry.stream, orjson.loads(entry.body)["data"]) for entry in entries]
+
+
+async def _has(truth: SqlTruth, memory: Memory, identity: Any) -> bool:
+    return memory.id in await truth.passages([memory.id], identity.key)
+
+
+async def test_while_one_serves_its_model_alone_is_asked(embedding: Embedding, room: Room, second: Second) -> None:
+    memory = await room.store("We deploy on Thursdays.")
+
+    assert await embedding.stored([event(memory)]) == {}
+
+    assert await _has(room.truth, memory, IDENTITY)
+    assert second.asked == []
+    assert await _outbox(room.truth, "memory.reindex") == []
+
+
+async def test_the_serving_model_comes_first_and_the_other_is_asked_for_behind_it(
+    embedding: Embedding, room: Room, second: Second
+) -> None:
+    await room.truth.begin(BESIDE)
+    memory, again = await room.store("We deploy on Thursdays."), await room.store("stored twice, told twice")
+    await _outbox(room.truth, "memory.stored")
+
+    assert await embedding.stored([event(memory), event(again), event(again, Change.DUPLICATE)]) == {}
+
+    assert second.asked == [], "nothing live waits for it"
+    asked = await _outbox(room.truth, "memory.reindex")
+    assert [(each["memory_id"], each["generation"]) for each in asked] == [
+        (each.id, BESIDE.name) for each in sorted((memory, again), key=lambda each: each.id)
+    ]
+
+    assert await embedding.stored([reindex(memory)]) == {}
+
+    assert await _has(room.truth, memory, SECOND)
+    entries = await _announced(room.truth)
+    assert [stream for stream, _ in entries] == ["memory.reindex"], "nothing live waits for its vectors either"
+    told = MemoryReindex.model_validate(entries[0][1])
+    assert (told.model, told.generation, told.version) == (SECOND.key, None, memory.version)
+    assert len(second.asked) == 1
+
+    done = CloudEvent[MemoryReindex](id=uuid7(START), source="/test", type="openbrain.memory.reindex.v1", data=told)
+    assert await embedding.stored([reindex(memory), reindex(memory), done]) == {}
+    assert await embedding.known([done]) == await embedding.imported([done]) == {}
+    assert len(second.asked) == 1, "what is there is not embedded again"
+    assert await _announced(room.truth) == [], "and not told again"
+
+
+async def test_embedding_again_asks_the_model_and_replaces_what_was_known(
+    embedding: Embedding, room: Room, second: Second
+) -> None:
+    await room.truth.begin(BESIDE)
+    memory = await room.store("We deploy on Thursdays.")
+    await embedding.stored([reindex(memory)])
+    before = (await room.truth.passages([memory.id], SECOND.key))[memory.id].vectors
+    other = [vector[::-1] for vector in before]
+    await room.truth.save(dict(zip(await _hashes(room, memory), other, strict=True)), [], SECOND.key, replace=True)
+    assert (await room.truth.passages([memory.id], SECOND.key))[memory.id].vectors != before
+
+    assert await embedding.stored([reindex(memory, re_embed=True)]) == {}
+
+    assert (await room.truth.passages([memory.id], SECOND.key))[memory.id].vectors == before
+    assert len(second.asked) == 2
+
+
+async def _hashes(room: Room, memory: Memory) -> list[str]:
+    from tests.support.store.fixtures import rows
+
+    table = f"SELECT input_hash FROM memory_passages WHERE memory_id = '{memory.id}' AND model = '{SECOND.key}'"
+    return [row["input_hash"] for row in await rows(room.truth._database, table)]
+
+
+async def test_a_slow_or_absent_second_model_fails_its_own_events_alone(
+    embedding: Embedding, room: Room, second: Second
+) -> None:
+    await room.truth.begin(BESIDE)
+    one, other = await room.store("one"), await room.store("other")
+    second.fault = lambda _: TryLater("its server is away")
+
+    failures = await embedding.stored([event(one), reindex(other)])
+
+    assert {name: type(error) for name, error in failures.items()} == {other.id: TryLater}
+    assert await _has(room.truth, one, IDENTITY)
+
+    again = await embedding.imported([reindex(one, None), reindex(other)])
+
+    assert list(again) == [other.id], "an import goes on while the model beside it is away"
+
+
+async def test_a_generation_that_was_given_up_is_embedded_for_no_more(
+    embedding: Embedding, room: Room, second: Second
+) -> None:
+    await room.truth.begin(BESIDE)
+    memory = await room.store("We deploy on Thursdays.")
+    await room.truth.retire(IndexKind.VECTOR, BESIDE.name)
+
+    assert await embedding.stored([reindex(memory), event(memory)]) == {}
+
+    assert second.asked == []
+    assert await _outbox(room.truth, "memory.reindex") == []
+
+
+async def test_after_the_swap_the_kept_one_is_kept_up(embedding: Embedding, room: Room, second: Second) -> None:
+    await room.truth.begin(BESIDE)
+    await room.truth.swap(IndexKind.VECTOR, BESIDE.name)
+    memory = await room.store("written after the swap")
+    await _outbox(room.truth, "memory.stored")
+
+    assert await embedding.stored([event(memory)]) == {}
+
+    assert [len(second.asked), len(room.model.asked)] == [1, 0], "the new one serves, whatever the settings name"
+    (asked,) = await _outbox(room.truth, "memory.reindex")
+    assert asked["generation"] == f"v-{FIRST_NAME}"
+    assert await embedding.stored([reindex(memory, asked["generation"])]) == {}
+    assert await _has(room.truth, memory, IDENTITY)
+
+
+@pytest.mark.parametrize("change", ["changed", "removed"])
+async def test_a_kept_one_whose_model_is_gone_is_not_gone_back_to(
+    truth: SqlTruth, room: Room, second: Second, model: WithFaults, change: str
+) -> None:
+    await truth.ensure(generation(SECOND, GenerationStatus.SERVING))
+    await truth.begin(generation(IDENTITY, GenerationStatus.BUILDING))
+    await truth.swap(IndexKind.VECTOR, f"v-{FIRST_NAME}")
+    models = {FIRST_NAME: model} if change == "removed" else {FIRST_NAME: model, "second": Second("6" * 64)}
+    embedding = Embedding(truth, named(models, FIRST_NAME), room.clock, 32)
+    memory = await room.store("written after the swap")
+
+    with capture_logs() as logs:
+        assert await embedding.stored([event(memory), reindex(memory, "v-second")]) == {}
+
+    assert [each["event"] for each in logs if each["log_level"] == "warning"] == ["embedder.kept_no_more"]
+    assert [each.name for each in await truth.written(IndexKind.VECTOR)] == [f"v-{FIRST_NAME}"]
+
+
+async def test_other_weights_under_the_name_are_never_mixed_in(truth: SqlTruth, room: Room, second: Second) -> None:
+    """Waiting for somebody to begin the change; then what is live goes to the one that is built."""
+    await truth.ensure(generation(SECOND, GenerationStatus.SERVING))
+    changed = Second("6" * 64)
+    opened = iter([second, changed])
+    embedders = Embedders(lambda: next(opened), lambda _: next(opened), lambda _: "second")
+    embedding = Embedding(truth, embedders, room.clock, 32)
+    before, after = await room.store("before"), await room.store("after")
+    assert await embedding.stored([event(before)]) == {}
+    second.now = changed.now
+    await _outbox(truth, "memory.stored")
+
+    failures = await embedding.stored([event(after)])
+
+    assert {name: type(error) for name, error in failures.items()} == {after.id: ModelChanged}
+    with pytest.raises(ModelChanged, match="openbrain models change second"):
+        await embedders.check(generation(SECOND, GenerationStatus.SERVING))
+
+    _, identity = await embedders.current("second")
+    assert identity.digest == changed.digest
+    await truth.begin(generation(identity, GenerationStatus.BUILDING, "v-6"))
+    assert await embedding.stored([event(after)]) == {}
+    (asked,) = await _outbox(truth, "memory.reindex")
+    assert (asked["memory_id"], asked["generation"]) == (after.id, "v-6")
+    assert await embedding.stored([reindex(after, "v-6")]) == {}
+    assert await _has(truth, after, identity)
+    assert not await _has(truth, after, SECOND)
+
+
+async def test_the_setting_does_not_decide_once_something_serves(truth: SqlTruth, room: Room, second: Second) -> None:
+    await truth.ensure(generation(SECOND, GenerationStatus.SERVING))
+    embedding = Embedding(truth, named({"second": second}, "no-longer-installed"), room.clock, 32)
+    memory = await room.store("We deploy on Thursdays.")
+
+    assert await embedding.stored([event(memory)]) == {}
+    assert await _has(truth, memory, SECOND)
+
+
+async def test_a_serving_model_that_is_not_to_be_had_waits(truth: SqlTruth, room: Room, model: WithFaults) -> None:
+    await truth.ensure(generation(SECOND, GenerationStatus.SERVING))
+    embedding = Embedding(truth, named({FIRST_NAME: model}, FIRST_NAME), room.clock, 32)
+    memory = await room.store("We deploy on Thursdays.")
+
+    failures = await embedding.stored([event(memory)])
+
+    assert isinstance(failures[memory.id], TryLater)
+    assert "there is no model second" in str(failures[memory.id])
+    assert model.asked == []
+
+
+async def test_what_the_second_model_refuses_is_its_own_failure(
+    embedding: Embedding, room: Room, second: Second
+) -> None:
+    await room.truth.begin(BESIDE)
+    memory = await room.store("We deploy on Thursdays.")
+    second.fault = lambda _: NeverRetry("no direction")
+
+    assert await embedding.stored([event(memory)]) == {}
+    assert isinstance((await embedding.stored([reindex(memory)]))[memory.id], NeverRetry)
+
+
+async def test_models_are_opened_once_and_closed_together(model: WithFaults, second: Second) -> None:
+    opened: list[str] = []
+
+    def make(name: str) -> WithFaults:
+        opened.append(name)
+        if name == "none":
+            raise SetupError("there is none")
+        return second
+
+    embedders = Embedders(lambda: model, make, lambda name: name or "first")
+    serving = generation(SECOND, GenerationStatus.SERVING)
+
+    assert await embedders.ready(serving) is second
+    assert await embedders.ready(replace(serving, name="another of this model")) is second
+    assert embedders.cutting(serving) is second
+    assert (await embedders.current(""))[0] is model
+    assert (await embedders.current("first"))[0] is model
+    with pytest.raises(SetupError):
+        await embedders.current("none")
+    assert opened == ["second", "none"]
+
+    await embedders.close()
+    with pytest.raises(RuntimeError):
+        await second.embed(["after the end"])
+    with pytest.raises(RuntimeError):
+        await model.embed(["after the end"])

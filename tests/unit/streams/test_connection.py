@@ -1,0 +1,124 @@
+"""URLs of Redis, and which errors mean what."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio.sentinel import SentinelConnectionPool
+from redis.exceptions import ResponseError
+
+from openbrain.errors import Invalid, SetupError
+from openbrain.settings import Streams
+from openbrain.streams.connection import connect, is_gone, silence_s, without_login
+from openbrain.streams.group import message
+from openbrain.streams.room import Room
+from openbrain.streams.subscription import Subscription
+from openbrain.streams.table import STORED
+from tests.servers.places import free_port, program
+from tests.servers.plugin import Starter, need
+from tests.servers.probes import redis_pong
+from tests.servers.process import Recipe, ServerProcess
+from tests.support.streams.consumers import Seen, eventually, looking, publish, room, scaled, started, stored
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("redis://h:7/3", {"host": "h", "port": 7, "db": 3}),
+        ("rediss://u:p@h", {"host": "h", "username": "u", "password": "p"}),
+        ("unix:///run/valkey.sock?db=1", {"path": "/run/valkey.sock", "db": 1}),
+    ],
+)
+def test_urls_that_redis_py_knows(url: str, expected: dict[str, Any]) -> None:
+    options = connect(Streams(url=url)).connection_pool.connection_kwargs
+    assert {name: options[name] for name in expected} == expected
+
+
+def test_sentinel_urls() -> None:
+    pool = connect(Streams(url="redis+sentinel://u:p%40w@a:1,b/main/2")).connection_pool
+    assert isinstance(pool, SentinelConnectionPool)
+    assert pool.service_name == "main"
+    assert [each.connection_pool.connection_kwargs["port"] for each in pool.sentinel_manager.sentinels] == [1, 26379]
+    assert {name: pool.connection_kwargs[name] for name in ("username", "password", "db")} == {
+        "username": "u",
+        "password": "p@w",
+        "db": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    "url", ["embedded", "http://h", "", "redis+sentinel://", "redis+sentinel://h:1", "redis+sentinel://h:x/main"]
+)
+def test_urls_that_cannot_work_say_what_to_write(url: str) -> None:
+    with pytest.raises(SetupError, match="OPENBRAIN_STREAMS__URL must"):
+        connect(Streams(url=url))
+
+
+def test_a_silent_network_is_told_from_an_empty_stream() -> None:
+    assert silence_s(Streams()) == 5
+    assert silence_s(Streams()) > Streams().poll_s
+
+
+def test_a_login_is_not_shown() -> None:
+    assert without_login("redis://u:secret@h:1/2?password=x") == "redis://h:1/2"
+
+
+def test_what_is_gone() -> None:
+    assert is_gone(ResponseError("NOGROUP No such key"))
+    assert is_gone(ResponseError("ERR no such key"))
+    assert not is_gone(ResponseError("WRONGTYPE Operation"))
+    assert not is_gone(ConnectionError("NOGROUP"))
+
+
+def test_of_a_foreign_error_only_its_place_is_kept() -> None:
+    with pytest.raises(KeyError) as met:
+        dict[str, str]()["a memory's content"]
+    said = message(met.value)
+    assert "content" not in said
+    assert said.startswith("an unexpected error in test_of_a_foreign_error_only_its_place_is_kept, ")
+    assert message(Invalid("tags", "at most 50")) == "tags: at most 50"
+
+
+@pytest.fixture
+def sentinel(private_server: Starter, tmp_path: Path) -> Iterator[tuple[ServerProcess, int]]:
+    """A Redis and a Sentinel that watches it."""
+    need("redis")
+    server, port = private_server("redis"), free_port()
+    configuration = tmp_path / "sentinel.conf"
+    configuration.write_text(f"port {port}\nbind 127.0.0.1\nsentinel monitor main 127.0.0.1 {server.port} 1\n")
+    recipe = Recipe(
+        name="sentinel",
+        url="redis+sentinel://127.0.0.1:{port}/main",
+        command=lambda _port, _data: [str(program("redis-server")), str(configuration), "--sentinel"],
+        answers=redis_pong,
+    )
+    with ServerProcess(recipe, port=port):
+        yield server, port
+
+
+async def test_the_master_is_found_by_sentinel(sentinel: tuple[ServerProcess, int]) -> None:
+    server, port = sentinel
+    settings, seen = scaled(f"redis+sentinel://127.0.0.1:{port}/main"), Seen()
+    async with started(room(settings, seen)):
+        await publish(settings, stored(1))
+        await eventually(lambda: seen.all == [1])
+    async with looking(settings.model_copy(update={"url": server.url})) as looks:
+        assert await looks.idle()
+
+
+@pytest.mark.parametrize("url", ["redis://:hush@h:port/0", "rediss://me:hush@h:99999"])
+def test_what_can_not_be_read_is_not_repeated(url: str) -> None:
+    with pytest.raises(SetupError, match="can't be read") as told:
+        connect(Streams(url=url))
+    assert "hush" not in str(told.value)
+    assert "port/0" not in str(told.value)
+
+
+def test_a_room_refuses_its_url_before_it_serves() -> None:
+    """Else its process would stand there, reading nothing."""
+
+    async def handler(_: Any) -> None: ...
+
+    with pytest.raises(SetupError, match="OPENBRAIN_STREAMS__URL must begin"):
+        Room("embedder", [Subscription(spec=STORED, handler=handler)], Streams(url="nosuch://h")).app()

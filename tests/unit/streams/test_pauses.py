@@ -1,0 +1,97 @@
+"""Pauses, the breaker and the room's clock, with time and chance in hand."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from openbrain.errors import TryLater
+from openbrain.settings import Streams
+from openbrain.streams.breaker import Breaker
+from openbrain.streams.pauses import Backoff, Trouble
+from openbrain.streams.runtime import Closing, Runtime, consumer_name
+from tests.support.waiting import PATIENCE_S
+
+
+@given(st.floats(0.001, 10), st.floats(0.001, 100), st.integers(1, 40), st.floats(0, 1))
+def test_pauses_grow_to_their_limit_and_are_spread(first: float, limit: float, tries: int, chance: float) -> None:
+    backoff = Backoff(first, limit, lambda: chance)
+    pauses = [backoff.next() for _ in range(tries)]
+    assert all(pause <= limit for pause in pauses)
+    assert pauses == sorted(pauses)
+    assert min(first, limit) / 2 <= pauses[0] <= min(first, limit)
+    backoff.reset()
+    assert backoff.next() == pauses[0]
+
+
+def test_the_breaker_opens_longer_each_time_and_closes_at_once() -> None:
+    now = [0.0]
+    breaker = Breaker("ingest", Backoff(1, 30, lambda: 1), lambda: now[0])
+    assert breaker.wait_s() == 0
+    with capture_logs() as logs:
+        for pause in (1, 2, 4, 8, 16, 30, 30):
+            breaker.failed(TryLater("down"))
+            assert breaker.wait_s() == pause
+            now[0] += pause
+            assert (breaker.wait_s(), breaker.is_open) == (0, True)
+        breaker.succeeded()
+        breaker.succeeded()
+    assert not breaker.is_open
+    assert [line["event"] for line in logs] == ["streams.breaker_opened", "streams.breaker_closed"]
+    breaker.failed(TryLater("down"))
+    assert breaker.wait_s() == 1
+
+
+async def test_trouble_is_told_when_it_begins_changes_and_ends() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    trouble = Trouble("read s", 5, sleep)
+    with capture_logs() as logs:
+        trouble.over()
+        for error in (OSError("a"), OSError("b"), ValueError("c"), ValueError("d")):
+            await trouble.met(error)
+        trouble.over()
+        trouble.over()
+    assert [(line["event"], line.get("error")) for line in logs] == [
+        ("streams.redis_trouble", "OSError"),
+        ("streams.redis_trouble", "ValueError"),
+        ("streams.redis_answers", None),
+    ]
+    assert slept == sorted(slept)
+    assert len(slept) == 4
+
+
+def _runtime(now: list[float]) -> Runtime:
+    return Runtime("embedder", Streams(), asyncio.Lock(), 600, clock=lambda: now[0])
+
+
+def test_a_loop_that_is_not_heard_of_is_stuck() -> None:
+    now = [0.0]
+    runtime = _runtime(now)
+    runtime.beat("read")
+    runtime.beat("reap", 100)
+    now[0] = 60
+    assert runtime.stuck() == []
+    now[0] = 61
+    assert runtime.stuck() == ["read"]
+    runtime.beat("read")
+    assert runtime.stuck() == []
+
+
+async def test_a_sleep_ends_when_the_room_closes() -> None:
+    runtime = _runtime([0.0])
+    await runtime.sleep(0.001)
+    sleeping = asyncio.create_task(runtime.sleep(10 * PATIENCE_S))
+    await asyncio.sleep(0)
+    runtime.closing.set()
+    with pytest.raises(Closing):
+        await asyncio.wait_for(sleeping, PATIENCE_S)
+
+
+def test_a_consumers_name_is_new_each_time() -> None:
+    assert consumer_name() != consumer_name()
