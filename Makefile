@@ -9,9 +9,11 @@ ARGS   ?=
 WORKERS ?= auto
 SEEDS  ?= 20
 FIRST_SEED ?= 1
+SEED   ?= 7
+COUNT  ?= 30
 
 .DEFAULT_GOAL := help
-.PHONY: help up test check servers bench faults faults-mutants faults-signals backlog rebuild doctor lock clean
+.PHONY: help up test test-servers test-faults test-long check servers bench faults faults-mutants faults-signals backlog rebuild doctor lock clean mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -19,9 +21,22 @@ help: ## this list
 up: $(VENV)/.installed ## install into .venv and start the whole pipeline on embedded parts (ARGS="--port 9000")
 	@$(BIN)/openbrain up $(ARGS)
 
-test: $(VENV)/.installed-dev ## run every test that this machine can run (ARGS="-k recall")
-	@files=$$(mktemp -d -p "$$($(BIN)/python -m tests.support.roomy_tmp)" openbrain-tests.XXXX) && trap 'rm -rf "$$files"' EXIT && \
-		TMPDIR=$$files $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+# Files of the tests lie in memory where there is room. Compiled modules are kept: thousands of them are read again and again.
+PYTEST = files=$$(mktemp -d -p "$$($(BIN)/python -m tests.support.roomy_tmp)" openbrain-tests.XXXX) && \
+	trap 'rm -rf "$$files"' EXIT && TMPDIR=$$files PYTHONDONTWRITEBYTECODE= \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test: $(VENV)/.installed-dev ## prove it on embedded parts, in three minutes (ARGS="-k recall")
+	@$(PYTEST) --ring embedded $(ARGS)
+
+test-servers: $(VENV)/.installed-dev ## prove it on real servers: `make servers` installs them once
+	@$(PYTEST) --ring servers $(ARGS)
+
+test-faults: $(VENV)/.installed-dev ## kill processes and servers, cut networks, fill disks: the short form
+	@$(PYTEST) --ring faults $(ARGS)
+
+test-long: $(VENV)/.installed-dev ## everything in its long form, for the night
+	@$(PYTEST) --long $(ARGS)
 
 check: $(VENV)/.installed-dev ## lint, format, types, import directions
 	@$(BIN)/ruff check .
@@ -60,6 +75,9 @@ lock: ## renew requirements.lock, -dev.lock and -build.lock (needs uv)
 
 clean: ## remove .venv and caches; leaves .servers and your data alone
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+mutants: $(VENV)/.installed-dev ## break product code in seeded places, and see which tests notice (SEED=7 COUNT=30 WORKERS=1, see tests/mutation)
+	@$(BIN)/python -m tests.mutation --seed $(SEED) --count $(COUNT) --workers $(WORKERS) $(if $(JSON),--json $(JSON)) $(ARGS)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "OpenBrain needs Python 3.11 or newer; say which: make PYTHON=python3.12 ...")'

@@ -1,9 +1,12 @@
-"""In which order the files of a run begin when several workers share it."""
+"""In which order the files of a run begin when several workers share it, and what each process does once."""
 
+import gc
 from pathlib import PurePath
 
 import hypothesis
 import pytest
+
+from tests.support.forms import examples
 
 # How long an example takes, or its drawing, says how busy the machine is, and nothing of the law.
 hypothesis.settings.register_profile(
@@ -11,7 +14,9 @@ hypothesis.settings.register_profile(
 )
 # The same examples for the same tests, so that a change is judged by what it changed; `--hypothesis-profile searching`
 # looks for others.
-hypothesis.settings.register_profile("patient", hypothesis.settings.get_profile("searching"), derandomize=True)
+hypothesis.settings.register_profile(
+    "patient", hypothesis.settings.get_profile("searching"), derandomize=True, max_examples=examples(100)
+)
 hypothesis.settings.load_profile("patient")
 
 _HEAVY = (
@@ -49,3 +54,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         order += [name, *light[:_BESIDE]]
         del light[:_BESIDE]
     items[:] = [item for name in [*order, *light] for item in files[name]]
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests and the modules behind them stay until the end: no collection need look at them."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_runtest_teardown() -> None:
+    # Who runs a pipeline in this process freezes for as long, and thaws everything.
+    if not gc.get_freeze_count():
+        gc.freeze()

@@ -62,7 +62,7 @@ class Running:
 
 @asynccontextmanager
 async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | None = None) -> AsyncIterator[Running]:
-    """Every room but the API, started in order and stopped in the reverse one. Nothing acknowledged is lost by it.
+    """Every room but the API, started in order and stopped at once. Nothing acknowledged is lost by it.
 
     `make_parts` replaces parts, as benchmarks do with the embedder.
     """
@@ -86,12 +86,21 @@ async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | 
             amygdala.duties(parts),
             tick.room(parts),
         )
+        started: list[Startable] = []
+        stack.push_async_callback(_stop, started)
         for room in rooms:
-            stack.push_async_callback(room.stop)
+            started.append(room)
             await room.start()
         await rebuild_foreign(parts)
         stack.enter_context(long_running())
         yield Running(parts, rooms, folder.path / KEY_FILE)
+
+
+async def _stop(rooms: Sequence[Startable]) -> None:
+    """All at once: each may wait for a read that blocks, and for the handler that runs."""
+    ended = await asyncio.gather(*(room.stop() for room in rooms), return_exceptions=True)
+    if errors := [each for each in ended if isinstance(each, BaseException)]:
+        raise errors[0] if len(errors) == 1 else BaseExceptionGroup("several rooms did not stop cleanly", errors)
 
 
 async def _project_text(parts: Parts, ids: Sequence[str]) -> None:

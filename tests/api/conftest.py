@@ -4,7 +4,7 @@ from tests.support.api.brain import brain, brain_database_url, caller
 from tests.support.api.discovery import ada
 from tests.support.api.old_clients import old, url
 from tests.support.api.vault import kept, vault
-from tests.support.store.fixtures import clock, database, database_url, truth
+from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, truth
 from tests.support.streams.operator import operator
 
 __all__ = [
@@ -16,6 +16,8 @@ __all__ = [
     "database",
     "database_url",
     "kept",
+    "mariadb_tables",
+    "mariadb_tables_url",
     "old",
     "operator",
     "truth",

@@ -31,7 +31,7 @@ REMEMBER = "/v1/brain/remember"
 @pytest.fixture(params=("sqlite", "mariadb"))
 def brain_database_url(request: pytest.FixtureRequest, tmp_path: Any) -> str:
     if request.param == "mariadb":
-        return str(request.getfixturevalue("mariadb_url"))
+        return str(request.getfixturevalue("mariadb_tables_url"))
     return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from openbrain.limits import QUERY_CHARS
 from tests.support.api.brain import Brain, brain, http, refused, remembered
 from tests.support.api.discovery import FACETS, SCOPES, SEARCH, TAGS, ada, contents, paged, searched
+from tests.support.forms import examples
 
 __all__ = ["ada", "brain"]
 
@@ -159,7 +160,9 @@ async def test_what_the_index_still_holds_and_the_truth_does_not_show(brain: Bra
 
 
 ANY = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

@@ -19,6 +19,7 @@ from openbrain.ports.embedder import Embedder
 from openbrain.ports.index import TextIndex, VectorIndex
 from tests.api.test_degraded import DOWN, answers_within_s
 from tests.support.api.brain import Brain, brain, http, refused, remembered
+from tests.support.forms import examples
 from tests.support.store.fixtures import rows
 
 __all__ = ["brain"]
@@ -86,7 +87,9 @@ questions = st.fixed_dictionaries(
 
 
 LAWS = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

@@ -1,6 +1,24 @@
 """Fixtures of the contracts: a store of its own for each test, on each database, and each index."""
 
 from tests.support.indexes.adapters import text_index, vector_index
-from tests.support.store.fixtures import clock, database, database_url, truth, writing
+from tests.support.store.fixtures import (
+    clock,
+    database,
+    database_url,
+    mariadb_tables,
+    mariadb_tables_url,
+    truth,
+    writing,
+)
 
-__all__ = ["clock", "database", "database_url", "text_index", "truth", "vector_index", "writing"]
+__all__ = [
+    "clock",
+    "database",
+    "database_url",
+    "mariadb_tables",
+    "mariadb_tables_url",
+    "text_index",
+    "truth",
+    "vector_index",
+    "writing",
+]

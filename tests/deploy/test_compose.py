@@ -35,6 +35,7 @@ def loaded(file: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.servers("compose")
 def test_compose_itself_takes_it() -> None:
     done = loaded(ROOT / "docker-compose.yml")
     assert (done.returncode, done.stderr) == (0, "")
@@ -48,6 +49,7 @@ def test_compose_itself_takes_it() -> None:
     assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "8788", 8788)
 
 
+@pytest.mark.servers("compose")
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [("healthcheck:", "healthcheckk:"), ("service_healthy}", "healthy}"), ("retries: 12", "retries: [12]")],

@@ -23,7 +23,7 @@ LARGEST_MB = 600
 """Beside the base: dependencies are 470 MB, most of it onnxruntime, numpy and the engines of `openbrain up`."""
 TRUTH = "OPENBRAIN_TRUTH__URL=sqlite:////data/truth.sqlite3"
 
-pytestmark = [pytest.mark.xdist_group("processes"), pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.servers("image"), pytest.mark.timeout(3600)]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

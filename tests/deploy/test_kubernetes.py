@@ -16,6 +16,7 @@ from openbrain_cli.run import ROOMS
 from tests.servers.go_tools import render_command
 from tests.servers.plugin import need
 
+pytestmark = pytest.mark.servers("kustomize")
 KUBERNETES = Path(__file__).parents[2] / "deploy" / "k8s"
 VERSION = "1.32"
 RENDERED: dict[str, list[dict[str, Any]]] = {}

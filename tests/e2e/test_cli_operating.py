@@ -61,6 +61,7 @@ def streams(terminal: Terminal, url: str) -> dict[str, object]:
     return next(dict(check) for check in done.json["checks"] if check["name"] == "streams")
 
 
+@pytest.mark.servers("redis")
 def test_doctor_sees_what_makes_redis_lose_entries(idle: Terminal, private_server: Starter) -> None:
     server = private_server("redis")
     client = Redis.from_url(server.url)

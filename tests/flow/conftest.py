@@ -17,8 +17,11 @@ from openbrain.settings.events import Events
 from openbrain.streams.table import SUBMITTED
 from openbrain.submission import MemorySubmitted
 from openbrain_cli.system import Running, running
+from tests.support.embedder.shared_session import shared_model_session
 from tests.support.streams.stillness import Stillness
 from tests.support.waiting import until
+
+__all__ = ["shared_model_session"]
 
 PATIENT = Recall(index_timeout_s=60)
 """A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here."""
@@ -73,7 +76,7 @@ class Brain:
 
     async def settled(self) -> None:
         """Wait until nothing is on its way: no outbox, no entry unread or unacknowledged."""
-        await until(Stillness(self.parts.truth, self.redis))
+        await until(Stillness(self.parts.truth, self.redis), pause=0.03)
 
     async def entries(self, stream: str) -> list[dict[bytes, bytes]]:
         """The fields of every entry, oldest first."""

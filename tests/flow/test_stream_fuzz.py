@@ -39,7 +39,6 @@ READ = {
 }
 """Every stream that a room reads, and its groups."""
 pytestmark = [
-    pytest.mark.xdist_group("stream-fuzz"),
     pytest.mark.timeout(max(300, EXAMPLES * 20)),
     # The rooms, in their thread, spread their pauses at random while an example is drawn.
     pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies"),

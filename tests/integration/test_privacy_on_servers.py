@@ -105,11 +105,11 @@ def events(log: Path) -> set[str]:
     return set(re.findall(r'"event": "([\w.]+)"', log.read_text(encoding="utf-8")))
 
 
-@pytest.mark.xdist_group("processes")
 @pytest.mark.timeout(600)
 async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path) -> None:
     servers, marks = marked.servers, marked.marks
-    with rooms(servers.environment, tmp_path) as started:
+    # Titles of processes are read: forks have their parent's.
+    with rooms(servers.environment, tmp_path, installed=True) as started:
         for room in ROOMS:
             started.start(room)
         await started.all_ready()
@@ -149,7 +149,6 @@ READERS = {
 """A room that reads each URL."""
 
 
-@pytest.mark.xdist_group("processes")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", READERS)
 async def test_an_address_that_can_not_work_is_told_without_its_secret(

@@ -53,6 +53,7 @@ async def metrics(url: str) -> str:
         return (await client.get(f"{url}/metrics")).text
 
 
+@pytest.mark.servers("redis")
 async def test_replicas_count_together_and_alone_without_redis(
     tmp_path: Path, mariadb_url: str, private_server: Callable[[str], ServerProcess]
 ) -> None:

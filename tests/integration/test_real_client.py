@@ -26,6 +26,7 @@ from tests.support.api.brain import Brain, brain, brain_database_url
 from tests.support.api.served import served
 from tests.support.vault.pages import Vault
 
+pytestmark = pytest.mark.servers("the agents' client")
 __all__ = ["brain", "brain_database_url"]
 
 COMPAT = Path(__file__).parents[3] / "shared" / "compat"

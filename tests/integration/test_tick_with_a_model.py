@@ -21,6 +21,7 @@ from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.ticking import database_url, job, pages, ports, settled, vault_of
 from tests.support.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.servers("ollama")
 __all__ = ["clock", "database", "database_url", "pages", "ports"]
 
 TOKENS = 80

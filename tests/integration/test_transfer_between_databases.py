@@ -194,8 +194,8 @@ async def test_a_workspace_moves_to_the_other_database(
     (tmp_path / "to").mkdir()
     took: dict[str, float] = {}
     with (
-        rooms(environment(urls[0], redis_server, "from"), tmp_path / "from") as here,
-        rooms(environment(urls[1], redis_server, "to"), tmp_path / "to") as there,
+        rooms(environment(urls[0], redis_server, "from"), tmp_path / "from", installed=True) as here,
+        rooms(environment(urls[1], redis_server, "to"), tmp_path / "to", installed=True) as there,
     ):
         source = await place(urls[0], redis_server, tmp_path / "from", here)
         target = await place(urls[1], redis_server, tmp_path / "to", there)

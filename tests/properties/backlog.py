@@ -59,7 +59,7 @@ async def drained(
     """Put the backlog there, start the rooms, and watch until all of it is remembered, announced and read."""
     stream = servers.prefix + SUBMITTED.name
     found = Backlog(entries, name)
-    with running_rooms(servers.environment, folder) as started:
+    with running_rooms(servers.environment, folder, installed=True) as started:
         for room in ROOMS:
             started.start(room)
         processes = {f"{each.room}-{number}": each for number, each in enumerate(started.started)}

@@ -117,7 +117,7 @@ async def on_servers(folder: Path, index_timeout: float) -> AsyncIterator[OnServ
         streams = ("OPENBRAIN_STREAMS__URL", "OPENBRAIN_STREAMS__PREFIX")
         kept = {name: each for name, each in values.items() if name in streams or "_STREAMS__" not in name}
         servers = await prepared({**kept, **_settings(double, index_timeout)}, "rebuild", folder)
-        rooms = stack.enter_context(running_rooms(servers.environment, folder))
+        rooms = stack.enter_context(running_rooms(servers.environment, folder, installed=True))
         async with httpx.AsyncClient(base_url=run["elasticsearch"].url, timeout=120) as http, AsyncExitStack() as later:
             later.push_async_callback(servers.redis.aclose)
             later.push_async_callback(servers.truth.close)

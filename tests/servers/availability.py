@@ -26,6 +26,10 @@ class Missing:
 State = Available | Missing
 
 
+asked: set[str] = set()
+"""What was asked for since it was last emptied."""
+
+
 def required(setting: str | None = None) -> frozenset[str]:
     """Name the servers and tools whose absence fails a run instead of leaving its suites out."""
     text = os.environ.get(REQUIRE, "") if setting is None else setting

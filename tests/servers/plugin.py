@@ -2,7 +2,7 @@
 
 import contextlib
 import uuid
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ import pytest
 
 from tests.servers import mariadb_server as mariadb
 from tests.servers import mpnet_model
-from tests.servers.availability import SERVERS, Missing, required
+from tests.servers.availability import SERVERS, Missing, asked, required
 from tests.servers.catalogue import available, server
 from tests.servers.keeper import Address, Keeper, ask
 from tests.servers.process import Server, ServerProcess
@@ -46,6 +46,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def need(name: str) -> None:
     """Leave the test out where the server or tool is missing, or fail it where the run insists on the server."""
+    asked.add(name)
     state = available(name)
     if not isinstance(state, Missing):
         return
@@ -128,20 +129,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.section("real servers")
     if keeper.used:
         terminalreporter.line(f"used: {', '.join(keeper.used)}")
-    for reason, files in sorted(left_out.items()):
-        places = ", ".join(f"{file} ({count})" for file, count in sorted(files.items()))
-        terminalreporter.line(f"LEFT OUT for want of {reason}", yellow=True)
-        terminalreporter.line(f"  {places}")
+    for reason, count in sorted(left_out.items()):
+        terminalreporter.line(f"LEFT OUT {count} for want of {reason}", yellow=True)
     if not left_out:
         idle = [name for name in SERVERS if name not in keeper.used]
         terminalreporter.line("nothing was left out" + (f"; nobody asked for {', '.join(idle)}" if idle else ""))
 
 
-def _left_out(skipped: list[Any]) -> dict[str, dict[str, int]]:
-    """Count the tests left out, by reason and file."""
-    found: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for report in skipped:
-        text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        if _LEFT_OUT in text:
-            found[text.partition(_LEFT_OUT)[2]][report.nodeid.partition("::")[0]] += 1
-    return {reason: dict(files) for reason, files in found.items()}
+def _left_out(skipped: list[Any]) -> Counter[str]:
+    """Count the tests left out, by reason."""
+    texts = [str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr) for report in skipped]
+    return Counter(text.partition(_LEFT_OUT)[2] for text in texts if _LEFT_OUT in text)

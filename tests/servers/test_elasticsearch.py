@@ -1,10 +1,12 @@
 import httpx
+import pytest
 
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
 from tests.support.waiting import PATIENCE_S
 
 
+@pytest.mark.servers("elasticsearch")
 def test_documents_survive_kill_and_restart(private_server: Starter) -> None:
     server = private_server("elasticsearch")
     with httpx.Client(base_url=server.url, timeout=PATIENCE_S) as client:

@@ -9,6 +9,7 @@ from tests.servers.plugin import need
 from tests.servers.steps import CantInstall, Step
 
 
+@pytest.mark.servers(*NAMES)
 def test_it_does_nothing_when_nothing_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

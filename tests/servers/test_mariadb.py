@@ -45,6 +45,7 @@ def test_databases_are_made_and_dropped_by_name(mariadb_server: Server) -> None:
         create_database(mariadb_server, "mysql")
 
 
+@pytest.mark.servers("mariadb")
 def test_a_commit_survives_kill_and_restart(private_server: Starter) -> None:
     server = private_server("mariadb")
     rows(server.url, "CREATE TABLE memory (id INT PRIMARY KEY) ENGINE=InnoDB")

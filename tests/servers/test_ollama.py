@@ -1,6 +1,7 @@
 import math
 
 import httpx
+import pytest
 
 from tests.servers.ollama_server import MODEL
 from tests.servers.plugin import Starter
@@ -27,6 +28,7 @@ def test_vectors_mean_something(ollama_server: Server) -> None:
     assert likeness(cat, kitten) > 0.5 > likeness(cat, invoice) + 0.2
 
 
+@pytest.mark.servers("ollama")
 def test_it_answers_again_after_kill_and_restart(private_server: Starter) -> None:
     server = private_server("ollama")
     before = embed(server.url, "the same text")
@@ -35,6 +37,7 @@ def test_it_answers_again_after_kill_and_restart(private_server: Starter) -> Non
     assert likeness(*before, *embed(server.url, "the same text")) > 0.999
 
 
+@pytest.mark.servers("ollama")
 def test_a_model_deleted_from_one_server_stays_in_the_others(private_server: Starter) -> None:
     server = private_server("ollama")
     httpx.request("DELETE", f"{server.url}/api/delete", json={"model": MODEL}, timeout=PATIENCE_S).raise_for_status()

@@ -38,6 +38,7 @@ def eventually_gone(pid: int) -> bool:
     return not exists(pid)
 
 
+@pytest.mark.servers("redis")
 def test_a_server_ends_with_its_owner_however_the_owner_ends(private_server: Starter) -> None:
     private_server("redis")
     with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True, cwd=ROOT) as owner:
@@ -52,6 +53,7 @@ def test_a_server_ends_with_its_owner_however_the_owner_ends(private_server: Sta
     assert not Path(folder).exists()
 
 
+@pytest.mark.servers("redis")
 def test_a_server_ends_with_its_guard(private_server: Starter) -> None:
     server = private_server("redis")
     pid = server.pid

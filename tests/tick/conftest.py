@@ -1,7 +1,18 @@
 """Fixtures of ticks: a store of its own for each test, and pages of a vault."""
 
 from tests.support.api.brain import brain, brain_database_url
-from tests.support.store.fixtures import clock, database, database_url, truth
+from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, truth
 from tests.support.vault.ticking import pages, ports
 
-__all__ = ["brain", "brain_database_url", "clock", "database", "database_url", "pages", "ports", "truth"]
+__all__ = [
+    "brain",
+    "brain_database_url",
+    "clock",
+    "database",
+    "database_url",
+    "mariadb_tables",
+    "mariadb_tables_url",
+    "pages",
+    "ports",
+    "truth",
+]

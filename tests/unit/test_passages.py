@@ -13,6 +13,7 @@ from openbrain.adapters import wordpiece
 from openbrain.adapters.models import MODELS, Model, model
 from openbrain.adapters.passages import PASSAGE_TOKENS, break_words, count_tokens, passages
 from openbrain.limits import CONTENT_CHARS, SPEAKER_CHARS
+from tests.support.forms import examples
 
 EXACT = MODELS["all-minilm"]
 ESTIMATED = MODELS["embeddinggemma"]
@@ -42,7 +43,7 @@ def bodies(text: str, header: str, kind: Model) -> list[str]:
 
 
 @given(TEXTS, HEADERS, KINDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_every_character_is_in_a_passage(text: str, header: str, kind: Model) -> None:
     whole = break_words(text, kind.word_chars)
     first, *others = bodies(text, header, kind)
@@ -78,7 +79,7 @@ def test_breaking_words_adds_spaces_and_nothing_else(text: str, longest: int) ->
 
 
 @given(TEXTS, HEADERS, KINDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_passage_is_beyond_the_window(text: str, header: str, kind: Model) -> None:
     limit = min(kind.token_limit, PASSAGE_TOKENS)
 
@@ -86,7 +87,7 @@ def test_no_passage_is_beyond_the_window(text: str, header: str, kind: Model) ->
 
 
 @given(TEXTS, HEADERS, KINDS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_the_same_text_is_always_cut_the_same_way(text: str, header: str, kind: Model) -> None:
     assert passages(text, header, kind) == passages(text, header, kind)
 
@@ -167,7 +168,7 @@ def test_an_unknown_model_is_given_what_any_model_takes() -> None:
 
 
 @given(TEXTS, KINDS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_text_has_more_tokens_than_bytes(text: str, kind: Model) -> None:
     """By this most texts are known to fit before they are counted."""
     broken = break_words(text, kind.word_chars)

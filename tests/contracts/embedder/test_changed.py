@@ -52,6 +52,7 @@ async def test_no_vector_of_other_weights_is_given_under_the_old_name() -> None:
             assert (await embedder.identity()).digest == "e" * 64
 
 
+@pytest.mark.servers("ollama")
 async def test_other_weights_of_a_real_server_are_noticed(private_server: Starter) -> None:
     server = private_server("ollama")
     async with httpx.AsyncClient(base_url=server.url, timeout=60) as client, ollama(server.url, "mine") as embedder:

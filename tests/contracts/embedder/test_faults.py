@@ -92,6 +92,7 @@ async def test_something_else_at_the_url_is_a_setup_error(ollama_server: Server)
         Ollama("http://localhost:port")
 
 
+@pytest.mark.servers("ollama")
 async def test_a_runner_that_dies_under_a_request_is_not_noticed(private_server: Starter) -> None:
     server = private_server("ollama")
     async with ollama(server.url, MODEL, batch=64) as embedder:
@@ -104,6 +105,7 @@ async def test_a_runner_that_dies_under_a_request_is_not_noticed(private_server:
         assert await work == len(LONG)
 
 
+@pytest.mark.servers("ollama")
 @pytest.mark.parametrize("end", [ServerProcess.kill, ServerProcess.stop])
 async def test_a_server_that_ends_under_a_request_is_tried_later(
     private_server: Starter, end: Callable[[ServerProcess], None]
@@ -121,6 +123,7 @@ async def test_a_server_that_ends_under_a_request_is_tried_later(
         assert len(await embedder.embed([CONTENT])) == 1
 
 
+@pytest.mark.servers("ollama")
 async def test_a_server_that_hangs_is_tried_later_and_then_answers(private_server: Starter) -> None:
     server = private_server("ollama")
     async with ollama(server.url, MODEL) as embedder:
@@ -139,6 +142,7 @@ async def test_a_server_that_hangs_is_tried_later_and_then_answers(private_serve
         assert len(await embedder.embed([CONTENT])) == 1
 
 
+@pytest.mark.servers("ollama")
 async def test_a_model_deleted_under_a_running_server_is_tried_later(private_server: Starter) -> None:
     server = private_server("ollama")
     async with ollama(server.url, MODEL) as embedder, httpx.AsyncClient(timeout=PATIENCE_S) as client:

@@ -30,6 +30,7 @@ from openbrain.visibility import (
     matches,
     visible,
 )
+from tests.support.forms import examples
 from tests.support.store.fixtures import START, memory
 
 ODD = (
@@ -126,7 +127,9 @@ criteria = st.builds(
 )
 predicates = st.builds(visible, viewers, criteria, moments)
 SLOW = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

@@ -131,6 +131,7 @@ async def test_mariadb_not_answering_in_time(server: Database, monkeypatch: pyte
     assert found == ["a", "b"]
 
 
+@pytest.mark.servers("mariadb")
 async def test_mariadb_down_and_up_again(private_server: Starter) -> None:
     mariadb = private_server("mariadb")
     opened = Database.open(mariadb.url, pool=2, lock_wait_s=PATIENCE_S)

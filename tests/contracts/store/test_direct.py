@@ -99,6 +99,7 @@ async def test_mariadb_a_cancelled_statement_leaves_no_half_read_connection(mari
     await opened.close()
 
 
+@pytest.mark.servers("mariadb")
 async def test_mariadb_that_was_away_is_used_again(private_server: Starter) -> None:
     mariadb = private_server("mariadb")
     opened = Database.open(mariadb.url, pool=4, lock_wait_s=1)

@@ -13,6 +13,7 @@ from openbrain.ids import uuid7
 from openbrain.memory import Memory, Scope
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.truth import Edit, Mark, Status
+from tests.support.forms import examples
 from tests.support.store.fixtures import START, FakeClock, memory, origin, stored, viewer, write
 
 NOBODY = uuid7(START)
@@ -57,7 +58,9 @@ changes = st.fixed_dictionaries(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(st.tuples(texts.filter(str.strip), changes), min_size=1, max_size=4))
 async def test_what_was_written_is_what_is_read(truth: SqlTruth, given: list[tuple[str, dict[str, Any]]]) -> None:

@@ -27,6 +27,7 @@ from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.errors import Conflict, Invalid, NotFound
 from openbrain.memory import Memory, Reason
 from openbrain.ports.truth import Edit, Outcome, Status
+from tests.support.forms import examples
 from tests.support.store.fixtures import FakeClock, announced, database_url, origin, row, rows, viewer, write
 from tests.support.store.schema import make_tables
 
@@ -254,12 +255,11 @@ def test_the_laws_of_the_truth(database_url: str) -> None:
         await database.close()
 
     asyncio.run(prepare())
-    examples = 40 if database_url.startswith("sqlite") else 10
     machine = type("UsersHere", (Users,), {"url": database_url})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=examples,
+            max_examples=examples(40),
             stateful_step_count=50,
             deadline=None,
             # A failure is told at once: making it smaller would take minutes of real transactions.

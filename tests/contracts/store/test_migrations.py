@@ -150,6 +150,7 @@ def test_several_processes_upgrade_at_once(database_url: str) -> None:
     assert schema_commands.current(database_url) == "0005"
 
 
+@pytest.mark.servers("mariadb")
 def test_waiting_ends_when_the_database_answers(private_server: Starter) -> None:
     server = private_server("mariadb")
     server.kill()

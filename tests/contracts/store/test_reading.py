@@ -17,6 +17,7 @@ from openbrain.ids import uuid7
 from openbrain.memory import DAY, Memory, MemoryType, Reason, Scope
 from openbrain.ports.truth import Status
 from openbrain.visibility import AllOf, Condition, Criteria, Equals, visible
+from tests.support.forms import examples
 from tests.support.store.direct_rows import put, put_lineage
 from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer, write
 
@@ -82,7 +83,9 @@ any_row = st.builds(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(row=any_row)
 async def test_any_row_comes_back_as_it_was(truth: SqlTruth, database: Database, row: Memory) -> None:

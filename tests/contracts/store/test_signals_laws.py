@@ -29,6 +29,7 @@ from openbrain.signals.values import (
     SignalState,
     Step,
 )
+from tests.support.forms import examples
 from tests.support.signals.raising import change, fields, heard, raised, told, workspace
 from tests.support.store.fixtures import START, FakeClock, database_url, viewer
 from tests.support.store.schema import make_tables
@@ -93,13 +94,12 @@ def world(database_url: str) -> Iterator[World]:
     made.end()
 
 
-def examples(world: World, sqlite: int, mariadb: int) -> settings:
-    count = sqlite if world.database.dialect == "sqlite" else mariadb
-    return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+def drawn(count: int) -> settings:
+    return settings(max_examples=examples(count), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def test_any_order_and_any_duplicates_end_the_same(world: World) -> None:
-    @examples(world, 40, 10)
+    @drawn(40)
     @given(st.lists(RAISES, min_size=1, max_size=8), st.randoms(use_true_random=False))
     def holds(some: list[dict[str, Any]], random: Any) -> None:
         raises = [raised(**each, org="acme", project="p", key=str(place)) for place, each in enumerate(some)]
@@ -143,7 +143,7 @@ async def ends(truth: SqlTruth) -> list[tuple[Signal, list[Halt]]]:
 
 
 def test_what_is_told_is_what_is_and_follows_the_table(world: World) -> None:
-    @examples(world, 60, 12)
+    @drawn(60)
     @given(st.lists(DOINGS, min_size=1, max_size=14))
     def holds(doings: list[tuple[str, Any]]) -> None:
         world.begin()

@@ -133,6 +133,7 @@ async def test_a_flood_that_is_refused_leaves_the_server_alone(settings: Streams
         assert client.asked - before <= 5
 
 
+@pytest.mark.servers("redis")
 async def test_a_server_that_dies_leaves_each_process_to_itself(
     private_server: Callable[[str], ServerProcess],
 ) -> None:

@@ -37,6 +37,7 @@ def installed() -> Path:
     return CLIENT
 
 
+@pytest.mark.servers("elasticsearch")
 @pytest.mark.timeout(3600)
 def test_the_suites_pass_with_client_8() -> None:
     need("elasticsearch")

@@ -198,6 +198,7 @@ async def test_nobody_listens() -> None:
     await text.close()
 
 
+@pytest.mark.servers("elasticsearch")
 async def test_a_server_that_hangs_dies_and_returns(private_server: Callable[[str], ServerProcess]) -> None:
     server = private_server("elasticsearch")
     row, later = memory(), memory()

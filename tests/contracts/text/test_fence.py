@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openbrain.ports.index import TextEntry, TextIndex, Tombstone
+from tests.support.forms import examples
 from tests.support.indexes.entries import EVERYTHING, memory, new_id, text_entry, tombstone
 
 Prepared = tuple[TextIndex, str]
@@ -56,7 +57,9 @@ def histories(draw: st.DrawFn) -> tuple[dict[int, bool], list[list[int]]]:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(several=st.lists(histories(), min_size=1, max_size=3), at_once=st.booleans())
 async def test_any_order_ends_in_the_highest_revision(

@@ -13,12 +13,15 @@ from openbrain.limits import QUERY_CHARS
 from openbrain.memory import Memory
 from openbrain.ports.index import Count, Found, Place, TextEntry, TextIndex, TextQuery, Tombstone
 from openbrain.visibility import AllOf, Equals, OneOf, matches
+from tests.support.forms import examples
 from tests.support.indexes.conditions import conditions, rows
 from tests.support.indexes.entries import EVERYTHING, memory, new_id, text_entry, tombstone
 
 Prepared = tuple[TextIndex, str]
 LAWS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 FACETS = ("type", "tags", "org", "project", "agent_id", "source")
 
@@ -147,7 +150,7 @@ async def test_typos_are_forgiven_in_the_first_words_only(text_index: Prepared) 
     assert await found(text_index, TextQuery(words=f"{others} kubarnetes", fuzzy=True)) == set()
 
 
-@settings(LAWS, max_examples=80)
+@settings(LAWS, max_examples=examples(80))
 @given(
     words=st.text(max_size=QUERY_CHARS),
     phrases=st.lists(st.text(max_size=60), max_size=16).map(tuple),

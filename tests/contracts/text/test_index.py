@@ -13,12 +13,15 @@ from openbrain.limits import CONTENT_CHARS, QUERY_CHARS
 from openbrain.memory import Memory
 from openbrain.ports.index import Standing, TextEntry, TextIndex, TextSearch, Tombstone
 from openbrain.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, matches
+from tests.support.forms import examples
 from tests.support.indexes.conditions import conditions, rows
 from tests.support.indexes.entries import EVERYTHING, WORKSPACE, memory, new_id, text_entry, tombstone
 
 Prepared = tuple[TextIndex, str]
 LAWS = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 NO_NUMBER_HOLDS_IT = 10**30
 
@@ -79,7 +82,7 @@ async def test_a_question_without_words_that_occur_finds_nothing(text_index: Pre
     assert await found(text_index, query) == []
 
 
-@settings(LAWS, max_examples=100)
+@settings(LAWS, max_examples=examples(100))
 @given(query=st.text(max_size=QUERY_CHARS))
 @example(query="\ud800 cat \udfff")
 @example(query='text:cat^2 (dog" ~1 [a TO \\ AND OR NOT +-&&||!{}/.*/ {"a":1}')

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from openbrain.memory import Memory
 from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
 from openbrain.visibility import AllOf, AtLeast, Equals, matches
+from tests.support.forms import examples
 from tests.support.indexes.conditions import conditions, rows
 from tests.support.indexes.entries import EVERYTHING, WORKSPACE, memory, new_id, tombstone, vector_entry
 from tests.support.indexes.vector_engines import EAST, GENERATION, INDEXLESS, NORTH, found, found_all, index, write
@@ -19,7 +20,9 @@ __all__ = ["index"]
 
 pytestmark = INDEXLESS
 LAWS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 

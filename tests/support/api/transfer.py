@@ -88,7 +88,7 @@ NDJSON = {"content-type": "application/x-ndjson"}
 @pytest.fixture(params=["sqlite", "mariadb"])
 def brain_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "mariadb":
-        return str(request.getfixturevalue("mariadb_url"))
+        return str(request.getfixturevalue("mariadb_tables_url"))
     return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 from tests.servers.places import free_port
+from tests.support.processes.forked import Forked
 from tests.support.waiting import PATIENCE_S, until
 
 OPENBRAIN = Path(sys.executable).parent / "openbrain"
@@ -24,7 +25,7 @@ class Process:
 
     room: str
     port: int
-    popen: "subprocess.Popen[bytes]"
+    popen: "subprocess.Popen[bytes] | Forked"
     log: Path
 
     @property
@@ -57,25 +58,30 @@ class Process:
 
 @dataclass
 class Rooms:
-    """Starts rooms with one environment, and ends what is left of them."""
+    """Starts rooms with one environment, and ends what is left of them.
+
+    installed: by the program that a shell would start, not forked from a process that has everything imported.
+    """
 
     environment: Mapping[str, str]
     folder: Path
+    installed: bool = False
     started: list[Process] = field(default_factory=list)
 
     def start(self, room: str, **other: str) -> Process:
         """`other`: settings of this one alone."""
         port = free_port()
         log = self.folder / f"{room}-{len(self.started)}.log"
-        with log.open("wb") as out:
-            popen = subprocess.Popen(
-                [OPENBRAIN, "run", room, "--port", str(port)],
-                env={**os.environ, **self.environment, **other},
-                stdout=out,
-                stderr=out,
-                # Alone, as in a container: a kernel that shares its time among sessions gives each room its own share.
-                start_new_session=True,
-            )
+        words = ["run", room, "--port", str(port)]
+        env = {**os.environ, **self.environment, **other}
+        with log.open("wb") as out, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - no path of ours
+            popen: subprocess.Popen[bytes] | Forked
+            if self.installed:
+                # Alone, as in a container: a kernel that shares its time among sessions gives each its own share.
+                popen = subprocess.Popen([OPENBRAIN, *words], env=env, stdout=out, stderr=out, start_new_session=True)
+            else:
+                files = {"stdin": nothing.fileno(), "out": out.fileno(), "err": out.fileno()}
+                popen = Forked(words, env=env, cwd=Path.cwd(), **files)
         process = Process(room, port, popen, log)
         self.started.append(process)
         return process
@@ -85,9 +91,9 @@ class Rooms:
 
 
 @contextmanager
-def rooms(environment: Mapping[str, str], folder: Path) -> Iterator[Rooms]:
+def rooms(environment: Mapping[str, str], folder: Path, *, installed: bool = False) -> Iterator[Rooms]:
     """End every process afterwards, whatever happened."""
-    made = Rooms(environment, folder)
+    made = Rooms(environment, folder, installed)
     try:
         yield made
     finally:

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from tests.support.processes.forked import Forked, run
 from tests.support.waiting import PATIENCE_S
 
 PROGRAM = Path(sys.executable).parent / "openbrain"
@@ -42,16 +42,9 @@ class Terminal:
     def run(self, *words: str, stdin: str | bytes = "", environment: Mapping[str, str] | None = None) -> Done:
         """Type a command and wait for its end."""
         text = stdin if isinstance(stdin, bytes) else stdin.encode()
-        done = subprocess.run(
-            [str(PROGRAM), *words],
-            input=text,
-            capture_output=True,
-            check=False,
-            timeout=PATIENCE_S,
-            cwd=self.home,
-            env=self.env(environment or {}),
-        )
-        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+        env = self.env(environment or {})
+        code, out, err = run(words, env=env, cwd=self.home, stdin=text, timeout=PATIENCE_S)
+        return Done(code, out.decode(), err.decode())
 
     def env(self, more: Mapping[str, str]) -> dict[str, str]:
         own = {"PATH": os.environ["PATH"], "HOME": str(self.home), "OPENBRAIN_DATA_DIR": str(self.data)}
@@ -69,21 +62,26 @@ def wait_until(holds: Callable[[], bool]) -> None:
 @contextmanager
 def up(terminal: Terminal) -> Iterator[Terminal]:
     """`openbrain up` while the block runs; ended with Ctrl-C, which must be clean."""
-    command = [str(PROGRAM), "up", "--port", "0"]
-    # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
-    environment = terminal.env({"OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "60"})
-    with (terminal.home / "up.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=terminal.home)
+    environment = terminal.env(
+        {
+            # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
+            "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "60",
+            # How long a read blocks is how long a stop may take.
+            "OPENBRAIN_STREAMS__POLL_S": "0.3",
+        }
+    )
+    log = terminal.home / "up.log"
+    with log.open("wb") as out, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - no path of ours
+        files = {"stdin": nothing.fileno(), "out": out.fileno(), "err": out.fileno()}
+        process = Forked(["up", "--port", "0"], env=environment, cwd=terminal.home, **files)
     try:
         deadline = time.monotonic() + PATIENCE_S
         while not (terminal.data / "url").exists():
-            assert process.poll() is None, (terminal.home / "up.log").read_text()
-            assert time.monotonic() < deadline, (terminal.home / "up.log").read_text()
-            time.sleep(0.05)
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.02)
         yield terminal
         process.send_signal(signal.SIGINT)
-        assert process.wait(PATIENCE_S) == 0, (terminal.home / "up.log").read_text()
+        assert process.wait(PATIENCE_S) == 0, log.read_text()
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
+        process.kill()

@@ -2,7 +2,8 @@
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Callable, Sequence
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from openbrain.ids import content_hash, uuid7
 from openbrain.memory import DAY, MICROSECONDS, Memory, MemoryType
 from openbrain.ports.truth import Origin, Outcome, Status, Write
 from openbrain.visibility import Viewer
+from tests.servers.mariadb_server import DATABASE
+from tests.servers.process import Server
+from tests.support.store.mariadb import MariadbTables
 from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S
 
@@ -51,11 +55,26 @@ def clock() -> FakeClock:
     return FakeClock()
 
 
+@pytest.fixture(scope="session")
+def mariadb_tables(mariadb_server: Server) -> Iterator[MariadbTables]:
+    """This process's database."""
+    made = MariadbTables(mariadb_server, f"{DATABASE}_{uuid.uuid4().hex[:12]}")
+    yield made
+    made.drop()
+
+
+@pytest.fixture
+def mariadb_tables_url(mariadb_tables: MariadbTables) -> Iterator[str]:
+    """The URL of a database with empty tables; emptied after the test."""
+    yield mariadb_tables.url
+    mariadb_tables.empty()
+
+
 @pytest.fixture(params=["sqlite", "mariadb"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of an empty database."""
+    """The URL of a database: without tables on SQLite, with empty ones on MariaDB."""
     if request.param == "mariadb":
-        return str(request.getfixturevalue("mariadb_url"))
+        return str(request.getfixturevalue("mariadb_tables_url"))
     return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
 
 

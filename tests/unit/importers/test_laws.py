@@ -19,9 +19,12 @@ from openbrain_cli.importing.plain import plain, that_fit
 from openbrain_cli.importing.sections import full_sections
 from openbrain_cli.importing.wikilinks import MAX_LINKS, inline_tags, wikilinks
 from tests.support.cli.import_samples import homes
+from tests.support.forms import examples
 
 in_a_folder = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None, max_examples=60
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+    max_examples=examples(60),
 )
 
 WORDS = st.text(alphabet=st.characters(categories=["L", "N", "P", "S", "Zs"]), max_size=12)

@@ -4,6 +4,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,18 +39,24 @@ def module(path: Path) -> str:
     return ".".join(parts[2 if parts[0] == "services" else 1 :])
 
 
+@cache
+def nodes() -> dict[Path, list[ast.AST]]:
+    """Every node of every module that speaks of structlog."""
+    sources = {path: path.read_text(encoding="utf-8") for path in CODE}
+    return {path: list(ast.walk(ast.parse(source))) for path, source in sources.items() if "structlog" in source}
+
+
 def calls() -> Iterator[Call]:
     """Every call of what a module got from structlog, whatever it is called there."""
-    for path in CODE:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, found in nodes().items():
         loggers = {
             target.id
-            for node in ast.walk(tree)
+            for node in found
             if isinstance(node, ast.Assign) and "get_logger" in ast.unparse(node.value)
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        for node in ast.walk(tree):
+        for node in found:
             if (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
@@ -100,8 +107,8 @@ def test_loggers_are_made_alike() -> None:
     """Named by their module, so that a line says where it comes from."""
     makers = {
         ast.unparse(node)
-        for path in CODE
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for found in nodes().values()
+        for node in found
         if isinstance(node, ast.Assign) and "get_logger" in ast.unparse(node.value)
     }
 

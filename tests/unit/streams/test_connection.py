@@ -97,6 +97,7 @@ def sentinel(private_server: Starter, tmp_path: Path) -> Iterator[tuple[ServerPr
         yield server, port
 
 
+@pytest.mark.servers("redis")
 async def test_the_master_is_found_by_sentinel(sentinel: tuple[ServerProcess, int]) -> None:
     server, port = sentinel
     settings, seen = scaled(f"redis+sentinel://127.0.0.1:{port}/main"), Seen()

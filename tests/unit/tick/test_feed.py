@@ -14,6 +14,7 @@ from openbrain.vault.alarm import alarm
 from openbrain.vault.front_matter import read
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds
 from openbrain_tick.phases.health import record
+from tests.support.forms import examples
 from tests.support.vault.pages import DAY, NOW, Vault, page, signal
 
 FILES = {
@@ -130,7 +131,7 @@ def test_what_a_file_says_is_renewed_with_its_day(vault: Vault) -> None:
 WORDS = st.text(st.sampled_from("ab |[]`—\U0001f525<>!-@\t"), max_size=400)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(WORDS, st.sampled_from(["nuclear", "warning"]), st.integers(0, 60)), max_size=25),
     st.sampled_from([SPEC, HEAD]),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from openbrain.vault.arcs import identity
 from openbrain.vault.index import Index
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds
+from tests.support.forms import examples
 from tests.support.vault.pages import DAY, NOW, Vault, page, signal
 
 PAGES = st.lists(
@@ -61,7 +62,7 @@ def written(vault: Vault, pages: list[tuple[str, str, str, str, int, str, str]])
         vault.write(f"{folder}/{name}.md", text)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(PAGES, st.sampled_from([SPEC, HEAD, replace(SPEC, conscious_limit=1, unconscious_limit=1)]))
 def test_a_second_pass_at_the_same_time_changes_no_byte(
     pages: list[tuple[str, str, str, str, int, str, str]], thresholds: Thresholds
@@ -79,7 +80,7 @@ def test_a_second_pass_at_the_same_time_changes_no_byte(
         assert whole.plan(thresholds=thresholds, ended=ended)[0].changes() == ()
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(PAGES, st.lists(st.integers(0, 40), min_size=1, max_size=3))
 def test_a_kept_index_and_none_write_the_same_vault(
     pages: list[tuple[str, str, str, str, int, str, str]], days: list[int]

@@ -15,6 +15,7 @@ from openbrain_tick.phases.reasoning.answer import from_items
 from openbrain_tick.phases.reasoning.judging import judge
 from openbrain_tick.phases.reasoning.known import known_of
 from openbrain_tick.phases.reasoning.sections import add
+from tests.support.forms import examples
 from tests.support.vault.reasoning import ALARM, DAY, applied, arcs_of, page, vault, written
 
 
@@ -146,7 +147,7 @@ ITEMS = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(ITEMS)
 def test_an_answer_applied_twice_changes_nothing_more(items: dict[str, Any]) -> None:
     texts = vault(**{name: page(name, body=ALARM.format("xyxy"["abcd".index(name)], "same")) for name in NAMES})

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openbrain.vault.index import Index
+from tests.support.forms import examples
 from tests.support.vault.pages import NOW, Vault, page, signal
 
 ONE = "clusters/2026-11-22/2026-11-22-one.md"
@@ -151,7 +152,7 @@ EDITS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(EDITS)
 def test_incremental_is_a_full_scan(edits: list[tuple[str, str, str, str]]) -> None:
     with TemporaryDirectory() as folder:

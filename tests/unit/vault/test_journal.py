@@ -14,6 +14,7 @@ from openbrain.errors import Conflict, Invalid
 from openbrain.vault import journal
 from openbrain.vault.changes import Change, sha256
 from openbrain.vault.journal import Applied, apply, recover
+from tests.support.forms import examples
 from tests.support.vault.files import FILES, WANTED, Files, lay, plan, tree
 
 SECOND = 1_000_000_000
@@ -246,7 +247,7 @@ names = st.sampled_from(["a.md", "b.md", "x/a.md", "x/y/b.md", "z.md"])
 folders = st.dictionaries(names, st.binary(max_size=6), max_size=5)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=examples(40))
 @given(before=folders, wanted=folders, at=st.integers(0, 16))
 def test_whatever_is_planned_a_kill_leaves_one_of_two_states(
     tmp_path_factory: pytest.TempPathFactory, before: Files, wanted: Files, at: int

@@ -1,0 +1,5 @@
+"""Fixtures of the properties of delivery: systems in this process share the embedded model."""
+
+from tests.support.embedder.shared_session import shared_model_session
+
+__all__ = ["shared_model_session"]

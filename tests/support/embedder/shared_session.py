@@ -1,0 +1,15 @@
+"""The embedded model is read once a process: systems that a test starts and stops share what onnxruntime made of it."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from openbrain.adapters import onnx_sentences
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_model_session() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(onnx_sentences, "session", cache(onnx_sentences.session))
+        yield

@@ -1,0 +1,21 @@
+"""How much a test does: a short form for every day, a long one for the night."""
+
+import os
+
+LONG = "OPENBRAIN_TEST_LONG"
+RING = "OPENBRAIN_TEST_RING"
+_SHARES = {"servers": 0.15, "faults": 0.15}
+_FEWEST = 5
+
+
+def long_form() -> bool:
+    """Whether this run does everything in its long form."""
+    return os.environ.get(LONG) == "1"
+
+
+def examples(usual: int) -> int:
+    """How many examples Hypothesis draws: few where each goes to a server, many in the long form."""
+    if long_form():
+        return usual * 5
+    share = _SHARES.get(os.environ.get(RING, ""), 0.4)
+    return min(usual, max(_FEWEST, round(usual * share)))

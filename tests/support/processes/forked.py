@@ -1,0 +1,128 @@
+"""Runs `openbrain ...` in a fork of a process that has everything imported: what a real start costs is paid once.
+
+What runs is the command's own `main`, in a process of its own with its own environment, folder, standard streams, exit
+status and signals; only the interpreter's start and the imports are shared. The installed program itself is started by
+the tests of the quickstart, of the tools over stdio and of completion.
+"""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from multiprocessing.context import ForkServerContext
+from multiprocessing.reduction import DupFd
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import Any
+
+_PR_SET_PDEATHSIG = 1
+
+
+@cache
+def _context() -> ForkServerContext:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.support.processes.preloaded"])
+    # Threads of numerical libraries don't survive a fork.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    return context
+
+
+class Forked:
+    """A started command; used like a `subprocess.Popen`."""
+
+    def __init__(
+        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdin: int, out: int, err: int
+    ) -> None:
+        streams = [DupFd(each) for each in (stdin, out, err)]
+        self._process = _context().Process(
+            target=_main, args=([*words], dict(env), str(cwd), streams), name=" ".join(words)[:40], daemon=True
+        )
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status, negative for a signal, once it was asked for."""
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """The exit status, if it has ended."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit status, once it has ended."""
+        self._process.join(timeout)
+        status = self._process.exitcode
+        if status is None:
+            raise TimeoutExpired(self._process.name, timeout or 0)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def run(
+    words: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdin: bytes, timeout: float
+) -> tuple[int, bytes, bytes]:
+    """Exit status, standard output and standard error of a command that ends by itself."""
+    files = [os.memfd_create(name) for name in ("stdin", "stdout", "stderr")]
+    try:
+        os.write(files[0], stdin)
+        os.lseek(files[0], 0, os.SEEK_SET)
+        forked = Forked(words, env=env, cwd=cwd, stdin=files[0], out=files[1], err=files[2])
+        try:
+            status = forked.wait(timeout)
+        except TimeoutExpired:
+            forked.kill()
+            raise
+        return status, _written(files[1]), _written(files[2])
+    finally:
+        for each in files:
+            os.close(each)
+
+
+def _written(file: int) -> bytes:
+    return os.pread(file, os.fstat(file).st_size, 0)
+
+
+def _main(words: list[str], env: dict[str, str], cwd: str, streams: list[Any]) -> None:
+    """In the fork: become what `openbrain WORDS` is."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, stream in enumerate(streams):
+        held = stream.detach()
+        os.dup2(held, number)
+        os.close(held)
+    os.environ.clear()
+    os.environ.update(env)
+    if "TZ" in env:
+        time.tzset()
+    os.chdir(cwd)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as long as the process
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
+    sys.argv = ["openbrain", *words]
+    from openbrain_cli.main import main
+
+    try:
+        main()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()

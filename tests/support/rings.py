@@ -1,0 +1,98 @@
+"""Which tests a run takes: what needs nothing, what needs real servers, what breaks things on purpose; short or long.
+
+A test belongs to the ring of what it asks for. A case that is made once for each stream server runs on one of them,
+alternating from case to case, unless the run is long or the case is marked `each_server`.
+"""
+
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from tests.servers.availability import NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """Some of the tests, and the command that runs them."""
+
+    name: str
+    command: str
+    needs: str
+
+
+RINGS = (
+    Ring("embedded", "make test", "embedded parts alone"),
+    Ring("servers", "make test-servers", "real servers"),
+    Ring("faults", "make test-faults", "processes and servers to kill"),
+)
+SECOND = "second"
+EMBEDDED = frozenset({"valkey"})
+"""A server that comes in a wheel: no installation, no start worth speaking of."""
+STREAM_SERVERS = frozenset({"redis", "valkey"})
+_FAULTS = ("tests/faults/", "tests/properties/")
+_FIXTURES = {f"{name}_server": name for name in NAMES} | {"mariadb_url": "mariadb", "mpnet_models": "mpnet"}
+_WORDS = {name: name for name in NAMES} | {"elasticsearch-knn": "elasticsearch"}
+_NAMED_DIRECTLY = frozenset({"server", "name"})
+"""Parameters of tests, not of fixtures, that name a server."""
+
+
+def servers_of(item: pytest.Item) -> frozenset[str]:
+    """The servers and tools that a test asks for: by fixture, by parameter, or by its mark `servers`."""
+    marked = {str(name) for mark in item.iter_markers("servers") for name in mark.args}
+    fixtures = {_FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in _FIXTURES}
+    return frozenset(marked | fixtures | set(_parameters(item).values()))
+
+
+def ring_of(item: pytest.Item) -> str:
+    if item.nodeid.startswith(_FAULTS):
+        return "faults"
+    return "servers" if servers_of(item) - EMBEDDED else "embedded"
+
+
+def _parameters(item: pytest.Item) -> dict[str, str]:
+    """Parameter -> the server that it names."""
+    call = getattr(item, "callspec", None)
+    if call is None:
+        return {}
+    made = item._fixtureinfo.name2fixturedefs  # type: ignore[attr-defined]
+    return {
+        name: _WORDS[value]
+        for name, value in call.params.items()
+        if isinstance(value, str) and value in _WORDS and (name in _NAMED_DIRECTLY or made[name][-1].params is not None)
+    }
+
+
+def chosen(items: Sequence[pytest.Item], ring: str | None, *, long: bool) -> tuple[list[pytest.Item], Counter[str]]:
+    """The tests to run, and how many were left out for which reason."""
+    taken, left_out = [], Counter[str]()
+    for item in items:
+        own = ring_of(item)
+        if not long and _is_second_form(item):
+            left_out[SECOND] += 1
+        elif ring is not None and own != ring:
+            left_out[own] += 1
+        else:
+            taken.append(item)
+    return taken, left_out
+
+
+def _is_second_form(item: pytest.Item) -> bool:
+    """Whether the same case runs on the other stream server."""
+    named = [(name, value) for name, value in _parameters(item).items() if value in STREAM_SERVERS]
+    if len(named) != 1 or item.get_closest_marker("each_server"):
+        return False
+    ((_, server),) = named
+    case = item.nodeid.replace(server, "SERVER")
+    return server != ("redis", "valkey")[zlib.crc32(case.encode()) % 2]
+
+
+def told(left_out: Mapping[str, int]) -> Iterable[str]:
+    """A line for each reason why tests were left out, and how to run them."""
+    for ring in RINGS:
+        if count := left_out.get(ring.name):
+            yield f"left out: {count} tests that need {ring.needs}: {ring.command}"
+    if count := left_out.get(SECOND):
+        yield f"left out: {count} cases that run on the other of Redis and Valkey: make test-long"
