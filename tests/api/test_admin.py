@@ -4,9 +4,7 @@ from typing import Any
 
 from openbrain.auth import Permission
 from openbrain.memory import DAY, MICROSECONDS
-from tests.support.api.brain import Brain, brain, http, refused
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, refused
 
 ADMIN = frozenset({Permission.ADMIN})
 KEYS, WORKSPACES = "/v1/admin/keys", "/v1/admin/workspaces"

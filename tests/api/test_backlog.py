@@ -18,12 +18,11 @@ from openbrain.streams.memory import StreamMemory
 from openbrain_api.routes import ROUTES
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess
-from tests.support.api.brain import Brain, brain, http, offer, refused, remembered
+from tests.support.api.brain import Brain, http, offer, refused, remembered
 from tests.support.api.transfer import NDJSON, admin, export, take_in
 from tests.support.store.fixtures import rows
 from tests.support.waiting import until
 
-__all__ = ["brain"]
 LIMIT = 4
 REMEMBER = "/v1/brain/remember"
 

@@ -10,9 +10,7 @@ from openbrain.auth import Permission
 from openbrain.memory import MICROSECONDS
 from openbrain_api.routes import ROUTES
 from tests.support.api.bad_inputs import FULL, RAW, SECRET
-from tests.support.api.brain import Brain, Caller, brain, caller, http, offer, refused, unknown_id
-
-__all__ = ["brain", "caller"]
+from tests.support.api.brain import Brain, Caller, http, offer, refused, unknown_id
 
 LIMITS = {(route.method, route.path): route.body_bytes for route in ROUTES}
 TAKERS = [(route.method, route.path) for route in ROUTES if route.body.model_fields]

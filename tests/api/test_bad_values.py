@@ -7,9 +7,7 @@ import pytest
 
 from openbrain_api.routes import ROUTES
 from tests.support.api.bad_inputs import BAD, FULL, QUERIES, SECRET, Bad
-from tests.support.api.brain import Caller, caller, refused
-
-__all__ = ["caller"]
+from tests.support.api.brain import Caller, refused
 
 
 def test_the_cases_reach_every_route_that_takes_a_body() -> None:

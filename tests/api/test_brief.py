@@ -12,11 +12,9 @@ from openbrain.auth import Permission
 from openbrain.memory import DAY
 from openbrain.settings import Vaults
 from openbrain.times import to_iso
-from tests.support.api.brain import Brain, brain, http, refused, remembered
+from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import START
 from tests.support.vault.pages import Vault as Pages
-
-__all__ = ["brain"]
 
 BRIEF = "/v1/brain/brief"
 DAY_S = 86_400

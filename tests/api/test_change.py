@@ -5,10 +5,10 @@ import httpx
 from openbrain.client import OpenBrain
 from openbrain.memory import DAY
 from tests.api.test_remember import brain_database_url
-from tests.support.api.brain import Brain, brain, http, offer, refused, remembered
+from tests.support.api.brain import Brain, http, offer, refused, remembered
 from tests.support.store.fixtures import START
 
-__all__ = ["brain", "brain_database_url"]
+__all__ = ["brain_database_url"]
 
 REMEMBER, BATCH = "/v1/brain/remember", "/v1/brain/remember:batch"
 

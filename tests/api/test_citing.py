@@ -4,9 +4,7 @@ from pathlib import Path
 
 from openbrain.ports.vault_memories import VaultMemory
 from openbrain.settings import Vaults
-from tests.support.api.brain import Brain, brain, http, remembered
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, remembered
 
 TABLE = """---
 id: hot-arcs-2027-01-15

@@ -22,9 +22,7 @@ from openbrain.errors import (
 )
 from openbrain.memory import MemoryType, Scope, State
 from openbrain.submission import Submission
-from tests.support.api.brain import Brain, brain, unknown_id
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, unknown_id
 
 
 def client(brain: Brain, key: str, **options: Any) -> OpenBrain:

@@ -12,10 +12,8 @@ from openbrain.client import OpenBrain
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import refusal
 from openbrain.errors import NotFound, Outdated, QuotaExceeded, RateLimited, SetupError, TryLater, Unauthorised
-from tests.support.api.brain import Brain, brain, unknown_id
+from tests.support.api.brain import Brain, unknown_id
 from tests.support.api.served import served
-
-__all__ = ["brain"]
 
 
 def environment(tmp_path: Path, **given: str) -> dict[str, str]:

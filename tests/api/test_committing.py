@@ -11,10 +11,8 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import TryLater
 from openbrain.ports.truth import Outcome, Write
 from openbrain_api.writing.committing import Committer
-from tests.support.store.fixtures import FakeClock, clock, database, rows, write
+from tests.support.store.fixtures import FakeClock, rows, write
 from tests.support.waiting import PATIENCE_S
-
-__all__ = ["clock", "database"]
 
 
 @pytest.fixture

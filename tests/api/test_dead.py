@@ -7,9 +7,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.streams.table import STORED, SUBMITTED, replays
 from tests.support.api.brain import http, refused, remembered
 from tests.support.streams.consumers import memory_id, stored
-from tests.support.streams.operator import WORDS, Operator, operator, submission
-
-__all__ = ["operator"]
+from tests.support.streams.operator import WORDS, Operator, submission
 
 
 async def test_a_dead_letter_given_again_is_no_failure_of_its_memory(operator: Operator) -> None:

@@ -10,9 +10,7 @@ import pytest
 from openbrain.errors import TryLater
 from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.index import Checked, Hit
-from tests.support.api.brain import Brain, brain, http, refused, remembered
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, refused, remembered
 
 RECALL = "/v1/brain/recall"
 

@@ -7,11 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openbrain.limits import QUERY_CHARS
-from tests.support.api.brain import Brain, brain, http, refused, remembered
-from tests.support.api.discovery import FACETS, SCOPES, SEARCH, TAGS, ada, contents, paged, searched
+from tests.support.api.brain import Brain, http, refused, remembered
+from tests.support.api.discovery import FACETS, SCOPES, SEARCH, TAGS, contents, paged, searched
 from tests.support.forms import examples
-
-__all__ = ["ada", "brain"]
 
 
 async def test_the_answer_in_both_shapes(brain: Brain, ada: httpx.AsyncClient) -> None:

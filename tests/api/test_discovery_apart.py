@@ -5,10 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.api.brain import Brain, brain, http, refused, remembered
-from tests.support.api.discovery import FACETS, SCOPES, SEARCH, TAGS, Down, ada, contents, paged, plain, searched
-
-__all__ = ["ada", "brain"]
+from tests.support.api.brain import Brain, http, refused, remembered
+from tests.support.api.discovery import FACETS, SCOPES, SEARCH, TAGS, Down, contents, paged, plain, searched
 
 HIDDEN: dict[str, Any] = {"org": "hush", "project": "attic", "tags": ["hushtag"], "source": "hushsource"}
 

@@ -4,9 +4,7 @@ import uuid
 from typing import Any
 
 from openbrain.adapters.elasticsearch_text import ElasticsearchText
-from tests.support.api.brain import Brain, brain, http, remembered
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, remembered
 
 ASKS: list[tuple[str, dict[str, Any]]] = [
     ("search", {"q": "ferry"}),

@@ -19,10 +19,8 @@ from openbrain.streams.table import STORED, dead_letters
 from openbrain_api.openapi.document import document
 from openbrain_api.routes import ROUTES
 from tests.servers.process import Server
-from tests.support.api.brain import Brain, brain, http, offer, unknown_id
+from tests.support.api.brain import Brain, http, offer, unknown_id
 from tests.support.streams.consumers import scaled
-
-__all__ = ["brain"]
 
 DOCUMENT: dict[str, Any] = json.loads(document(ROUTES))
 LETTER = f"{STORED.name}.embedder.1-1"

@@ -19,10 +19,8 @@ from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting
 from openbrain_housekeeper.operating import Step, Worker
 from openbrain_housekeeper.purging import Indexes, Purging
-from tests.support.api.brain import Brain, brain, http, refused, remembered
+from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import age_holds, stored, viewer
-
-__all__ = ["brain"]
 
 ADMIN = frozenset({Permission.ADMIN})
 FORGET_ALL, OPERATIONS, WORKSPACES = "/v1/brain/forget", "/v1/admin/operations", "/v1/admin/workspaces"

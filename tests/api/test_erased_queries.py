@@ -7,10 +7,8 @@ import httpx
 
 from openbrain.memory import MICROSECONDS
 from openbrain_api.recall.query_vectors import QueryVectors
-from tests.support.api.brain import Brain, brain, http, remembered
+from tests.support.api.brain import Brain, http, remembered
 from tests.support.waiting import until
-
-__all__ = ["brain"]
 
 
 class Counting:

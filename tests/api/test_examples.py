@@ -9,10 +9,8 @@ from openbrain.settings.webhooks import Webhooks
 from openbrain.streams.administration import RedisStreams
 from openbrain_api.openapi.examples import EXAMPLES
 from openbrain_api.routes import ROUTES
-from tests.support.api.brain import brain, http
-from tests.support.streams.operator import Operator, operator
-
-__all__ = ["brain", "operator"]
+from tests.support.api.brain import http
+from tests.support.streams.operator import Operator
 
 SHOWN = [
     (route.method, route.path, name, value) for route in ROUTES for name, value in EXAMPLES.get(route.body, {}).items()

@@ -15,9 +15,7 @@ from sqlalchemy.engine import Engine
 from openbrain.auth import Permission
 from openbrain.ports.webhooks import Webhook
 from openbrain_api.routes import ROUTES
-from tests.support.api.brain import Brain, brain, http, unknown_id
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, unknown_id
 
 EVERYTHING = frozenset(Permission)
 NAMED = sorted({(route.method, route.path) for route in ROUTES if "{id}" in route.path})

@@ -8,7 +8,7 @@ import pytest
 from openbrain import limits
 from openbrain.auth import Permission
 from openbrain.ports.access import WorkspaceChange
-from tests.support.api.brain import Brain, brain, http, refused, remembered, unknown_id
+from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.api.transfer import (
     EVERYTHING,
     HEADER,
@@ -26,7 +26,7 @@ from tests.support.api.transfer import (
     take_in,
 )
 
-__all__ = ["brain", "brain_database_url"]
+__all__ = ["brain_database_url"]
 
 
 BAD: list[tuple[Any, str, str]] = [

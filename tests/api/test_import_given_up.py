@@ -5,10 +5,10 @@ import pytest
 
 from openbrain.errors import Conflict
 from openbrain.memory import MICROSECONDS
-from tests.support.api.brain import Brain, brain, http
+from tests.support.api.brain import Brain, http
 from tests.support.api.transfer import NDJSON, admin, brain_database_url, export, lived, take_in
 
-__all__ = ["brain", "brain_database_url"]
+__all__ = ["brain_database_url"]
 
 
 async def test_an_import_whose_sender_is_gone_ends_and_goes_on_when_it_is_sent_again(brain: Brain) -> None:

@@ -7,9 +7,7 @@ import pytest
 
 from openbrain.auth import OPERATORS, Permission
 from openbrain.ports.generations import Generation, IndexKind
-from tests.support.api.brain import Brain, brain, http, refused
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, refused
 
 ADMIN = frozenset({Permission.ADMIN})
 REINDEX, GENERATIONS = "/v1/admin/reindex", "/v1/admin/generations"

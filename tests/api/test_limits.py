@@ -9,10 +9,10 @@ from openbrain.ports.access import Workspace, WorkspaceChange
 from openbrain_api.routes import ROUTES
 from openbrain_mcp.http import with_mcp
 from tests.api.test_remember import brain_database_url
-from tests.support.api.brain import Brain, brain, http, offer, refused, remembered, unknown_id
+from tests.support.api.brain import Brain, http, offer, refused, remembered, unknown_id
 from tests.support.store.fixtures import START
 
-__all__ = ["brain", "brain_database_url"]
+__all__ = ["brain_database_url"]
 
 NOW = START // MICROSECONDS
 

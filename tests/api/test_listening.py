@@ -10,13 +10,11 @@ from openbrain.auth import Permission
 from openbrain.client import OpenBrain
 from openbrain.errors import Forbidden
 from openbrain.settings import Server
-from tests.support.api.brain import Brain, brain, http, refused
+from tests.support.api.brain import Brain, http, refused
 from tests.support.api.listening import Ear, ear
 from tests.support.api.served import served
 from tests.support.signals.broadcasting import burn
 from tests.support.waiting import PATIENCE_S, until
-
-__all__ = ["brain"]
 
 STREAM = "/v1/amygdala/stream"
 

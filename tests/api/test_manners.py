@@ -14,9 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from openbrain import limits, telemetry
 from openbrain_api.http import packing
-from tests.support.api.brain import Brain, brain, http, offer, refused, remembered
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, offer, refused, remembered
 
 REMEMBER, BATCH = "/v1/brain/remember", "/v1/brain/remember:batch"
 PACKED = {"content-type": "application/json", "content-encoding": "gzip"}

@@ -14,12 +14,10 @@ from openbrain.embedders import Embedders
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_vector
-from tests.support.api.brain import Brain, brain, http, remembered
+from tests.support.api.brain import Brain, http, remembered
 from tests.support.embedder.handler import event
 from tests.support.embedder.second_model import Second, named
 from tests.support.waiting import until
-
-__all__ = ["brain"]
 
 RECALL = "/v1/brain/recall"
 TEXTS = ["ships find the harbour by the lamp", "bread rises in the oven", "the deploy moved to thursday"]

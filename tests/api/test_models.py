@@ -10,10 +10,8 @@ from openbrain.adapters.minilm import IDENTITY
 from openbrain.auth import OPERATORS, Permission
 from openbrain.ports.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import OperationStatus
-from tests.support.api.brain import Brain, brain, http, refused, remembered
+from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.embedder.second_model import SECOND, Second, named
-
-__all__ = ["brain"]
 
 CHANGE = "/v1/admin/models:change"
 FIRST = {"model": IDENTITY.name, "model_identity": IDENTITY.key, "dimensions": 384}

@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.api.brain import Brain, brain
-from tests.support.api.old_clients import FULL, ISO, MEMORY, TYPES, Old, is_memory, old
-
-__all__ = ["brain", "old"]
+from tests.support.api.brain import Brain
+from tests.support.api.old_clients import FULL, ISO, MEMORY, TYPES, Old, is_memory
 
 
 async def test_remember_with_every_member(old: Old) -> None:

@@ -7,11 +7,9 @@ import pytest
 
 from openbrain import limits
 from openbrain.errors import TryLater
-from tests.support.api.brain import Brain, brain, unknown_id
-from tests.support.api.old_clients import FULL, Old, old, url
+from tests.support.api.brain import Brain, unknown_id
+from tests.support.api.old_clients import FULL, Old
 from tests.support.waiting import PATIENCE_S
-
-__all__ = ["brain", "old", "url"]
 
 
 @pytest.mark.parametrize(

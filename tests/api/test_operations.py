@@ -6,10 +6,8 @@ from typing import Any
 import httpx
 
 from openbrain.auth import Permission
-from tests.support.api.brain import Brain, brain, http, refused, remembered, unknown_id
+from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.waiting import PATIENCE_S
-
-__all__ = ["brain"]
 
 ADMIN = frozenset({Permission.ADMIN})
 FORGET_ALL, OPERATIONS = "/v1/brain/forget", "/v1/admin/operations"

@@ -14,11 +14,10 @@ from openbrain.errors import TryLater
 from openbrain.ports.access import WorkspaceChange
 from openbrain.ports.rates import Rates
 from openbrain_api.routes import ROUTES
-from tests.support.api.brain import Brain, brain, http, remembered, unknown_id
+from tests.support.api.brain import Brain, http, remembered, unknown_id
 from tests.support.api.marked_requests import Request, of_every_kind, well_formed
 from tests.support.overhearing import Ear, listening
 
-__all__ = ["brain"]
 pytestmark = pytest.mark.timeout(300)
 ABOUT_THE_MODEL = "/v1/admin/models"
 """They can't answer without it."""

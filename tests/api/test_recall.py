@@ -7,9 +7,7 @@ import httpx
 import pytest
 
 from openbrain.memory import DAY
-from tests.support.api.brain import Brain, brain, http, remembered
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, remembered
 
 RECALL = "/v1/brain/recall"
 

@@ -18,11 +18,10 @@ from openbrain.limits import BATCH_QUESTIONS
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.index import TextIndex, VectorIndex
 from tests.api.test_degraded import DOWN, answers_within_s
-from tests.support.api.brain import Brain, brain, http, refused, remembered
+from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.forms import examples
 from tests.support.store.fixtures import rows
 
-__all__ = ["brain"]
 RECALL, BATCH = "/v1/brain/recall", "/v1/brain/recall:batch"
 WORDS = "cache key tenant deploy rollback queue retry shard vector backup heron weir lighthouse captain".split()
 AMONG_OTHERS = {"took_ms", "recall_id"}

@@ -6,10 +6,9 @@ from starlette.applications import Starlette
 
 from openbrain.answers import Recalled
 from openbrain.ids import uuid7
-from tests.support.api.brain import Brain, brain, http, refused
+from tests.support.api.brain import Brain, http, refused
 from tests.support.store.fixtures import rows
 
-__all__ = ["brain"]
 RECALL = "/v1/brain/recall"
 
 

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from openbrain.memory import DAY
-from tests.support.api.brain import Brain, brain, http, offer, refused, remembered, unknown_id
+from tests.support.api.brain import Brain, http, offer, refused, remembered, unknown_id
 from tests.support.store.fixtures import rows
-
-__all__ = ["brain"]
 
 REMEMBER, BATCH = "/v1/brain/remember", "/v1/brain/remember:batch"
 

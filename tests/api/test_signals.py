@@ -12,9 +12,7 @@ from openbrain.errors import Conflict, Forbidden, NotFound
 from openbrain.memory import MICROSECONDS
 from openbrain.pressure import Pressure
 from openbrain.signals.values import HaltState, Severity, SignalState
-from tests.support.api.brain import Brain, brain, http, refused, unknown_id
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, refused, unknown_id
 
 SIGNALS, HALTS = "/v1/amygdala/signals", "/v1/amygdala/halts"
 DISK: dict[str, Any] = {"source": "db-1", "severity": "warning", "title": "disk at 97 %", "content": "sda1"}

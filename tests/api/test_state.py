@@ -11,9 +11,7 @@ from openbrain.parts import Parts
 from openbrain.ports.truth import Outcome, Write
 from openbrain.settings import Settings
 from openbrain_api import app as process
-from tests.support.api.brain import Brain, brain, http, offer, refused, remembered
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, offer, refused, remembered
 
 SECRET = "correct-horse-battery"
 

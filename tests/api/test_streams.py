@@ -13,12 +13,10 @@ from openbrain.streams.table import STORED, SUBMITTED, replays
 from openbrain_api.routes import ROUTES
 from openbrain_housekeeper.redelivering import steps
 from tests.support.api.bad_stream_inputs import full
-from tests.support.api.brain import Brain, brain, http, refused
+from tests.support.api.brain import Brain, http, refused
 from tests.support.store.fixtures import age_holds
 from tests.support.streams.consumers import stored
-from tests.support.streams.operator import WORDS, Operator, at_once, operator, submission
-
-__all__ = ["brain", "operator"]
+from tests.support.streams.operator import WORDS, Operator, at_once, submission
 
 OURS = [route for route in ROUTES if route.path.startswith(("/v1/admin/streams", "/v1/admin/groups", "/v1/admin/dead"))]
 

@@ -13,12 +13,10 @@ from openbrain.auth import Permission
 from openbrain.client import OpenBrain
 from openbrain.errors import Halted, SetupError, Unauthorised
 from openbrain.signals.values import HaltState, Raise, Severity
-from tests.support.api.brain import Brain, brain
+from tests.support.api.brain import Brain
 from tests.support.api.served import served
 from tests.support.signals.agents import Ear
 from tests.support.streams.consumers import eventually
-
-__all__ = ["brain"]
 
 
 @pytest.fixture

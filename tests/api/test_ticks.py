@@ -12,9 +12,7 @@ from openbrain.auth import Permission
 from openbrain.client import OpenBrain
 from openbrain.ids import uuid7
 from openbrain.ports.ticks import Tick
-from tests.support.api.brain import Brain, brain, http, refused
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, refused
 
 
 @pytest.fixture

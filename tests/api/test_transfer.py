@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from openbrain.memory import DAY
-from tests.support.api.brain import Brain, brain, http, refused, remembered
+from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.api.transfer import (
     NDJSON,
     admin,
@@ -22,7 +22,7 @@ from tests.support.api.transfer import (
     told,
 )
 
-__all__ = ["brain", "brain_database_url"]
+__all__ = ["brain_database_url"]
 
 
 async def test_a_workspace_moves_as_it_was(brain: Brain) -> None:

@@ -7,9 +7,7 @@ from pathlib import Path
 from openbrain.auth import Permission
 from openbrain.vault_writing import vault_writer
 from tests.support.api.brain import Brain, http, refused
-from tests.support.api.vault import FEED, LESSON, client, kept, marks, tree, vault
-
-__all__ = ["kept", "vault"]
+from tests.support.api.vault import FEED, LESSON, client, marks, tree
 
 
 async def test_the_feed_as_the_client_reads_it(kept: Brain, vault: Path) -> None:

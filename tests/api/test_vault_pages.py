@@ -13,10 +13,8 @@ from openbrain.auth import Permission
 from openbrain.settings import Settings
 from openbrain.vault.front_matter import read
 from tests.support.api.brain import Brain, http, refused
-from tests.support.api.vault import LESSON, client, kept, tree, vault
+from tests.support.api.vault import LESSON, client, tree
 from tests.support.embedder.fake_chat import MODEL, fake_chat, says
-
-__all__ = ["kept", "vault"]
 
 
 async def test_pages_are_listed_read_and_found(kept: Brain, vault: Path) -> None:

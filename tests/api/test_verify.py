@@ -7,9 +7,7 @@ from openbrain.auth import OPERATORS, Permission
 from openbrain.client import OpenBrain
 from openbrain.errors import Forbidden
 from openbrain.ports.reconciling import VERIFY
-from tests.support.api.brain import Brain, brain, http, refused
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain, http, refused
 
 ADMIN = frozenset({Permission.ADMIN})
 VERIFY_PATH = "/v1/admin/verify"

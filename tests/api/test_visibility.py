@@ -9,11 +9,9 @@ import pytest
 
 from openbrain.memory import Memory
 from openbrain_api.routes import ROUTES
-from tests.support.api.brain import Brain, brain, http, unknown_id
+from tests.support.api.brain import Brain, http, unknown_id
 from tests.support.api.routes_without_memories import NO_MEMORIES
 from tests.support.api.visibility_probes import PROBES, Ask
-
-__all__ = ["brain"]
 
 MEMORIES: dict[str, dict[str, Any]] = {
     "of an org": {"content": "zebra stripes in alpha", "org": "alpha"},

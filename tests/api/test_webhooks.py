@@ -8,10 +8,8 @@ from openbrain.client import OpenBrain
 from openbrain.errors import Conflict, Forbidden, Invalid, NotFound
 from openbrain.ports.webhooks import WebhookDeadLetter
 from openbrain.settings.webhooks import Webhooks
-from tests.support.api.brain import Brain, brain
+from tests.support.api.brain import Brain
 from tests.support.signals.broadcasting import burn
-
-__all__ = ["brain"]
 
 URL = "https://hooks.example.org/openbrain?x=1"
 

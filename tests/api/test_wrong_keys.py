@@ -20,12 +20,11 @@ from openbrain.ports.rates import Rate
 from openbrain.settings import Server, Streams
 from openbrain_api.http.door import source
 from openbrain_mcp.http import with_mcp
-from tests.support.api.brain import Brain, brain, refused
+from tests.support.api.brain import Brain, refused
 from tests.support.api.served import served
 from tests.support.store.fixtures import START
 from tests.support.waiting import PATIENCE_S
 
-__all__ = ["brain"]
 HERE, THERE = "192.0.2.7", "192.0.2.8"
 NOW = START // MICROSECONDS
 

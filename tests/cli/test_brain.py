@@ -8,10 +8,8 @@ from typer.testing import CliRunner
 
 from openbrain.errors import NotFound
 from openbrain_cli.main import app
-from tests.support.api.brain import Brain, brain
+from tests.support.api.brain import Brain
 from tests.support.api.served import served
-
-__all__ = ["brain"]
 
 
 async def test_a_vault_from_a_post_to_a_local_copy(brain: Brain, tmp_path: Path) -> None:

@@ -12,10 +12,8 @@ from openbrain.auth import Permission
 from openbrain.client import OpenBrain
 from openbrain.errors import Invalid, NotFound
 from openbrain_cli.main import app
-from tests.support.api.brain import Brain, brain
+from tests.support.api.brain import Brain
 from tests.support.api.served import served
-
-__all__ = ["brain"]
 
 DISK = ("--source", "db-1", "--severity", "critical", "--content", "sda1 of db-1")
 

@@ -13,14 +13,14 @@ from openbrain.errors import SetupError, TryLater
 from openbrain.ports.ticks import TickJob
 from openbrain_tick.handling import handle
 from openbrain_tick.ticking import Ports, tick
-from tests.support.api.brain import Brain, brain
+from tests.support.api.brain import Brain
 from tests.support.api.served import served
 from tests.support.cli.terminal import Done, Terminal
 from tests.support.vault.pages import Vault as Pages
-from tests.support.vault.ticking import job, pages, ports_of, vault_of
+from tests.support.vault.ticking import job, ports_of, vault_of
 from tests.tick.test_requests import requested
 
-__all__ = ["brain", "job", "pages"]
+__all__ = ["job"]
 
 
 @contextlib.asynccontextmanager

@@ -13,9 +13,7 @@ from mcp_types import CallToolResult
 from openbrain.client import OpenBrain
 from openbrain_mcp import fence
 from openbrain_mcp.server import mcp_server
-from tests.support.api.brain import Brain, brain
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain
 
 
 @asynccontextmanager

@@ -57,7 +57,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = dict(session.config.stash.get(_LEFT_OUT, {}))
+        session.config.workeroutput["left_out"] = {**session.config.stash.get(_LEFT_OUT, {})}
 
 
 @pytest.hookimpl(optionalhook=True)

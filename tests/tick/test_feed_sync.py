@@ -8,9 +8,7 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.errors import Conflict, NotFound, TryLater
 from openbrain_cli.feed_sync import MARK, Synced, sync
-from tests.support.api.brain import Brain, brain
-
-__all__ = ["brain"]
+from tests.support.api.brain import Brain
 
 
 @pytest.fixture

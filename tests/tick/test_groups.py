@@ -15,10 +15,10 @@ from openbrain_tick import writing
 from openbrain_tick.ticking import Ports, tick
 from openbrain_tick.writing import Vault
 from tests.support.vault.pages import Vault as Pages
-from tests.support.vault.ticking import DAY, database_url, job, pages, ports, settled, vault_of
+from tests.support.vault.ticking import DAY, database_url, job, settled, vault_of
 from tests.support.waiting import PATIENCE_S
 
-__all__ = ["database_url", "pages", "ports"]
+__all__ = ["database_url"]
 
 
 async def test_a_large_plan_lets_other_writers_in_between(

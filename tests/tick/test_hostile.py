@@ -17,9 +17,9 @@ from openbrain_tick.ticking import Ports, tick
 from tests.support.embedder.fake_chat import MODEL, fake_chat, says
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.pages import page, signal
-from tests.support.vault.ticking import ALL, DAY, NEW, database_url, job, pages, ports, vault_of
+from tests.support.vault.ticking import ALL, DAY, NEW, database_url, job, vault_of
 
-__all__ = ["database_url", "pages", "ports"]
+__all__ = ["database_url"]
 
 RUNS = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "pty.spawn")
 SECRET = "outside-the-vault"

@@ -14,9 +14,9 @@ from openbrain.times import from_datetime
 from openbrain_tick.ticking import Ports, tick
 from tests.support.store.fixtures import FakeClock
 from tests.support.vault.pages import Vault as Pages
-from tests.support.vault.ticking import ALL, database_url, job, ports, vault_of
+from tests.support.vault.ticking import ALL, database_url, job, vault_of
 
-__all__ = ["database_url", "ports"]
+__all__ = ["database_url"]
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "vault"
 EVENING = from_datetime(datetime(2026, 3, 2, 13, 0, tzinfo=UTC))

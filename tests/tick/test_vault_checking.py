@@ -13,9 +13,7 @@ from openbrain.signals.values import OPEN_STATES, Raise, Severity, Signal, Step
 from openbrain.vault.pipeline import SOURCE, Patience
 from openbrain.visibility import Viewer
 from openbrain_housekeeper.vault_checking import VaultCheck
-from tests.support.store.fixtures import START, FakeClock, clock, database
-
-__all__ = ["clock", "database"]
+from tests.support.store.fixtures import START, FakeClock
 
 HOUR = 3600 * MICROSECONDS
 VIEWER = Viewer(workspace_id="w1", agent_id="")

@@ -19,9 +19,7 @@ from openbrain.vault.arcs import Arc
 from openbrain.vault.values import Problem
 from openbrain.visibility import Criteria, visible
 from openbrain_tick.memories import Brought, bring
-from tests.support.store.fixtures import FakeClock, clock, database
-
-__all__ = ["clock", "database"]
+from tests.support.store.fixtures import FakeClock
 
 WORKSPACE = "w1"
 TICK = Actor(key_id="k", name="k", workspace_id=WORKSPACE, agent_id="", permissions=frozenset({Permission.BRAIN_WRITE}))

@@ -24,9 +24,9 @@ from tests.support.embedder.fake_chat import MODEL, fake_chat, says
 from tests.support.store.fixtures import FakeClock
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.pages import page, signal
-from tests.support.vault.ticking import ALL, DAY, NEW, database_url, job, pages, ports, settled, vault_of
+from tests.support.vault.ticking import ALL, DAY, NEW, database_url, job, settled, vault_of
 
-__all__ = ["database_url", "pages", "ports"]
+__all__ = ["database_url"]
 
 ANSWER = {
     "edges": [

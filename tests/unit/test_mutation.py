@@ -9,8 +9,10 @@ import pytest
 from coverage import CoverageData
 
 from tests.mutation.choose import applied, choose
+from tests.mutation.copies import Copy
 from tests.mutation.covering import Covered, node
 from tests.mutation.kinds import KINDS, changes
+from tests.mutation.run import tried
 
 SOURCE = '''"""Words about a - b."""
 from typing import TYPE_CHECKING, Protocol
@@ -135,3 +137,26 @@ def test_the_tests_that_are_run_are_spread_over_files_or_are_the_quickest(tmp_pa
     assert sorted(each[6] for each in spread) == list("aaabbb")
     assert spread == Covered(tmp_path, data).chosen(reversed(tests), 6, 7)
     assert Covered(tmp_path, data, {tests[5]: 0.1, tests[30]: 0.01}).chosen(tests, 2, 7) == [tests[30], tests[5]]
+
+
+@pytest.mark.parametrize(
+    ("broken", "clean", "outcome"),
+    [
+        ((0, "2 passed"), None, "survived"),
+        ((0, "2 skipped"), None, "unclear"),
+        ((1, "FAILED tests/a.py::test_b[x - y] - assert 1"), 0, "caught"),
+        ((1, "FAILED tests/a.py::test_b[x - y] - assert 1"), 1, "unclear"),
+        ((None, ""), 0, "caught"),
+    ],
+)
+def test_caught_is_what_fails_with_the_mutant_only(
+    broken: tuple[int | None, str], clean: int | None, outcome: str
+) -> None:
+    mutant = choose({"shared/a.py": SOURCE}, 7, 1)[0]
+    told = [broken, (clean, "")]
+    written: list[str] = []
+    copy = SimpleNamespace(write=lambda path, text: written.append(text), pytest=lambda words, limit: told.pop(0))
+
+    assert tried(cast("Copy", copy), mutant, ["tests/a.py::test_b[x - y]"], 9)["outcome"] == outcome
+    assert written == [mutant.after, mutant.before]
+    assert len(told) == (clean is None)

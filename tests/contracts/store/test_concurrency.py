@@ -12,23 +12,8 @@ from openbrain.adapters.sql.upkeep import SqlUpkeep
 from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.errors import Conflict
 from openbrain.ports.truth import Status
-from tests.support.store.fixtures import (
-    START,
-    FakeClock,
-    announced,
-    clock,
-    database,
-    database_url,
-    patiently,
-    row,
-    rows,
-    stored,
-    write,
-    writing,
-)
+from tests.support.store.fixtures import START, FakeClock, announced, patiently, row, rows, stored, write
 from tests.support.waiting import PATIENCE_S
-
-__all__ = ["clock", "database", "database_url", "writing"]
 
 PROCESSES = 2
 EACH = 100

@@ -15,9 +15,6 @@ from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.database import Database
 from openbrain.errors import SetupError, TryLater
-from tests.support.store.fixtures import database
-
-__all__ = ["database"]
 
 LEASE = "INSERT INTO leases (name, holder, expires_at) VALUES (:name, :holder, 0)"
 

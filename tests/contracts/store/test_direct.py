@@ -12,10 +12,7 @@ from openbrain.adapters.sql.direct import run
 from openbrain.adapters.sql.statements import slots
 from openbrain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
-from tests.support.store.fixtures import database
 from tests.support.waiting import PATIENCE_S
-
-__all__ = ["database"]
 
 
 def add(connection: Connection, *names: str, holder: str = "x") -> int:

@@ -12,22 +12,7 @@ from openbrain.errors import Conflict, NotFound
 from openbrain.ids import content_hash, uuid7
 from openbrain.memory import Memory, MemoryType, Reason, Scope
 from openbrain.ports.truth import Edit, Status
-from tests.support.store.fixtures import (
-    START,
-    FakeClock,
-    announced,
-    clock,
-    database,
-    origin,
-    row,
-    rows,
-    stored,
-    viewer,
-    write,
-    writing,
-)
-
-__all__ = ["clock", "database", "writing"]
+from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 
 
 def edit(memory_id: str, **changes: Any) -> Edit:

@@ -28,10 +28,8 @@ from openbrain.errors import Conflict, Invalid, NotFound
 from openbrain.memory import Memory, Reason
 from openbrain.ports.truth import Edit, Outcome, Status
 from tests.support.forms import examples
-from tests.support.store.fixtures import FakeClock, announced, database_url, origin, row, rows, viewer, write
+from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, viewer, write
 from tests.support.store.schema import make_tables
-
-__all__ = ["database_url"]
 
 CONTENTS = st.sampled_from(["a", "b", "A"])
 LIFE = st.sampled_from([None, 2, 5])

@@ -19,10 +19,8 @@ from openbrain.adapters.sql.tables import memories, metadata
 from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
-from tests.support.store.fixtures import FakeClock, clock, database_url, memory, write
+from tests.support.store.fixtures import FakeClock, memory, write
 from tests.support.waiting import PATIENCE_S
-
-__all__ = ["clock", "database_url"]
 
 EMPTY = ("the schema is at revision none, not 0005: run `openbrain db upgrade`",)
 OLD = {"text_error", "text_error_revision", "vector_error", "vector_error_revision"}

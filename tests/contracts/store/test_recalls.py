@@ -10,9 +10,7 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.ids import uuid7
 from openbrain.memory import DAY
 from openbrain.ports.recalls import RecallRecord
-from tests.support.store.fixtures import FakeClock, clock, database, rows
-
-__all__ = ["clock", "database"]
+from tests.support.store.fixtures import FakeClock, rows
 
 FIRST, SECOND = uuid7(1_000_000), uuid7(2_000_000)
 

@@ -31,10 +31,8 @@ from openbrain.signals.values import (
 )
 from tests.support.forms import examples
 from tests.support.signals.raising import change, fields, heard, raised, told, workspace
-from tests.support.store.fixtures import START, FakeClock, database_url, viewer
+from tests.support.store.fixtures import START, FakeClock, viewer
 from tests.support.store.schema import make_tables
-
-__all__ = ["database_url"]
 
 MINUTE = 60 * MICROSECONDS
 TIMES = SignalTimes(quiet=2 * MINUTE, resolve=2 * MINUTE, escalate=5 * MINUTE, dedupe=MINUTE, tombstone=10 * MINUTE)

@@ -11,22 +11,7 @@ from openbrain.errors import Conflict, Invalid
 from openbrain.ids import uuid7
 from openbrain.memory import Memory, Reason, Scope
 from openbrain.ports.truth import Outcome, Status
-from tests.support.store.fixtures import (
-    START,
-    FakeClock,
-    announced,
-    clock,
-    database,
-    origin,
-    row,
-    rows,
-    stored,
-    viewer,
-    write,
-    writing,
-)
-
-__all__ = ["clock", "database", "writing"]
+from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 
 
 async def one(writing: SqlWriting, content: str, supersedes: str, **changes: Any) -> Outcome:

@@ -11,23 +11,7 @@ from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.errors import Conflict, Invalid
 from openbrain.memory import DAY, Reason, Scope
 from openbrain.ports.truth import Outcome, Status, Write
-from tests.support.store.fixtures import (
-    START,
-    FakeClock,
-    announced,
-    clock,
-    database,
-    memory,
-    origin,
-    row,
-    rows,
-    stored,
-    viewer,
-    write,
-    writing,
-)
-
-__all__ = ["clock", "database", "writing"]
+from tests.support.store.fixtures import START, FakeClock, announced, memory, origin, row, rows, stored, viewer, write
 
 
 def statuses(outcomes: Any) -> list[str]:

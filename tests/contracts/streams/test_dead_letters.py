@@ -13,9 +13,7 @@ from openbrain.streams.delivery import Delivery
 from openbrain.streams.redelivery import Redelivery
 from openbrain.streams.table import STORED, dead_letters, replays
 from tests.support.streams.consumers import Seen, eventually, looking, publish, room, started, stored
-from tests.support.streams.views import admin, fill, group_of, redis, settings, work
-
-__all__ = ["admin", "redis", "settings", "work"]
+from tests.support.streams.views import fill, group_of
 
 
 async def test_a_dead_letter_is_one_until_it_is_delivered_again(

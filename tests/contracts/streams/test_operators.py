@@ -17,9 +17,7 @@ from openbrain.streams.replaying import MOST
 from openbrain.streams.table import STORED, replays
 from openbrain.streams.trim import plan, remake, trim, waited_for
 from tests.support.streams.consumers import Seen, eventually, looking, publish, room, started, stored
-from tests.support.streams.views import admin, fill, group_of, redis, settings, work
-
-__all__ = ["admin", "redis", "settings", "work"]
+from tests.support.streams.views import fill, group_of
 
 
 async def test_lag_is_counted_where_the_server_can_not_tell(settings: Streams, redis: Any, admin: RedisStreams) -> None:

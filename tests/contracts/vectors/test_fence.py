@@ -14,9 +14,7 @@ from openbrain.visibility import AllOf, AtLeast, Equals, matches
 from tests.support.forms import examples
 from tests.support.indexes.conditions import conditions, rows
 from tests.support.indexes.entries import EVERYTHING, WORKSPACE, memory, new_id, tombstone, vector_entry
-from tests.support.indexes.vector_engines import EAST, GENERATION, INDEXLESS, NORTH, found, found_all, index, write
-
-__all__ = ["index"]
+from tests.support.indexes.vector_engines import EAST, GENERATION, INDEXLESS, NORTH, found, found_all, write
 
 pytestmark = INDEXLESS
 LAWS = settings(

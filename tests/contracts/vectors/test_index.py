@@ -21,14 +21,10 @@ from tests.support.indexes.vector_engines import (
     NORTH,
     SOUTH,
     Engine,
-    engine,
     found,
     found_all,
-    index,
     write,
 )
-
-__all__ = ["engine", "index"]
 
 pytestmark = INDEXLESS
 NOBODY_LISTENS = "http://127.0.0.1:1"
