@@ -1,0 +1,95 @@
+"""Which mutants a seed stands for: at most one a file, the kinds shared out evenly."""
+
+import ast
+import difflib
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutation.kinds import KINDS, Change, changes
+
+ROOMS = ("shared", "services", "cli")
+_LEFT_OUT = re.compile(r"(^|/)(migrations|openapi/examples\.py|__pycache__)")
+"""Migrations are history, and the examples of the API's description are text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A file of the product, broken in one place."""
+
+    path: str
+    change: Change
+    before: str
+    after: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.path}:{self.change.line}:{self.change.kind}"
+
+    @property
+    def diff(self) -> str:
+        before, after = self.before.splitlines(keepends=True), self.after.splitlines(keepends=True)
+        return "".join(difflib.unified_diff(before, after, f"a/{self.path}", f"b/{self.path}", n=1))
+
+
+def product(tree: Path) -> dict[str, str]:
+    """The product's files, by their path in the tree."""
+    files = sorted(path for room in ROOMS for path in (tree / room).rglob("*.py"))
+    named = {path.relative_to(tree).as_posix(): path for path in files}
+    return {name: path.read_text(encoding="utf-8") for name, path in named.items() if not _LEFT_OUT.search(name)}
+
+
+def choose(files: Mapping[str, str], seed: int, count: int) -> list[Mutant]:
+    """The same files and seed give the same mutants, on every machine and Python.
+
+    Hashes draw instead of `random`, so that a change of one file moves few mutants of others. The rarest kind draws
+    first: a file that it needs is not yet taken.
+    """
+    found = {name: list(changes(text)) for name, text in files.items()}
+    having = {kind: [name for name in found if any(each.kind == kind for each in found[name])] for kind in KINDS}
+    waiting = {
+        kind: sorted(having[kind], key=lambda name, kind=kind: _drawn(seed, kind, name))  # type: ignore[misc]
+        for kind in sorted(KINDS, key=lambda kind: len(having[kind]))
+    }
+    chosen: dict[str, Mutant] = {}
+    while any(waiting.values()) and len(chosen) < count:
+        for kind, names in waiting.items():
+            while names and len(chosen) < count:
+                name = names.pop(0)
+                mutant = None if name in chosen else _one(name, files[name], found[name], kind, seed)
+                if mutant:
+                    chosen[name] = mutant
+                    break
+    return [chosen[name] for name in sorted(chosen)]
+
+
+def _one(name: str, text: str, found: list[Change], kind: str, seed: int) -> Mutant | None:
+    """The first of a kind that is still Python, and another program."""
+    here = [each for each in found if each.kind == kind]
+    for change in sorted(
+        here, key=lambda each: (_drawn(seed, name, _way(each)), _drawn(seed, name, each.start, each.text))
+    ):
+        after = applied(text, change)
+        try:
+            if ast.dump(ast.parse(after)) != ast.dump(ast.parse(text)):
+                return Mutant(name, change, text, after)
+        except SyntaxError:
+            continue
+    return None
+
+
+def _way(change: Change) -> str:
+    """What is done, so that the many negated conditions leave room for a dropped `.where()`."""
+    return change.text if not change.text or change.text.isidentifier() else "rewritten"
+
+
+def applied(text: str, change: Change) -> str:
+    """The text with the change made."""
+    source = text.encode()
+    return (source[: change.start] + change.text.encode() + source[change.end :]).decode()
+
+
+def _drawn(*what: object) -> bytes:
+    return hashlib.sha256("|".join(map(str, what)).encode()).digest()
