@@ -32,9 +32,13 @@ def _line(value: str) -> str:
 def _zoned(value: datetime) -> datetime:
     if value.tzinfo is None:
         raise ValueError("must carry a time zone, as in 2026-01-31T12:00:00Z")
-    if not 1 <= value.year <= 9998:
-        raise ValueError("must be a year from 1 to 9998")
-    return value.astimezone(UTC)
+    try:
+        moment = value.astimezone(UTC)
+    except OverflowError:
+        moment = None
+    if moment is None or moment.year > 9998:
+        raise ValueError("must be a year from 1 to 9998 in UTC")
+    return moment
 
 
 def _written_time(value: object) -> object:

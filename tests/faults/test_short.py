@@ -9,10 +9,11 @@ import pytest
 from tests.faults.plan import SERVERS, UP, plan
 from tests.faults.run_up import run_of
 from tests.faults.world import World
+from tests.support.forms import long_form
 
 pytestmark = pytest.mark.timeout(600)  # servers start first, and a bad seed is given its time
 
-FIXED = (4, 5)
+FIXED = range(4, 34) if long_form() else range(4, 6)
 COUNT = 60
 
 

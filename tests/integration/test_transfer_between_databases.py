@@ -30,10 +30,11 @@ from openbrain_cli.transferring.files import check
 from tests.servers.process import Server
 from tests.support.api.transfer import differences
 from tests.support.cli.rooms import OPENBRAIN, Process, Rooms, rooms
+from tests.support.forms import long_form
 from tests.support.store.fixtures import START, memory, origin, viewer, write
 from tests.support.waiting import until
 
-ROWS = int(os.environ.get("OPENBRAIN_TRANSFER_ROWS", "3000"))
+ROWS = int(os.environ.get("OPENBRAIN_TRANSFER_ROWS", "20000" if long_form() else "3000"))
 FLAT_MB = 96
 """How much an API process may grow by an export or an import, however large."""
 NOWHERE = "http://127.0.0.1:9"

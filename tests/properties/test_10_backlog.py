@@ -13,8 +13,9 @@ from tests.integration.conftest import environment, prepared
 from tests.properties.backlog import BATCH, drained, settings_of
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
+from tests.support.forms import long_form
 
-ENTRIES = int(os.environ.get("OPENBRAIN_BACKLOG", "3000"))
+ENTRIES = int(os.environ.get("OPENBRAIN_BACKLOG", "100000" if long_form() else "3000"))
 FLAT_FROM = 50_000
 """Fewer entries are gone before a process has reached its usual size."""
 

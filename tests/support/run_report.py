@@ -80,7 +80,8 @@ def _slowest(reports: Iterable[Any]) -> Iterable[str]:
     for report in reports:
         seconds[report.nodeid] += report.duration
         reasons.update((report.nodeid, text) for name, text in report.user_properties if name == "slow")
-    for test in sorted(seconds, key=lambda test: -seconds[test])[:_SLOWEST]:
+    slow = sorted((test for test in seconds if seconds[test] >= 1), key=lambda test: -seconds[test])
+    for test in slow[:_SLOWEST]:
         took = seconds[test]
         why = reasons.get(test, "NO REASON GIVEN" if took > _REASON_AFTER_S else "")
         yield f"{took:7.1f} s  {test}{': ' if why else ''}{why}"

@@ -31,7 +31,10 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def _in_utc(at: datetime) -> datetime:
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    try:
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        raise ValueError("must be a year from 1 to 9999 in UTC") from None
 
 
 Moment = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(datetime.isoformat, return_type=str)]
