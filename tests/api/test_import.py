@@ -102,6 +102,33 @@ async def test_another_file_is_refused_whole(brain: Brain, first: bytes) -> None
     assert "line 1" in refused(response, 422)["field"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        str(10**30).encode(),
+        b"9" * 5000,
+        b"NaN",
+        b"1e999",
+        b'"\\ud800"',
+        json.dumps({"\ud800": [2**64]}).encode(),
+        json.dumps(memory_line("long number", metadata={"n": 10**30})).encode(),
+        json.dumps(memory_line("\ud800")).encode(),
+        json.dumps(memory_line("no number", confidence=float("nan"))).encode(),
+        b"\xed\xa0\x80",
+        b"[" * 100_000,
+    ],
+    ids=["long", "endless", "nan", "infinite", "half", "half a name", "n", "content", "confidence", "bytes", "deep"],
+)
+async def test_what_only_some_parsers_read_is_a_bad_line_as_any_other(brain: Brain, line: bytes) -> None:
+    async with http(brain.app(), await admin(brain)) as client:
+        first = await client.post("/v1/brain/import", content=line, headers=NDJSON)
+        answer = await take_in(client, as_file([HEADER, memory_line("good")], footer=False) + line + b"\n")
+
+    assert "line 1" in refused(first, 422)["field"]
+    assert (answer["created"], answer["refused"]) == (1, 1), answer
+    assert (answer["refusals"][0]["line"], answer["refusals"][0]["error"]) == (3, "validation_error")
+
+
 async def test_a_foreign_id_never_overwrites_and_is_answered_like_a_free_one(brain: Brain) -> None:
     """Of another workspace, or of the same one and not to be seen; with an admin's key and with a plain one."""
     async with http(brain.app(), await brain.key("w1", "ada")) as ada:

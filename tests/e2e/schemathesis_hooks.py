@@ -1,9 +1,31 @@
-"""What Schemathesis can't know by itself: how records stand in lines."""
+"""What Schemathesis can't know by itself: how records stand in lines, what would wait; and what it is to leave out."""
 
+import atexit
+import json
+import os
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
-import orjson
 import schemathesis
+from schemathesis.generation.modes import GenerationMode
+from schemathesis.specs.openapi.schemas import OpenApiSchema
+
+from openbrain.limits import WAIT_SECONDS
+
+BORDERS = "OPENBRAIN_FUZZ_BORDERS"
+"""How many border cases of each kind, valid and not, a route gets; unset: all."""
+SEED = "OPENBRAIN_FUZZ_SEED"
+TOLD = "OPENBRAIN_FUZZ_TOLD"
+"""Where the counts of the calls of each route are written."""
+_DRAWN_FROM = 2
+"""So many times as many border cases are looked at as are kept: to make them all takes longer than to send a few."""
+_WAITED = re.compile(r"(wait\s*=\s*\"?)\d+", re.IGNORECASE)
+_calls: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
 
 @schemathesis.serializer("application/x-ndjson")
@@ -14,13 +36,65 @@ def records(_context: Any, value: Any) -> bytes:
     if isinstance(value, str):
         return value.encode(errors="replace")
     lines = value if isinstance(value, list) else [value]
-    return b"".join(orjson.dumps(line) + b"\n" for line in lines)
+    return b"".join(as_json(line) + b"\n" for line in lines)
+
+
+def as_json(value: Any) -> bytes:
+    """Of whatever is drawn, as clients write it that know no limits: long numbers, NaN, halves of surrogate pairs."""
+    return json.dumps(value, default=str).encode()
 
 
 @schemathesis.hook
 def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
-    """What would go on for long ends at once: a stream without an end, a long poll for what never comes."""
-    for path, name in (("/v1/amygdala/stream", "seconds"), ("/v1/amygdala/broadcasts", "wait")):
-        given = (case.query or {}).get(name, 1)
-        if case.path == path and str(given).isdecimal() and 0 < int(given) <= 86_400:
-            case.query = {**(case.query or {}), name: 0}
+    """What would go on for long ends at once: a stream without an end, a wait for what never comes."""
+    query = dict(case.query or {})
+    if case.path == "/v1/amygdala/stream" and _counts(query.get("seconds", 1), 86_400):
+        case.query = {**query, "seconds": 0}
+    elif _counts(query.get("wait"), WAIT_SECONDS):
+        case.query = {**query, "wait": 0}
+    for name, value in (case.headers or {}).items():
+        if name.lower() == "prefer" and _WAITED.search(str(value)):
+            case.headers[name] = _WAITED.sub(r"\g<1>0", str(value))
+            break
+
+
+def _counts(given: Any, most: int) -> bool:
+    """Whether the product would read it as so many seconds."""
+    try:
+        return 0 < float(str(given[-1] if isinstance(given, list) and given else given)) <= most
+    except ValueError:
+        return False
+
+
+@schemathesis.hook
+def after_call(_context: Any, case: Any, _response: Any) -> None:
+    if case.meta is not None:
+        phase, mode = case.meta.phase.name.value, case.meta.generation.mode.value
+        _calls[case.operation.label].update((mode, f"{phase}, {mode}"))
+
+
+def _tell(file: Path) -> None:
+    file.write_text(json.dumps(_calls))
+
+
+def _some(many: Iterator[Any], count: int, chance: random.Random) -> list[Any]:
+    drawn = list(islice(many, count * _DRAWN_FROM))
+    return drawn if len(drawn) <= count else chance.sample(drawn, count)
+
+
+def _leave_out_borders(count: int, seed: str) -> None:
+    """There is no setting for it: the phase makes and sends every case, thousands of them."""
+    whole = OpenApiSchema.iter_coverage_cases
+
+    def some(schema: Any, operation: Any, *, generation_modes: list[GenerationMode], **more: Any) -> Iterator[Any]:
+        for mode in generation_modes:
+            chance = random.Random(f"{seed} {operation.label} {mode.value}")
+            yield from _some(whole(schema, operation, generation_modes=[mode], **more), count, chance)
+
+    OpenApiSchema.iter_coverage_cases = some  # type: ignore[assignment, method-assign]
+
+
+if TOLD in os.environ:
+    atexit.register(_tell, Path(os.environ[TOLD]))
+if BORDERS in os.environ:
+    _leave_out_borders(int(os.environ[BORDERS]), os.environ[SEED])

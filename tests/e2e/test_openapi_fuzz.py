@@ -1,25 +1,39 @@
 """Schemathesis against a running system: examples, borders, random and stateful calls of every route of the document.
 
-`OPENBRAIN_FUZZ_EXAMPLES=200 OPENBRAIN_FUZZ_SEED=7 pytest tests/e2e/test_openapi_fuzz.py` is the long form.
+The short form sends each route some borders, drawn by the seed, and a few random calls, valid ones and others, in one
+run with both keys. `OPENBRAIN_TEST_LONG=1`, or how many examples as in `OPENBRAIN_FUZZ_EXAMPLES=200`, asks for the long
+one: all borders, examples, many random calls and stateful ones. `OPENBRAIN_FUZZ_SEED=7` repeats what a run told.
 """
 
+import json
 import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import httpx
+import orjson
 import pytest
 
 from openbrain_cli.system import ADMIN_KEY_FILE, KEY_FILE
+from tests.e2e.schemathesis_hooks import BORDERS, SEED, TOLD, as_json
 from tests.support.cli.terminal import Terminal, up, wait_until
+from tests.support.forms import long_form
 from tests.support.waiting import PATIENCE_S
 
-pytestmark = pytest.mark.timeout(1800)
+LONG = long_form() or "OPENBRAIN_FUZZ_EXAMPLES" in os.environ
+EXAMPLES = os.environ.get("OPENBRAIN_FUZZ_EXAMPLES", "200" if LONG else "2")
+FEW = 2
+"""Borders of each kind for each route, in the short form."""
+
+pytestmark = pytest.mark.timeout(6 * 3600 if LONG else 1800)
 PROGRAM = Path(sys.executable).with_name("schemathesis")
 HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
-EXAMPLES = os.environ.get("OPENBRAIN_FUZZ_EXAMPLES", "12")
+OPERATORS = "^/v1/admin/(workspaces|reindex|generations|models|verify|streams|replay|dead|groups)"
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",
@@ -32,6 +46,26 @@ CHECKS = (
 )
 
 
+@dataclass(frozen=True)
+class Run:
+    """One run of the program."""
+
+    phases: str
+    key: str = KEY_FILE
+    only: tuple[str, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """Other keys for the paths that a pattern finds."""
+    borders: int | None = None
+
+
+# The operators' own run comes last: it may stop groups, change the model and delete workspaces.
+RUNS = {
+    "all": Run("examples,coverage,fuzzing,stateful"),
+    "operators": Run("examples,coverage,fuzzing", key=ADMIN_KEY_FILE, only=("--include-path-regex", OPERATORS)),
+}
+SHORT = {"short": Run("coverage,fuzzing", keys={OPERATORS: ADMIN_KEY_FILE}, borders=FEW)}
+
+
 @pytest.fixture(scope="module")
 def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     home = tmp_path_factory.mktemp("fuzz")
@@ -40,36 +74,80 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
         yield running
 
 
-def fuzz(terminal: Terminal, key_file: str, *more: str) -> str:
-    """What the program says, after it found nothing."""
-    seed = os.environ.get("OPENBRAIN_FUZZ_SEED") or str(random.SystemRandom().randrange(10**6))
+def fuzz(terminal: Terminal, run: Run) -> Mapping[str, Mapping[str, int]]:
+    """The calls of each route, by their kind, after nothing was found."""
+
+    def bearer(file: str) -> str:
+        return f"Bearer {(terminal.data / file).read_text().strip()}"
+
+    seed = os.environ.get(SEED) or str(random.SystemRandom().randrange(10**6))
+    asked = f"OPENBRAIN_FUZZ_EXAMPLES={EXAMPLES} " if LONG else ""
+    again = f"again: {SEED}={seed} {asked}pytest tests/e2e/{Path(__file__).name}"
+    print(again)  # noqa: T201 - in the report of a run that finds nothing, too
+    told, settings = terminal.home / "told.json", terminal.home / "schemathesis.toml"
+    settings.write_text("".join(_other_key(pattern, bearer(file)) for pattern, file in run.keys.items()))
     done = subprocess.run(
         [
-            *(str(PROGRAM), "run", f"{(terminal.data / 'url').read_text().strip()}/openapi.json"),
-            *("--header", f"Authorization: Bearer {(terminal.data / key_file).read_text().strip()}"),
-            *("--max-examples", EXAMPLES, "--seed", seed, "--checks", ",".join(CHECKS)),
-            *("--continue-on-failure", "--generation-database", "none", *more),
-            # A request may wait until something is indexed, for half a minute, and a busy machine is slow.
-            *("--request-timeout", str(PATIENCE_S)),
+            *(str(PROGRAM), "--config-file", str(settings)),
+            *("run", f"{_url(terminal)}/openapi.json"),
+            *("--header", f"Authorization: {bearer(run.key)}"),
+            *("--phases", run.phases, "--max-examples", EXAMPLES, "--seed", seed, "--checks", ",".join(CHECKS)),
+            *("--continue-on-failure", "--generation-database", "none", *run.only),
+            *("--request-timeout", str(PATIENCE_S)),  # a busy machine is slow
         ],
         cwd=terminal.home,
-        env={**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)},
+        env={
+            **{name: value for name, value in os.environ.items() if name != BORDERS},
+            **({} if run.borders is None else {BORDERS: str(run.borders)}),
+            "SCHEMATHESIS_HOOKS": str(HOOKS),
+            SEED: seed,
+            TOLD: str(told),
+        },
         capture_output=True,
         text=True,
         check=False,
     )
-    again = f"run again: OPENBRAIN_FUZZ_SEED={seed} OPENBRAIN_FUZZ_EXAMPLES={EXAMPLES} pytest {Path(__file__).name}"
     assert done.returncode == 0, f"{again}\n{done.stdout[-8000:]}{done.stderr[-2000:]}"
-    return done.stdout
+    print(done.stdout[done.stdout.rfind(" SUMMARY ") :])  # noqa: T201
+    calls: Mapping[str, Mapping[str, int]] = orjson.loads(told.read_bytes())
+    return calls
 
 
-def test_every_answer_is_as_the_document_says(terminal: Terminal) -> None:
-    said = fuzz(terminal, KEY_FILE, "--phases", "examples,coverage,fuzzing,stateful")
-    assert "Stateful" in said
-    wait_until(lambda: terminal.run("doctor", "--json").code == 0)  # what was written above is indexed first
+def _url(terminal: Terminal) -> str:
+    return (terminal.data / "url").read_text().strip()
 
 
-def test_so_is_every_answer_to_operators(terminal: Terminal) -> None:
-    """After the other: it may stop groups, change the model and delete workspaces."""
-    operators = "^/v1/admin/(workspaces|reindex|generations|models|verify|streams|replay|dead|groups)"
-    fuzz(terminal, ADMIN_KEY_FILE, "--phases", "examples,coverage,fuzzing", "--include-path-regex", operators)
+def _other_key(paths: str, key: str) -> str:
+    return (
+        f"[[operations]]\ninclude-path-regex = {json.dumps(paths)}\nheaders = {{ Authorization = {json.dumps(key)} }}\n"
+    )
+
+
+@pytest.mark.slow("some hundred requests, each drawn, sent and judged by a program of its own")
+@pytest.mark.parametrize("name", RUNS if LONG else SHORT)
+def test_every_answer_is_as_the_document_says(terminal: Terminal, name: str) -> None:
+    run = {**RUNS, **SHORT}[name]
+    if run.only:
+        wait_until(lambda: terminal.run("doctor", "--json").code == 0)  # what was written before is indexed first
+    calls = fuzz(terminal, run)
+
+    for route, kinds in calls.items():
+        assert kinds["positive"], route
+        assert kinds["negative"], route
+        if run.borders is not None:
+            assert all(kinds.get(f"coverage, {mode}", 0) <= run.borders for mode in ("positive", "negative")), route
+    if not run.only:
+        paths = httpx.get(f"{_url(terminal)}/openapi.json").json()["paths"]
+        routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+        assert calls.keys() == routes - {"GET /openapi.json"}  # which it read already
+
+
+@pytest.mark.parametrize(
+    "value", [10**30, -(10**30), float("nan"), "\ud800", {"\ud800": [2**64]}, {1: b"\xff"}, None, [None, {}], "ab\n"]
+)
+def test_any_value_can_be_sent_as_a_line(value: Any) -> None:
+    """What the program draws must reach the product: that it can't be written down is no finding."""
+    line = as_json(value)
+
+    assert b"\n" not in line
+    json.loads(line)
