@@ -5,8 +5,6 @@ nothing to run.
 """
 
 import asyncio
-import os
-import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -20,48 +18,26 @@ from openbrain.signals.rules import checked
 from openbrain.signals.values import Severity
 from openbrain.vault.alarm import alarm
 from openbrain.visibility import Viewer
-from tests.servers.availability import required
-from tests.servers.places import HOME
+from tests.servers.plugin import need
+from tests.servers.python_clients import AGENTIHOOKS
 from tests.support.api.brain import Brain, brain, brain_database_url
 from tests.support.api.served import served
 from tests.support.vault.pages import Vault
 
-pytestmark = pytest.mark.servers("the agents' client")
+pytestmark = pytest.mark.servers("agentihooks")
 __all__ = ["brain", "brain_database_url"]
 
 COMPAT = Path(__file__).parents[3] / "shared" / "compat"
 DRIVER, MAKER = COMPAT / "feed_client.py", COMPAT / "gen_vault.py"
-CLIENT = "agentihooks==2.17.0"
-PLACE = HOME / CLIENT.replace("==", "-")
-
-
-def installed() -> Path:
-    """The Python of an environment with the client, made once; moved there whole, so that half of one isn't used."""
-    if not PLACE.exists():
-        beside = PLACE.with_name(f".{PLACE.name}-{os.getpid()}")
-        uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
-        python = str(beside / "bin" / "python")
-        steps = [[sys.executable, "-m", "venv", str(beside)], [python, "-m", "pip", "install", "-q", CLIENT]]
-        if uv:
-            steps = [[uv, "venv", "-q", "-p", sys.executable, str(beside)]]
-            steps += [[uv, "pip", "install", "-q", "-p", python, CLIENT]]
-        for step in steps:
-            subprocess.run(step, check=True, capture_output=True, text=True, timeout=300)
-        if PLACE.exists():
-            shutil.rmtree(beside)
-        else:
-            beside.rename(PLACE)
-    return PLACE / "bin" / "python"
 
 
 async def driven(*arguments: str) -> str:
     """What the driver prints; every check of it has passed."""
-    python = await asyncio.to_thread(installed)
+    python, out = str(AGENTIHOOKS / "bin" / "python"), asyncio.subprocess.PIPE
     running = await asyncio.create_subprocess_exec(
-        str(python), str(DRIVER), *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        python, str(DRIVER), *arguments, stdout=out, stderr=asyncio.subprocess.STDOUT
     )
-    out, _ = await running.communicate()
-    text = out.decode()
+    text = (await running.communicate())[0].decode()
     assert running.returncode == 0, text
     assert "FAIL" not in text
     assert "ALL OK" in text
@@ -72,12 +48,7 @@ async def driven(*arguments: str) -> str:
 async def test_every_check_of_the_real_client_passes(brain: Brain) -> None:
     if not (DRIVER.exists() and MAKER.exists()):
         pytest.skip("the client's driver is not beside this repository")
-    try:
-        await asyncio.to_thread(installed)
-    except (subprocess.SubprocessError, OSError) as error:
-        if required():
-            raise
-        pytest.skip(f"{CLIENT} can't be installed here: {getattr(error, 'stderr', '') or error}")
+    need("agentihooks")
     root = brain.settings.vaults.folders["w1"]
     root.rmdir()
     now = SystemClock().now()

@@ -1,6 +1,6 @@
 """A workspace moves to the other database, stopped in the middle both ways: nothing is lost, memory stays flat.
 
-Some thousand memories here; `OPENBRAIN_TRANSFER_ROWS=100000 pytest tests/integration/test_transfer_between_databases.py
+A thousand memories here; `OPENBRAIN_TRANSFER_ROWS=100000 pytest tests/integration/test_transfer_between_databases.py
 --timeout 3600` moves a hundred thousand, and prints what it took.
 """
 
@@ -34,7 +34,7 @@ from tests.support.forms import long_form
 from tests.support.store.fixtures import START, memory, origin, viewer, write
 from tests.support.waiting import until
 
-ROWS = int(os.environ.get("OPENBRAIN_TRANSFER_ROWS", "20000" if long_form() else "3000"))
+ROWS = int(os.environ.get("OPENBRAIN_TRANSFER_ROWS", "20000" if long_form() else "1000"))
 FLAT_MB = 96
 """How much an API process may grow by an export or an import, however large."""
 NOWHERE = "http://127.0.0.1:9"

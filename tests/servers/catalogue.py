@@ -10,6 +10,7 @@ from tests.servers import (
     mariadb_server,
     mpnet_model,
     ollama_server,
+    python_clients,
     redis_server,
 )
 from tests.servers.availability import NAMES, Missing, State
@@ -37,6 +38,8 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "compose": go_tools.compose_state,
     "kustomize": go_tools.kustomize_state,
     "mpnet": mpnet_model.state,
+    "agentihooks": python_clients.agentihooks_state,
+    "elasticsearch-8": python_clients.elasticsearch_8_state,
 }
 
 

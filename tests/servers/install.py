@@ -10,7 +10,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from openbrain.errors import OpenBrainError
-from tests.servers import install_debian, install_elasticsearch, install_go, install_image, install_ollama, mpnet_model
+from tests.servers import (
+    install_debian,
+    install_elasticsearch,
+    install_go,
+    install_image,
+    install_ollama,
+    mpnet_model,
+    python_clients,
+)
 from tests.servers.availability import NAMES, Available, Missing, State, required
 from tests.servers.catalogue import available
 from tests.servers.places import HOME
@@ -40,6 +48,10 @@ def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
         yield lambda: _attempt("ollama", install_ollama.install)
     if "mpnet" in missing:
         yield lambda: _attempt("mpnet", mpnet_model.install)
+    if "agentihooks" in missing:
+        yield lambda: _attempt("agentihooks", python_clients.install_agentihooks)
+    if "elasticsearch-8" in missing:
+        yield lambda: _attempt("elasticsearch-8", python_clients.install_elasticsearch_8)
     for name in _GO:
         if name in missing:
             yield partial(_attempt, name, partial(install_go.install, name))

@@ -20,7 +20,10 @@ from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
 from tests.support.store.fixtures import FakeClock, memory, write
+from tests.support.store.fixtures import bare_database_url as database_url
 from tests.support.waiting import PATIENCE_S
+
+__all__ = ["database_url"]
 
 EMPTY = ("the schema is at revision none, not 0005: run `openbrain db upgrade`",)
 OLD = {"text_error", "text_error_revision", "vector_error", "vector_error_revision"}

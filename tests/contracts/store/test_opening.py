@@ -16,6 +16,9 @@ from openbrain.ids import uuid7
 from openbrain.ports.truth import Truth
 from openbrain.settings import Truth as TruthSettings
 from tests.support.store.fixtures import START, FakeClock, write
+from tests.support.store.fixtures import bare_database_url as database_url
+
+__all__ = ["database_url"]
 
 
 @pytest.fixture

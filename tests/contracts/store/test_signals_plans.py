@@ -1,6 +1,6 @@
 """How the databases find signals and broadcasts among ten thousand that have ended."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 from sqlalchemy import Connection, text
@@ -10,12 +10,13 @@ from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.signal_tables import signals
 from openbrain.adapters.sql.signals_raising import count_of_source
 from openbrain.adapters.sql.signals_rows import signal_row
-from openbrain.ports.access import Workspace
 from openbrain.signals.rules import SignalTimes, opened, resolved, swept
 from openbrain.signals.values import Severity
 from tests.contracts.store.test_plans import plans
 from tests.support.signals.raising import raised
-from tests.support.store.fixtures import START, FakeClock, viewer
+from tests.support.store.fixtures import START, viewer
+from tests.support.store.mariadb import filled
+from tests.support.waiting import PATIENCE_S
 
 ROWS = 10_000
 _DIGITS = " UNION ALL ".join(f"SELECT '{digit}' AS d" for digit in range(10))
@@ -26,6 +27,7 @@ TIMES = SignalTimes()
 
 def _fill(connection: Connection) -> None:
     """Signals of a hundred sources that ended long ago, told twice each."""
+    connection.execute(text(f"INSERT INTO workspaces (id, name, created_at) VALUES ('w1', 'w1', {START})"))
     dialect = connection.dialect.name
     over = resolved(opened(raised(), START), "ada", "", START)
     _, gone = swept(over, START + TIMES.tombstone, TIMES) or (None, over)
@@ -40,13 +42,18 @@ def _fill(connection: Connection) -> None:
     connection.execute(text(f"INSERT INTO broadcasts ({columns}) SELECT {told} FROM {numbers}"))
 
 
-@pytest.fixture
-async def many(database: Database, clock: FakeClock) -> Database:
-    from openbrain.adapters.sql.truth import SqlTruth
+@pytest.fixture(scope="module", params=["sqlite", "mariadb"])
+def many_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with filled(request.param, request, tmp_path_factory.mktemp("many"), _fill) as url:
+        yield url
 
-    await SqlTruth(database, clock).create_workspace(Workspace(id="w1", name="w1", created_at=START))
-    await database.write(_fill)
-    return database
+
+@pytest.fixture
+async def many(many_url: str) -> AsyncIterator[Database]:
+    """A database with many rows; `plans` takes back what it does."""
+    opened = Database.open(many_url, lock_wait_s=PATIENCE_S)
+    yield opened
+    await opened.close()
 
 
 async def test_signals_are_found_by_an_index(many: Database) -> None:

@@ -78,6 +78,14 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
 
 
+@pytest.fixture(params=["sqlite", "mariadb"])
+def bare_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a database without tables."""
+    if request.param == "mariadb":
+        return str(request.getfixturevalue("mariadb_url"))
+    return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
+
+
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """A database with the tables of today."""

@@ -1,13 +1,19 @@
-"""A MariaDB database whose tables are made once, and emptied between tests."""
+"""Databases that are made once for many tests."""
 
-from collections.abc import Sequence
+import asyncio
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pymysql
-from sqlalchemy import create_engine
+import pytest
+from sqlalchemy import Connection, create_engine
 from sqlalchemy.engine import make_url
 
-from tests.servers.mariadb_server import create_database, drop_database
+from openbrain.adapters.sql.database import Database
+from tests.servers.mariadb_server import DATABASE, create_database, drop_database
 from tests.servers.process import Server
 from tests.support.store.schema import make_tables
 
@@ -15,7 +21,7 @@ _LOCK_WAIT_S = 10
 
 
 class MariadbTables:
-    """One database with the tables of today."""
+    """One MariaDB database with the tables of today, emptied between tests."""
 
     def __init__(self, server: Server, name: str) -> None:
         self._server, self._name = server, name
@@ -63,3 +69,28 @@ class MariadbTables:
         with self._connection.cursor() as cursor:
             cursor.execute(statement)
             return tuple(cursor.fetchall())
+
+
+@contextmanager
+def filled(
+    kind: str, request: pytest.FixtureRequest, folder: Path, fill: Callable[[Connection], None]
+) -> Iterator[str]:
+    """The URL of a database that `fill` put rows into, for tests that leave it as it is. `kind`: sqlite or mariadb."""
+    tables = None
+    url = f"sqlite+aiosqlite:///{folder}/truth.db"
+    if kind == "mariadb":
+        tables = MariadbTables(request.getfixturevalue("mariadb_server"), f"{DATABASE}_{uuid.uuid4().hex[:12]}")
+        url = tables.url
+
+    async def make() -> None:
+        database = Database.open(url)
+        await database.write(make_tables)
+        await database.write(fill)
+        await database.close()
+
+    asyncio.run(make())
+    try:
+        yield url
+    finally:
+        if tables is not None:
+            tables.drop()

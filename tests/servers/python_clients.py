@@ -1,0 +1,72 @@
+"""Clients of others that our side is held against: Python packages, each installed once into a folder of its own."""
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.servers.availability import Available, Missing, State
+from tests.servers.places import HOME
+from tests.servers.steps import Step
+
+ELASTICSEARCH_8 = HOME / "elasticsearch-client-8"
+"""A folder that stands before the environment's packages: the only client that servers of version 8 take."""
+_ELASTICSEARCH_8 = ("elasticsearch>=8.19,<9", "elastic-transport>=8.17,<9")
+_AGENTIHOOKS = "agentihooks==2.17.0"
+AGENTIHOOKS = HOME / _AGENTIHOOKS.replace("==", "-")
+"""An environment with the agents' own client, as it is published."""
+
+
+def elasticsearch_8_state() -> State:
+    return _state(ELASTICSEARCH_8, "8.19")
+
+
+def agentihooks_state() -> State:
+    return _state(AGENTIHOOKS, _AGENTIHOOKS.partition("==")[2])
+
+
+def install_elasticsearch_8(step: Step) -> None:
+    step.say("installing the client 8.19 of Elasticsearch")
+    beside = _beside(ELASTICSEARCH_8)
+    step.run([*_pip(sys.executable), "--no-deps", "--target", str(beside), *_ELASTICSEARCH_8])
+    beside.rename(ELASTICSEARCH_8)
+
+
+def install_agentihooks(step: Step) -> None:
+    step.say(f"installing {_AGENTIHOOKS}")
+    beside = _beside(AGENTIHOOKS)
+    uv = _uv()
+    step.run(
+        [uv, "venv", "-q", "-p", sys.executable, str(beside)] if uv else [sys.executable, "-m", "venv", str(beside)]
+    )
+    step.run([*_pip(str(beside / "bin" / "python")), _AGENTIHOOKS])
+    beside.rename(AGENTIHOOKS)
+
+
+def _state(folder: Path, version: str) -> State:
+    if not folder.exists():
+        return Missing("it isn't installed here yet: run `make servers`")
+    return Available(version)
+
+
+def _beside(folder: Path) -> Path:
+    """Where it is made, to be moved whole: half of one is never used."""
+    beside = folder.with_name(f".{folder.name}-{os.getpid()}")
+    shutil.rmtree(beside, ignore_errors=True)
+    return beside
+
+
+def _pip(python: str) -> Sequence[str]:
+    uv = _uv()
+    if uv:
+        return (uv, "pip", "install", "-q", "-p", python)
+    return (python, "-m", "pip", "install", "-q", "--disable-pip-version-check")
+
+
+def _uv() -> str | None:
+    """Its own path where pip is missing: then the environment was made by it."""
+    if importlib.util.find_spec("pip"):
+        return None
+    return shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
