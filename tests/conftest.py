@@ -21,13 +21,15 @@ hypothesis.settings.load_profile("patient")
 
 _HEAVY = (
     "tests/e2e",
+    "tests/flow",
     "tests/integration",
     "tests/faults/signals/test_short.py",
     "tests/faults/test_short.py",
     "tests/properties",
+    "tests/mcp/test_surfaces.py",
     "tests/deploy/test_image.py",
 )
-"""What starts processes and servers of its own."""
+"""What starts processes, servers or a whole pipeline of its own."""
 _BESIDE = 2
 """Files of other tests for each heavy one, so that not every worker starts servers at once."""
 
@@ -60,9 +62,3 @@ def pytest_collection_finish() -> None:
     """Thousands of tests and the modules behind them stay until the end: no collection need look at them."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_runtest_teardown() -> None:
-    # Who runs a pipeline in this process freezes for as long, and thaws everything.
-    if not gc.get_freeze_count():
-        gc.freeze()

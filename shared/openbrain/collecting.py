@@ -14,14 +14,17 @@ def long_running() -> Iterator[None]:
     """Leave out of garbage collection what is there now: modules, classes, adapters, hundreds of thousands of objects.
 
     Every full collection would look at them all, and stop the process for a tenth of a second. Enter it once, when the
-    process has started.
+    process has started. Where the process has frozen objects already, it sees to them itself.
     """
     before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
+    ours = not gc.get_freeze_count()
+    if ours:
+        gc.collect()
+        gc.freeze()
     gc.set_threshold(_THRESHOLD, *before[1:])
     try:
         yield
     finally:
         gc.set_threshold(*before)
-        gc.unfreeze()
+        if ours:
+            gc.unfreeze()

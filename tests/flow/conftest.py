@@ -1,22 +1,32 @@
 """The whole pipeline in this process, on embedded parts, with its API beside it."""
 
-from collections.abc import AsyncIterator, Callable
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from redis.asyncio import Redis
 
+from openbrain import index_writing, parts, pressure
+from openbrain.adapters.sql import operations
+from openbrain.auth import Permission, hash_secret, issue
 from openbrain.events import FIELD, encode
+from openbrain.memory import MICROSECONDS
 from openbrain.parts import Parts
+from openbrain.ports.access import Workspace
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events
 from openbrain.streams.table import SUBMITTED
 from openbrain.submission import MemorySubmitted
 from openbrain_cli.system import Running, running
+from openbrain_housekeeper import app as housekeeper
+from openbrain_housekeeper import closing, reindexing
 from tests.support.embedder.shared_session import shared_model_session
 from tests.support.streams.stillness import Stillness
 from tests.support.waiting import until
@@ -27,13 +37,30 @@ PATIENT = Recall(index_timeout_s=60)
 """A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def short_pauses() -> Iterator[None]:
+    """What spares a database, or waits for writers of other processes, takes a fraction of its time: tests of this
+    folder look at what follows a pause."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(parts, "Written", partial(index_writing.Written, lease_s=0.5))
+        patched.setattr(reindexing, "LEASE_S", 0.5)
+        patched.setattr(housekeeper, "Closing", partial(closing.Closing, settle_s=0.5))
+        patched.setattr(housekeeper, "OPERATIONS_POLL_S", 0.05)
+        patched.setattr(operations, "PAUSE", MICROSECONDS // 10)
+        patched.setattr(pressure, "FRESH_S", 0.2)
+        yield
+
+
 @dataclass(frozen=True, slots=True)
 class Brain:
-    """A running system, its API and its stream server."""
+    """A running system, its API and its stream server, seen from one workspace."""
 
     system: Running
     http: httpx.AsyncClient
     redis: Redis
+    workspace: str = "default"
+    since: str = "-"
+    """The first entry of a stream that is looked at."""
 
     @property
     def parts(self) -> Parts:
@@ -80,13 +107,40 @@ class Brain:
 
     async def entries(self, stream: str) -> list[dict[bytes, bytes]]:
         """The fields of every entry, oldest first."""
-        found: Any = await self.redis.xrange(stream)
+        found: Any = await self.redis.xrange(stream, min=self.since)
         return [fields for _, fields in found]
 
     async def submit(self, event_id: str = "e-1", **data: Any) -> None:
         """One XADD, as a producer does it."""
-        offered = MemorySubmitted(**{"type": "fact", "workspace_id": "default", **data})
+        offered = MemorySubmitted(**{"type": "fact", "workspace_id": self.workspace, **data})
         await self.redis.xadd(SUBMITTED.name, {FIELD: encode(SUBMITTED.name, offered, event_id=event_id, at=0)})
+
+    @asynccontextmanager
+    async def tenant(self, workspace: str) -> AsyncIterator["Brain"]:
+        """The same system as a new workspace sees it, with the streams from now on; still when it is left."""
+        parts = self.system.parts
+        made = parts.clock.now()
+        await parts.truth.create_workspace(Workspace(id=workspace, name=workspace, created_at=made))
+        key, secret = issue(
+            workspace_id=workspace, name="test", permissions=frozenset(Permission), now=made, act_as=("*",)
+        )
+        await parts.truth.create_key(key, hash_secret(secret))
+        seconds, micros = await self.redis.time()
+        now = seconds * 1000 + micros // 1000
+
+        async def later() -> bool:
+            seconds, micros = await self.redis.time()
+            return bool(seconds * 1000 + micros // 1000 > now)
+
+        await until(later, pause=0.001)
+        async with _client(self.system, secret) as http:
+            yield Brain(self.system, http, self.redis, workspace, f"{now + 1}-0")
+            await self.settled()
+
+
+def _client(system: Running, key: str) -> httpx.AsyncClient:
+    transport, headers = httpx.ASGITransport(system.api()), {"Authorization": f"Bearer {key}"}
+    return httpx.AsyncClient(transport=transport, base_url="http://brain", headers=headers)
 
 
 @asynccontextmanager
@@ -94,24 +148,44 @@ async def started(settings: Settings, make_parts: Callable[[Settings], Parts] | 
     """A running system with its API."""
     async with running(settings, make_parts) as system:
         key = system.key_file.read_text(encoding="utf-8").strip()
-        transport = httpx.ASGITransport(system.api())
         async with (
-            httpx.AsyncClient(
-                transport=transport, base_url="http://brain", headers={"Authorization": f"Bearer {key}"}
-            ) as http,
+            _client(system, key) as http,
             Redis.from_url(system.parts.settings.streams.url) as redis,
         ):
             yield Brain(system, http, redis)
 
 
-@pytest.fixture
-async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
-    """Started as `openbrain up` starts it, on a folder of its own."""
-    settings = Settings(
-        data_dir=tmp_path / "data",
-        streams=Streams(poll_s=0.5, reap_s=0.2, bound_workspaces=("bound",)),
+def usual(folder: Path) -> Settings:
+    """As `openbrain up` has them, with short pauses."""
+    return Settings(
+        data_dir=folder,
+        streams=Streams(poll_s=0.3, reap_s=0.2, bound_workspaces=("bound",)),
         events=Events(streams={"events:health": "default"}),
         recall=PATIENT,
     )
-    async with started(settings) as begun:
+
+
+@pytest.fixture
+async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
+    """Started as `openbrain up` starts it, on a folder of its own."""
+    async with started(usual(tmp_path / "data")) as begun:
         yield begun
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_brain(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brain]:
+    """The same, for all tests of a module that look at their own workspace alone."""
+    async with started(usual(tmp_path_factory.mktemp("brain") / "data")) as begun:
+        yield begun
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def tenant(shared_brain: Brain, request: pytest.FixtureRequest) -> AsyncIterator[Brain]:
+    """A workspace of its own in the module's system."""
+    async with shared_brain.tenant(workspace_name(request)) as brain:
+        yield brain
+
+
+def workspace_name(request: pytest.FixtureRequest) -> str:
+    """Another for each test of a module."""
+    return f"w{zlib.crc32(request.node.name.encode()):08x}"

@@ -48,8 +48,10 @@ async def everywhere(brain: Brain, word: str) -> list[str]:
 
 async def filled(brain: Brain) -> None:
     """Neighbours, so that pages, blocks and segments hold more than the one."""
-    for number in range(30):
-        await brain.remember(f"Neighbour {number} of the depot keeps {number * 7} keys.", tags=[f"n{number}"])
+    texts = (f"Neighbour {number} of the depot keeps {number * 7} keys." for number in range(30))
+    offered = [{"content": text, "type": "fact", "tags": [f"n{number}"]} for number, text in enumerate(texts)]
+    for some in (offered[:10], offered[10:20], offered[20:]):
+        await brain.post("/v1/brain/remember:batch", {"memories": some})
 
 
 async def dead_letter(brain: Brain, content: str) -> None:

@@ -20,7 +20,7 @@ from tests.support.api.transfer import Line, as_file
 from tests.support.embedder.handler import WithFaults
 from tests.support.waiting import until
 
-IMPORTED = 600
+IMPORTED = 300
 AT = dict.fromkeys(("occurred_at", "confirmed_at", "created_at", "updated_at"), "2026-01-31T00:00:00Z")
 
 
@@ -95,7 +95,7 @@ async def test_live_memories_are_indexed_before_the_tail_of_an_import(brain: Bra
     behind = sum(when > last for when in at.values())
     assert behind > IMPORTED // 2, f"only {behind} of {IMPORTED} were indexed behind what came after them"
     assert len(await brain.entries(REINDEX.name)) == IMPORTED
-    assert len(await brain.recalled("letters of year 500", top_k=5)) == 5
+    assert len(await brain.recalled("letters of year 200", top_k=5)) == 5
 
 
 async def _in_hand(brain: Brain, stream: str, least: int) -> bool:

@@ -1,10 +1,22 @@
 """Supersede, forget, expire, update: gone from, or changed in, list, recall and both indexes; kept in the history."""
 
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
 from openbrain.events import FIELD
 from openbrain.ids import point_id
 from openbrain.times import to_iso
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def brain(tenant: Brain) -> AsyncIterator[Brain]:
+    yield tenant
 
 
 async def standing(brain: Brain, memory_id: str) -> tuple[bool, bool]:

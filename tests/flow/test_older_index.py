@@ -32,6 +32,10 @@ async def recalled(http: httpx.AsyncClient, query: str) -> tuple[set[str], list[
     return {memory["id"] for memory in told["memories"]}, told.get("degraded") or []
 
 
+async def indexed(http: httpx.AsyncClient, memory_id: str) -> bool:
+    return bool((await http.get(f"/v1/brain/memories/{memory_id}")).json()["indexed"])
+
+
 @pytest.mark.timeout(600)
 async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     # Nobody but the rebuild itself sees to what was written meanwhile.
@@ -45,10 +49,8 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
         made = await http.post("/v1/brain/remember", json={"content": "The ferry leaves at noon.", "type": "fact"})
         first = made.json()["id"]
 
-        async def found() -> bool:
-            return first in (await recalled(http, "ferry"))[0]
-
-        await until(found)
+        await until(lambda: indexed(http, first))
+        assert first in (await recalled(http, "ferry"))[0]
     database = Database.open(truth_url(settings.truth.url, settings.data_dir))
     older = update(index_generations).values(builder="older-1")
     await database.write(lambda connection: connection.execute(older).rowcount)
@@ -72,10 +74,7 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
 
         await until(whole)
 
-        async def indexed() -> bool:
-            return bool((await http.get(f"/v1/brain/memories/{second}")).json()["indexed"])
-
-        await until(indexed)
+        await until(lambda: indexed(http, second))
 
         async def cleared() -> bool:
             return len(await truth.generations()) == len(IndexKind)

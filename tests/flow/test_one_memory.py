@@ -1,6 +1,10 @@
 """One memory's whole way: XADD or POST in, both indexes, recall out."""
 
+from collections.abc import AsyncIterator
+
 import orjson
+import pytest
+import pytest_asyncio
 
 from openbrain.events import FIELD
 from openbrain.ports.access import Workspace
@@ -8,7 +12,13 @@ from openbrain.visibility import Criteria, Viewer, visible
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 OFFER = {"specversion": "1.0", "source": "/shell", "type": "openbrain.memory.submitted.v1"}
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def brain(tenant: Brain) -> AsyncIterator[Brain]:
+    yield tenant
 
 
 async def test_what_is_posted_is_found_by_words_and_by_meaning(brain: Brain) -> None:
@@ -22,8 +32,9 @@ async def test_what_is_posted_is_found_by_words_and_by_meaning(brain: Brain) -> 
 
 
 async def test_one_xadd_is_enough_and_a_malformed_neighbour_hurts_nobody(brain: Brain) -> None:
+    said = {"workspace_id": brain.workspace, "type": "bug"}
     good = [
-        orjson.dumps({**OFFER, "id": f"b-{n}", "data": {"workspace_id": "default", "content": text, "type": "bug"}})
+        orjson.dumps({**OFFER, "id": f"b-{n}", "data": {**said, "content": text}})
         for n, text in enumerate(("Build 4711 failed for want of disk space.", "Build 4712 is green."))
     ]
     for body in (good[0], b'{"specversion": "1.0", "data": {"content": 7}}', good[1]):
@@ -64,7 +75,7 @@ async def test_a_submission_is_acknowledged_by_its_event_and_a_second_one_by_the
 async def test_on_a_bound_stream_the_bodys_workspace_is_not_read(brain: Brain) -> None:
     now = brain.parts.clock.now()
     await brain.parts.truth.create_workspace(Workspace(id="bound", name="bound", created_at=now))
-    body = {**OFFER, "id": "b-1", "data": {"workspace_id": "default", "content": "Whose is it?", "type": "fact"}}
+    body = {**OFFER, "id": "b-1", "data": {"workspace_id": brain.workspace, "content": "Whose is it?", "type": "fact"}}
     await brain.redis.xadd("memory.submitted.bound", {FIELD: orjson.dumps(body)})
     condition = visible(Viewer(workspace_id="bound", agent_id=""), Criteria(), brain.parts.clock.now())
 
@@ -79,7 +90,7 @@ async def test_an_unknown_workspace_is_a_dead_letter(brain: Brain) -> None:
     await brain.submit(workspace_id="nobody", content="Where does it go?")
 
     async def dead() -> bool:
-        return await brain.redis.xlen("memory.submitted.ingest.dead") == 1
+        return len(await brain.entries("memory.submitted.ingest.dead")) == 1
 
     await until(dead)
     [fields] = await brain.entries("memory.submitted.ingest.dead")

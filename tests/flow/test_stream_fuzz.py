@@ -24,6 +24,7 @@ from openbrain.settings import Settings, Streams
 from openbrain.streams.group import states
 from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain_cli.system import Running, running
+from tests.support.forms import examples
 from tests.support.overhearing import listening
 from tests.support.streams.fuzz import DATA, Fields, as_bytes, entries, event, submission
 from tests.support.streams.stillness import Stillness
@@ -139,7 +140,7 @@ def some_entries(draw: st.DrawFn) -> list[tuple[str, Fields]]:
 
 
 @settings(
-    max_examples=EXAMPLES or 40,
+    max_examples=EXAMPLES or examples(40),
     derandomize=not EXAMPLES and not SEED,
     deadline=None,
     database=None,

@@ -25,6 +25,7 @@ from tests.support.waiting import until
 
 ROOMS = ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api")
 
+pytestmark = pytest.mark.servers("redis", "mariadb", "elasticsearch", "ollama")
 
 @dataclass(frozen=True)
 class Marked:

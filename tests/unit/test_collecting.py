@@ -1,6 +1,9 @@
 """What a process keeps for ever is not looked at again and again."""
 
 import gc
+from collections.abc import Iterator
+
+import pytest
 
 from openbrain.collecting import long_running
 
@@ -12,6 +15,15 @@ class Node:
         self.me = self
 
 
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """As a process begins; a run of tests has frozen what it collected."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("thawed")
 def test_what_was_there_is_left_alone_and_what_comes_later_is_collected() -> None:
     before = gc.get_threshold()
     with long_running():
@@ -21,3 +33,12 @@ def test_what_was_there_is_left_alone_and_what_comes_later_is_collected() -> Non
         gc.collect()
         assert not any(isinstance(each, Node) for each in gc.get_objects())
     assert (gc.get_freeze_count(), gc.get_threshold()) == (0, before)
+
+
+@pytest.mark.usefixtures("thawed")
+def test_what_the_process_froze_itself_stays_frozen() -> None:
+    gc.freeze()
+    before = gc.get_freeze_count()
+    with long_running():
+        assert gc.get_freeze_count() == before
+    assert gc.get_freeze_count() == before

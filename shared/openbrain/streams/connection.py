@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
@@ -9,6 +10,7 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.driver_info import DriverInfo
 from redis.exceptions import RedisError, ResponseError
 
 from openbrain.errors import SetupError
@@ -35,6 +37,7 @@ def connect_as(kind: type[R], settings: Streams) -> R:
         "socket_connect_timeout": silence_s(settings),
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
+        "driver_info": _driver(),
     }
     scheme = urlsplit(settings.url).scheme
     if scheme in {"redis", "rediss", "unix"}:
@@ -75,6 +78,12 @@ class Connecting:
         """Close what was opened here."""
         if self._own and self._made is not None:
             await disconnect(self._made)
+
+
+@cache
+def _driver() -> DriverInfo:
+    """What a client says of itself: redis-py reads it from its package's files for each connection."""
+    return DriverInfo()
 
 
 def silence_s(settings: Streams) -> float:

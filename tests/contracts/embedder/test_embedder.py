@@ -219,6 +219,7 @@ async def _embed(embedder: Embedder, texts: list[str]) -> list["array[float]"]:
     return list(await embedder.embed(texts))
 
 
+@pytest.mark.servers("ollama")
 async def test_both_run_the_same_model(request: pytest.FixtureRequest) -> None:
     """8-bit weights in process and 16-bit weights in Ollama: made from the same ones, so they agree."""
     minilm, ollama = MiniLM(), Ollama(request.getfixturevalue("ollama_server").url, "all-minilm")

@@ -1,12 +1,9 @@
 """Consumers that vanish: what they held is taken up after the lease, once, uncounted as a failure, poison alone."""
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 import pytest
@@ -16,6 +13,7 @@ from openbrain.settings import Streams
 from openbrain.streams.connection import ask, connect
 from openbrain.streams.delivery import Delivery, Entry
 from openbrain.streams.group import ConsumerGroup
+from tests.support.processes.forked import context
 from tests.support.streams.consumers import (
     Seen,
     environment,
@@ -28,8 +26,9 @@ from tests.support.streams.consumers import (
     started,
     stored,
 )
+from tests.support.streams.room import run
 
-Start = Callable[[Streams], "subprocess.Popen[bytes]"]
+Start = Callable[[Streams], BaseProcess]
 
 
 @pytest.fixture(params=("valkey", "redis"))
@@ -42,13 +41,10 @@ def start_process() -> Iterator[Start]:
     """Start the example room in a process of its own, killed at the end of the test."""
     with ExitStack() as stack:
 
-        def start(settings: Streams) -> "subprocess.Popen[bytes]":
-            code = (
-                "import asyncio\nfrom tests.support.streams.room import build\n"
-                "async def main():\n    await build().start()\n    await asyncio.Event().wait()\nasyncio.run(main())"
-            )
-            process = subprocess.Popen([sys.executable, "-c", code], env=environment(settings))
-            stack.callback(process.wait)
+        def start(settings: Streams) -> BaseProcess:
+            process = context().Process(target=run, args=(environment(settings),), daemon=True)
+            process.start()
+            stack.callback(process.join)
             stack.callback(process.kill)
             return process
 
@@ -89,8 +85,8 @@ async def test_what_a_killed_process_held_is_taken_over_after_the_lease(url: str
             return bool(await looks.client.llen(f"{settings.prefix}begun") == 5)
 
         await eventually(begun)
-        os.kill(killed.pid, signal.SIGKILL)
-        killed.wait()
+        killed.kill()
+        killed.join()
         async with started(room(settings, seen)):
             await eventually(lambda: sorted(seen.all) == [0, 1, 2, 3, 4])
             await eventually(looks.idle)
@@ -109,7 +105,7 @@ async def test_an_entry_that_kills_is_buried_after_its_limit_and_its_neighbours_
         process = start_process(settings)
         deaths = 0
         while not await looks.dead():
-            if process.poll() is not None:
+            if process.exitcode is not None:
                 deaths += 1
                 process = start_process(settings)
             await asyncio.sleep(0.02)

@@ -77,7 +77,7 @@ async def test_what_it_needs_may_be_away_and_the_others_try_on(url: str) -> None
         return None
 
     done: list[int] = []
-    settings, live = scaled(url, breaker_s=5, breaker_max_s=5), Seen()
+    settings, live = scaled(url, breaker_s=0.5, breaker_max_s=0.5), Seen()
     async with looking(settings, REINDEX.name) as looks, started(room(settings, live, needs_it)):
         await publish(settings, *(reindexed(number) for number in range(5)), stream=REINDEX.name)
 

@@ -29,6 +29,8 @@ from tests.support.streams.consumers import (
 )
 
 FIRST = 60
+QUICK: dict[str, Any] = {"batch": 16, "breaker_s": 0.02, "breaker_max_s": 0.08, "backoff_s": (0.05, 0.1, 0.15)}
+"""Where it matters what becomes of entries, and not how long the pauses between two tries are."""
 
 
 def submitted(number: int) -> bytes:
@@ -68,7 +70,7 @@ def stopped(looks: Looks) -> float:
 async def test_a_deployment_that_fails_all_loses_nothing_and_burns_next_to_nothing(
     url: str, error: Any, whole: bool
 ) -> None:
-    deployment, settings = Deployment(error=error if not whole else LookupError, whole=whole), scaled(url, batch=16)
+    deployment, settings = Deployment(error=error if not whole else LookupError, whole=whole), scaled(url, **QUICK)
     seen = Seen(deployment.handle)
     await publish(settings, *(stored(number) for number in range(FIRST)))
     reading = room(settings, seen)
@@ -111,7 +113,7 @@ async def test_it_is_tried_with_one_entry_after_growing_pauses(url: str) -> None
 
 
 async def test_a_poison_in_front_does_not_hide_in_a_quiet_stream_that_the_others_would_do(url: str) -> None:
-    deployment, settings = Deployment(), scaled(url, batch=16)
+    deployment, settings = Deployment(), scaled(url, **QUICK)
     deployment.poison, seen = {0}, Seen(deployment.handle)
     await publish(settings, *(stored(number) for number in range(16)))
     async with looking(settings) as looks, started(room(settings, seen)):
@@ -133,7 +135,7 @@ async def test_one_poison_among_good_neighbours_is_buried_as_ever(url: str) -> N
 
 
 async def test_a_heap_of_poison_in_a_quiet_stream_does_not_hold_back_what_comes_behind(url: str) -> None:
-    deployment, settings = Deployment(), scaled(url, batch=16)
+    deployment, settings = Deployment(), scaled(url, **QUICK)
     deployment.broken, deployment.poison = False, set(range(12))
     await publish(settings, *(stored(number) for number in range(12)))
     async with looking(settings) as looks, started(room(settings, deployment.handle)):

@@ -53,7 +53,7 @@ async def test_four_attempts_with_growing_pauses_then_a_dead_letter(url: str) ->
     assert (letter["stream"], letter["group"]) == (looks.stream, "embedder")
     assert letter["entry"] == seen.deliveries[0].id
     assert (letter["error"], letter["attempts"], letter["abandonments"]) == ("LookupError", "4", "0")
-    assert letter["message"].startswith("an unexpected error in fail, test_streams_retries.py:")
+    assert letter["message"].startswith("an unexpected error in fail, test_retries.py:")
     assert "content" not in letter["message"]
     elapsed_ms = int(letter["last_at"]) - int(letter["first_at"])
     assert sum(settings.backoff_s) * 1000 - 10 <= elapsed_ms

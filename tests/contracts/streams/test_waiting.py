@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from openbrain.errors import TryLater
 from openbrain.memory import MICROSECONDS
@@ -82,7 +84,7 @@ async def test_a_server_whose_clock_is_another_is_asked_how_long(client: Any, st
 
 
 async def test_a_server_that_is_away_is_no_answer() -> None:
-    async with Redis(port=free_port()) as nobody:
+    async with Redis(port=free_port(), retry=Retry(NoBackoff(), 0)) as nobody:
         for ask in (oldest_waiting(nobody, [("any", GROUP)]), waiting_since(nobody, [("any", GROUP)], FakeClock())):
             with pytest.raises(TryLater):
                 await ask

@@ -23,13 +23,14 @@ _PR_SET_PDEATHSIG = 1
 
 
 @cache
-def _context() -> ForkServerContext:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.support.processes.preloaded"])
+def context() -> ForkServerContext:
+    """Of processes that are forked with everything imported."""
+    made = multiprocessing.get_context("forkserver")
+    made.set_forkserver_preload(["tests.support.processes.preloaded"])
     # Threads of numerical libraries don't survive a fork.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    return context
+    return made
 
 
 class Forked:
@@ -39,7 +40,7 @@ class Forked:
         self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdin: int, out: int, err: int
     ) -> None:
         streams = [DupFd(each) for each in (stdin, out, err)]
-        self._process = _context().Process(
+        self._process = context().Process(
             target=_main, args=([*words], dict(env), str(cwd), streams), name=" ".join(words)[:40], daemon=True
         )
         self._process.start()

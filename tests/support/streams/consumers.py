@@ -33,7 +33,7 @@ def scaled(url: str, **other: Any) -> Streams:
         "prefix": f"t{uuid.uuid4().hex[:12]}.",
         "lease_s": 5,
         "backoff_s": (0.1, 0.3, 0.5),
-        "poll_s": 0.2,
+        "poll_s": 0.1,
         "reap_s": 0.05,
         "breaker_s": 0.05,
         "breaker_max_s": 0.2,

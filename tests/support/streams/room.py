@@ -7,7 +7,7 @@ Each delivery is noted in the list `<prefix>handled` as `<process>:<event>`. Eve
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -59,6 +59,17 @@ def build() -> Room:
 
     subscriptions = [Subscription(spec=STORED, handler=handler)]
     return Room("embedder", subscriptions, settings.streams, resources=resources.open)
+
+
+def run(env: Mapping[str, str]) -> None:
+    """In a process of its own, until it is killed."""
+    os.environ.update(env)
+
+    async def main() -> None:
+        await build().start()
+        await asyncio.Event().wait()
+
+    asyncio.run(main())
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from redis.asyncio import Redis
+from redis.exceptions import ResponseError
 
 from openbrain.ports.keeping import Outbox
 
@@ -35,17 +36,23 @@ class Stillness:
         """The last entry of each stream; None while something is seen to be on its way."""
         if await self._outbox.take(1):
             return None
+        streams = [*(self._streams or await self._all())]
+        asked = self._redis.pipeline(transaction=False)
+        for stream in streams:
+            asked.xinfo_stream(stream)
+            asked.xinfo_groups(stream)
+        told: list[Any] = await asked.execute(raise_on_error=False)
         ends = {}
-        for stream in self._streams or await self._all():
-            if not await self._redis.exists(stream):
-                continue
-            about: Any = await self._redis.xinfo_stream(stream)
+        for stream, about, groups in zip(streams, told[::2], told[1::2], strict=True):
+            if isinstance(about, ResponseError):
+                continue  # it is not there
+            for answer in (about, groups):
+                if isinstance(answer, Exception):
+                    raise answer
             ends[stream] = about["last-generated-id"]
-            groups: Any = await self._redis.xinfo_groups(stream)
             if any((each["pending"] or each["lag"]) and self._wanted(each["name"].decode()) for each in groups):
                 return None
         return ends
 
     async def _all(self) -> Collection[str]:
-        keys: Any = await self._redis.keys("*")
-        return [key.decode() for key in keys if await self._redis.type(key) == b"stream"]
+        return {key.decode() async for key in self._redis.scan_iter(count=1000, _type="stream")}

@@ -117,7 +117,7 @@ async def test_a_row_that_moves_on_during_embedding_is_left_to_its_own_event(roo
 
 
 async def test_a_long_memory_has_all_its_passages_and_fewer_after_it_shrinks(room: Room, truth: SqlTruth) -> None:
-    text = " ".join(f"Sentence {number} says something of its own." for number in range(300))
+    text = " ".join(f"Sentence {number} says something of its own." for number in range(160))
     memory = await room.store(text)
 
     await room.embed(memory, batch=4)
@@ -194,7 +194,7 @@ async def test_a_text_that_the_model_refuses_does_not_fail_its_neighbours(room: 
 
 async def test_a_long_memory_with_one_refused_passage_has_no_vectors_yet(room: Room) -> None:
     error = NeverRetry("not this one")
-    memory = await room.store(" ".join(f"Sentence {number} is here." for number in range(300)))
+    memory = await room.store(" ".join(f"Sentence {number} is here." for number in range(180)))
     room.model.fault = lambda inputs: error if any("Sentence 150 " in text for text in inputs) else None
 
     assert await room.embed(memory) == {memory.id: error}

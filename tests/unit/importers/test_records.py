@@ -181,21 +181,21 @@ def peak_of(path: Path, home: Path) -> tuple[int, int]:
 
 
 def test_memory_does_not_grow_with_the_texts(tmp_path: Path) -> None:
-    """25 MB of notes and as much of records: a fraction of either is in memory at any time."""
+    """12 MB of notes and as much of records: a fraction of either is in memory at any time."""
     notes = tmp_path / "notes"
-    for number in range(600):
+    for number in range(300):
         folder = notes / f"{number % 30}"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{number}.md").write_text(f"# Note {number}\n" + f"word{number} " * 5_000)
     records = tmp_path / "a.json"
     with records.open("w") as file:
         file.write("[")
-        for number in range(600):
+        for number in range(300):
             file.write("," * (number > 0) + json.dumps({"id": number, "text": f"row{number} " * 6_000}))
         file.write("]")
     of_notes, of_records = peak_of(notes, tmp_path), peak_of(records, tmp_path)
 
-    assert records.stat().st_size > 20_000_000
-    assert (of_notes[0], of_records[0]) == (600, 600)
-    assert of_notes[1] < 4_000_000
-    assert of_records[1] < 12_000_000
+    assert records.stat().st_size > 10_000_000
+    assert (of_notes[0], of_records[0]) == (300, 300)
+    assert of_notes[1] < 2_000_000
+    assert of_records[1] < 8_000_000
