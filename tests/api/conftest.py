@@ -1,8 +1,9 @@
 """Fixtures of the HTTP tests: a whole brain in the test's process."""
 
-from tests.support.api.brain import brain, brain_database_url, caller
+from tests.support.api.brain import brain, brain_database_url, caller, module_brain, module_database_url
 from tests.support.api.discovery import ada
-from tests.support.api.old_clients import old, url
+from tests.support.api.old_clients import module_url, old, workspace
+from tests.support.api.pauses import pauses
 from tests.support.api.vault import kept, vault
 from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, truth
 from tests.support.streams.operator import operator
@@ -18,9 +19,13 @@ __all__ = [
     "kept",
     "mariadb_tables",
     "mariadb_tables_url",
+    "module_brain",
+    "module_database_url",
+    "module_url",
     "old",
     "operator",
+    "pauses",
     "truth",
-    "url",
     "vault",
+    "workspace",
 ]

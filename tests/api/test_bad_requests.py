@@ -18,6 +18,7 @@ PROTECTED = [(route.method, route.path) for route in ROUTES if route.needs_key]
 JSON = {"content-type": "application/json"}
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("raw", "status"), [pytest.param(raw, status, id=name) for name, raw, status in RAW])
 async def test_a_body_that_is_no_object(caller: Caller, raw: bytes, status: int) -> None:
     before = await caller.counts()
@@ -30,6 +31,7 @@ async def test_a_body_that_is_no_object(caller: Caller, raw: bytes, status: int)
     assert await caller.counts() == before
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "kind",
     [
@@ -45,6 +47,7 @@ async def test_another_content_type(caller: Caller, kind: str) -> None:
         assert "Content-Type: application/json" in refused(response, 415)["message"]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     "kind", ["application/json; charset=UTF-8", "application/vnd.brain+json", "APPLICATION/JSON", None]
 )
@@ -96,6 +99,7 @@ async def raw(brain: Brain, method: str, path: str, headers: dict[str, str], rec
     return sent[0]["status"], json.loads(sent[1]["body"])
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_client_that_goes_away_in_the_middle_stores_nothing(caller: Caller) -> None:
     before = await caller.counts()
     key = await caller.brain.key()
@@ -117,6 +121,7 @@ async def _cut_off() -> AsyncIterator[Any]:
     yield {"type": "http.disconnect"}
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -132,6 +137,7 @@ async def test_a_bad_header_is_named(caller: Caller, name: str, value: str) -> N
     assert refused(response, 422)["field"].lower() == name
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_preference_that_can_not_be_read_is_passed_over(caller: Caller) -> None:
     for preference in ("wait=soon", "wait", "respond-async", "wait=-1"):
         headers = {"prefer": preference}
@@ -170,6 +176,7 @@ async def test_without_the_permission_it_is_forbidden(brain: Brain) -> None:
         assert str(route.permission) in problem["message"]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("method", ["TRACE", "PUT", "DELETE"])
 async def test_a_method_that_is_not_served_says_which_are(caller: Caller, method: str) -> None:
     response = await caller.send(method, "/v1/admin/workspaces")
@@ -178,6 +185,7 @@ async def test_a_method_that_is_not_served_says_which_are(caller: Caller, method
     assert response.headers["allow"] == "GET, HEAD, OPTIONS, POST"
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_nothing_here_is_a_problem_too(caller: Caller) -> None:
     for path in ("/", "/v1/brain", "/v1/brain/remember/", "/v1/brain/memories/", "/v2/brain/list"):
         refused(await caller.send("GET", path), 404)

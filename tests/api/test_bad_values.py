@@ -17,6 +17,7 @@ def test_the_cases_reach_every_route_that_takes_a_body() -> None:
     assert FULL.keys() == {path for _, path in takers}
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(("method", "path", "bads"), BAD, ids=[f"{method} {path}" for method, path, _ in BAD])
 async def test_a_bad_value_is_named(
     caller: Caller, capsys: pytest.CaptureFixture[str], method: str, path: str, bads: list[Bad]
@@ -35,17 +36,20 @@ async def test_a_bad_value_is_named(
     assert SECRET not in printed.out + printed.err
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_refusal_of_length_names_the_limit(caller: Caller) -> None:
     response = await caller.send("POST", "/v1/brain/remember", json={"content": "x" * 50_001, "type": "fact"})
 
     assert "50000" in refused(response, 422, "content")["message"]
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_bad_query_string_is_named(caller: Caller) -> None:
     for name, value, field in QUERIES:
         refused(await caller.send("GET", "/v1/brain/list", params={name: value}), 422, field)
 
 
+@pytest.mark.asyncio(loop_scope="module")
 async def test_a_query_string_that_is_no_text_or_endless(caller: Caller) -> None:
     for query in (b"org=%ff%fe", b"a=1&" * 300):
         url = httpx.URL("http://brain/v1/brain/list", query=query)

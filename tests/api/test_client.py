@@ -232,11 +232,12 @@ def empty() -> httpx.Response:
 
 
 @pytest.mark.parametrize("trouble", [busy(503), busy(429), httpx.ReadError("cut"), httpx.ConnectError("refused")])
-async def test_what_passes_is_waited_for(trouble: Any) -> None:
+async def test_what_passes_is_waited_for(trouble: Any, pauses: list[float]) -> None:
     server = Server(trouble, trouble, empty)
 
     assert (await server.client().memories()).count == 0
     assert len(server.requests) == 3
+    assert len(pauses) == 2
 
 
 @pytest.mark.parametrize(
@@ -247,6 +248,7 @@ async def test_what_passes_is_waited_for(trouble: Any) -> None:
         (httpx.ReadTimeout("slow"), "did not answer in time"),
     ],
 )
+@pytest.mark.usefixtures("pauses")
 async def test_what_does_not_pass_is_told(trouble: Any, says: str) -> None:
     server = Server(trouble)
 

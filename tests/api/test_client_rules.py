@@ -256,7 +256,7 @@ def test_after_the_pause_one_question_goes_through_and_decides() -> None:
     assert not is_open()
 
 
-async def test_three_attempts_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_three_attempts_and_no_more(pauses: list[float]) -> None:
     server = Server()
     server.status = 503
     async with client_of(server) as client:
@@ -264,6 +264,7 @@ async def test_three_attempts_and_no_more(monkeypatch: pytest.MonkeyPatch) -> No
             await client.memories()
 
     assert server.asked == 3
+    assert len(pauses) == 2
 
 
 def test_a_path_never_leaves_the_server() -> None:

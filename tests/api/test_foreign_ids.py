@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
@@ -16,6 +17,8 @@ from openbrain.auth import Permission
 from openbrain.ports.webhooks import Webhook
 from openbrain_api.routes import ROUTES
 from tests.support.api.brain import Brain, http, unknown_id
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 EVERYTHING = frozenset(Permission)
 NAMED = sorted({(route.method, route.path) for route in ROUTES if "{id}" in route.path})
@@ -39,7 +42,7 @@ class Theirs:
     signal: str
     halt: str
     webhook: str
-    workspace: str = "w2"
+    workspace: str
 
     def of(self, path: str) -> list[str]:
         if path.startswith("/v1/admin/keys"):
@@ -52,9 +55,11 @@ class Theirs:
         return [self.workspace] if path.startswith("/v1/admin/workspaces") else [self.memory, self.erased]
 
 
-@pytest.fixture
-async def theirs(brain: Brain) -> Theirs:
-    secret = await brain.key("w2", "bob", permissions=EVERYTHING)
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def theirs(module_brain: Brain) -> Theirs:
+    """Of one tenant for all tests: none of them changes anything of it."""
+    brain, workspace = module_brain, await module_brain.new_workspace()
+    secret = await brain.key(workspace, "bob", permissions=EVERYTHING)
     async with http(brain.app(), secret) as bob:
 
         async def remembered(content: str) -> str:
@@ -69,7 +74,7 @@ async def theirs(brain: Brain) -> Theirs:
     hook = await brain.truth.add_webhook(
         Webhook(
             id=unknown_id(),
-            workspace_id="w2",
+            workspace_id=workspace,
             url="https://x.example.org",
             secret="whsec_eA==",
             created_by="bob",
@@ -79,7 +84,9 @@ async def theirs(brain: Brain) -> Theirs:
     )
     await brain.settle()
     assert erased["reason"] == "erased"
-    return Theirs(memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"], hook.id)
+    return Theirs(
+        memory, doomed, key, listed[0]["id"], halted["signal"]["id"], halted["halt"]["id"], hook.id, workspace
+    )
 
 
 @contextmanager
@@ -107,9 +114,10 @@ async def told(client: httpx.AsyncClient, method: str, path: str, **how: Any) ->
 @pytest.mark.parametrize("agent", ["ada", "bob"])
 @pytest.mark.parametrize(("method", "path"), NAMED)
 async def test_a_foreign_id_is_like_one_that_never_was(
-    brain: Brain, theirs: Theirs, method: str, path: str, agent: str
+    module_brain: Brain, theirs: Theirs, method: str, path: str, agent: str
 ) -> None:
-    mine = await brain.key("w1", agent, permissions=EVERYTHING, act_as=("*",))
+    brain = module_brain
+    mine = await brain.key(await brain.new_workspace(), agent, permissions=EVERYTHING, act_as=("*",))
     body = BODIES.get((method, path))
     async with http(brain.app(), mine) as client:
         for headers in HEADERS:
@@ -125,16 +133,17 @@ async def test_a_foreign_id_is_like_one_that_never_was(
                 assert both[0][0] == both[1][0], headers
                 assert both[0][1] == both[1][1], headers
                 assert foreign not in both[0][0][2]
-    async with http(brain.app(), await brain.key("w2", "bob")) as bob:
+    async with http(brain.app(), await brain.key(theirs.workspace, "bob")) as bob:
         kept = (await bob.get(f"/v1/brain/memories/{theirs.memory}")).json()
         assert (kept["content"], kept["tags"], kept["version"]) == ("the vault code", ["theirs"], 1)
 
 
-async def test_a_cursor_of_another_tenant_opens_nothing(brain: Brain, theirs: Theirs) -> None:
+async def test_a_cursor_of_another_tenant_opens_nothing(module_brain: Brain, theirs: Theirs) -> None:
     """Not more than one that was made up."""
+    brain = module_brain
     pages = ("/v1/brain/list", "/v1/brain/search", "/v1/brain/export", "/v1/admin/operations", "/v1/admin/keys")
-    bob = await brain.key("w2", "bob", permissions=EVERYTHING)
-    ada = await brain.key("w1", "ada", permissions=EVERYTHING)
+    bob = await brain.key(theirs.workspace, "bob", permissions=EVERYTHING)
+    ada = await brain.key(await brain.new_workspace(), "ada", permissions=EVERYTHING)
     async with http(brain.app(), bob) as other, http(brain.app(), ada) as client:
         for number in range(3):
             for who in (other, client):

@@ -1,5 +1,8 @@
 """Rate limits and quotas as a client meets them."""
 
+import uuid
+from collections.abc import Iterator
+
 import httpx
 import pytest
 
@@ -9,12 +12,24 @@ from openbrain.ports.access import Workspace, WorkspaceChange
 from openbrain_api.routes import ROUTES
 from openbrain_mcp.http import with_mcp
 from tests.api.test_remember import brain_database_url
+from tests.servers.mariadb_server import DATABASE
 from tests.support.api.brain import Brain, http, offer, refused, remembered, unknown_id
 from tests.support.store.fixtures import START
+from tests.support.store.mariadb import MariadbTables
 
 __all__ = ["brain_database_url"]
 
 NOW = START // MICROSECONDS
+
+
+@pytest.fixture(scope="module", params=["sqlite", "mariadb"])
+def module_database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/truth.db"
+        return
+    made = MariadbTables(request.getfixturevalue("mariadb_server"), f"{DATABASE}_{uuid.uuid4().hex[:12]}")
+    yield made.url
+    made.drop()
 
 
 def limits(response: httpx.Response) -> tuple[int, int, int]:
@@ -74,11 +89,12 @@ async def test_the_setting_counts_for_keys_that_say_nothing(brain: Brain) -> Non
     assert "x-ratelimit-limit" not in unlimited.headers
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("route", [route for route in ROUTES if route.needs_key], ids=lambda r: f"{r.method} {r.path}")
-async def test_every_route_with_a_key_counts(brain: Brain, route: object) -> None:
+async def test_every_route_with_a_key_counts(module_brain: Brain, route: object) -> None:
     method, path = route.method, route.path.replace("{id}", unknown_id())  # type: ignore[attr-defined]
-    key = await brain.key("system", permissions=frozenset(Permission), rate_limit=1)
-    async with http(brain.app(), key) as client:
+    key = await module_brain.key("system", permissions=frozenset(Permission), rate_limit=1)
+    async with http(module_brain.app(), key) as client:
         await client.get("/v1/whoami")
         refused(await client.request(method, path), 429)
 

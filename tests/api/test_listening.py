@@ -219,11 +219,18 @@ async def test_pages_fill_a_gap(brain: Brain, key: str) -> None:
 
 
 async def test_who_hears_counts_as_listening(brain: Brain, key: str) -> None:
-    bob = await brain.key(agent="bob")
-    async with served(brain.app()) as url, OpenBrain(url, key) as ada:
+    bob, app = await brain.key(agent="bob"), brain.app()
+    async with served(app) as url, OpenBrain(url, key) as ada:
         async with ear(url, bob, org="acme", project="shop") as hearing:
             await hearing.hears_the_state()
-            await ada.broadcasts(0, wait=1)
+            poll = asyncio.create_task(ada.broadcasts(0, wait=30))
+
+            async def both_listen() -> bool:
+                return bool(app.state.hub.listening == 2)
+
+            await until(both_listen)
+            await burn(brain.truth, "a")
+            await poll
 
             async def both() -> bool:
                 await brain.presence()

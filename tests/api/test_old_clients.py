@@ -4,12 +4,16 @@ Two generations read our answers: one the members of `data`, the other the membe
 """
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.support.api.brain import Brain
-from tests.support.api.old_clients import FULL, ISO, MEMORY, TYPES, Old, is_memory
+from tests.support.api.old_clients import FULL, ISO, MEMORY, TYPES, Old, is_memory, old_client
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def test_remember_with_every_member(old: Old) -> None:
@@ -53,8 +57,15 @@ async def test_a_chain(old: Old) -> None:
     assert [each["content"] for each in listed["data"]["memories"]] == ["three"]
 
 
-@pytest.fixture
-async def filled(brain: Brain, old: Old) -> Old:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def filled(module_brain: Brain, module_url: str) -> AsyncIterator[Old]:
+    """For all tests that only read."""
+    async with old_client(module_brain, module_url, await module_brain.new_workspace()) as old:
+        await _fill(module_brain, old)
+        yield old
+
+
+async def _fill(brain: Brain, old: Old) -> None:
     for content, kind, org, project, confidence in (
         ("We deploy with podman on Fridays.", "decision", "acme", "web", 0.9),
         ("The cache key holds the tenant.", "bug", "acme", "shop", 0.4),
@@ -64,7 +75,6 @@ async def filled(brain: Brain, old: Old) -> Old:
         assert (await old("POST", "/v1/brain/remember", {**body, "tags": [project, "t"]}))[0] == 201
         brain.clock.advance(1000)
     await brain.settle()
-    return old
 
 
 RECALLS: list[tuple[dict[str, Any], set[str]]] = [

@@ -11,6 +11,8 @@ from tests.support.api.brain import Brain, unknown_id
 from tests.support.api.old_clients import FULL, Old
 from tests.support.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 
 @pytest.mark.parametrize(
     "wrong",
@@ -47,10 +49,10 @@ async def test_forgetting_what_is_not_there(old: Old) -> None:
     assert (status, answer["error"]) == (422, "validation_error")
 
 
-async def test_who_may_not(brain: Brain, url: str) -> None:
-    reader = await brain.key(permissions=frozenset({"brain.read"}))
-    of_org = await brain.key(orgs=("acme",), without_org=False)
-    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=PATIENCE_S) as http:
+async def test_who_may_not(module_brain: Brain, module_url: str, workspace: str) -> None:
+    reader = await module_brain.key(workspace, permissions=frozenset({"brain.read"}))
+    of_org = await module_brain.key(workspace, orgs=("acme",), without_org=False)
+    async with httpx.AsyncClient(base_url=module_url, trust_env=False, timeout=PATIENCE_S) as http:
         nobody = Old(http)
         answers = [await nobody("GET", "/v1/brain/list"), await nobody("POST", "/v1/brain/recall", {})]
         http.headers["authorization"] = f"Bearer {reader}"
@@ -65,12 +67,14 @@ async def test_who_may_not(brain: Brain, url: str) -> None:
     assert open_to_all[0] == 200
 
 
-async def test_the_stored_org_counts_for_what_is_forgotten(brain: Brain, old: Old, url: str) -> None:
+async def test_the_stored_org_counts_for_what_is_forgotten(
+    module_brain: Brain, old: Old, module_url: str, workspace: str
+) -> None:
     """A key of other orgs gets the answer for an id that never was."""
     _, memory = await old("POST", "/v1/brain/remember", FULL)
-    key = await brain.key(orgs=("other",), without_org=False)
+    key = await module_brain.key(workspace, orgs=("other",), without_org=False)
     async with httpx.AsyncClient(
-        base_url=url, headers={"authorization": f"Bearer {key}"}, trust_env=False, timeout=PATIENCE_S
+        base_url=module_url, headers={"authorization": f"Bearer {key}"}, trust_env=False, timeout=PATIENCE_S
     ) as http:
         foreign = await Old(http)("DELETE", f"/v1/brain/forget/{memory['id']}")
         unknown = await Old(http)("DELETE", f"/v1/brain/forget/{unknown_id()}")
@@ -79,9 +83,9 @@ async def test_the_stored_org_counts_for_what_is_forgotten(brain: Brain, old: Ol
     assert foreign[0] == 404
 
 
-async def test_too_many_requests(brain: Brain, url: str) -> None:
-    headers = {"authorization": f"Bearer {await brain.key(rate_limit=2)}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=PATIENCE_S) as http:
+async def test_too_many_requests(module_brain: Brain, module_url: str, workspace: str) -> None:
+    headers = {"authorization": f"Bearer {await module_brain.key(workspace, rate_limit=2)}"}
+    async with httpx.AsyncClient(base_url=module_url, headers=headers, trust_env=False, timeout=PATIENCE_S) as http:
         well = await http.get("/v1/brain/list")
         await http.get("/v1/brain/list")
         late = await http.get("/v1/brain/list")
@@ -95,11 +99,11 @@ async def test_too_many_requests(brain: Brain, url: str) -> None:
     assert late.headers["X-RateLimit-Remaining"] == "0"
 
 
-async def test_what_is_down(brain: Brain, old: Old, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_down(module_brain: Brain, old: Old, monkeypatch: pytest.MonkeyPatch) -> None:
     async def down(*_: Any, **__: Any) -> None:
         raise TryLater("the database can't be reached: try again")
 
-    monkeypatch.setattr(brain.truth, "listing", down)
+    monkeypatch.setattr(module_brain.truth, "listing", down)
     status, answer = await old("GET", "/v1/brain/list")
 
     assert (status, answer["error"]) == (503, "service_error")

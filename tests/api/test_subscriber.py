@@ -24,9 +24,9 @@ def truth() -> Truth:
     return Truth()
 
 
-@pytest.fixture(params=["redis_server", "valkey_server"])
+@pytest.fixture(params=["redis", "valkey"])
 async def stream(request: pytest.FixtureRequest) -> AsyncIterator[Wire]:
-    server: Server = request.getfixturevalue(request.param)
+    server: Server = request.getfixturevalue(f"{request.param}_server")
     made = wire(server.url)
     yield made
     await made.client.delete(made.name)

@@ -4,6 +4,7 @@ What the rooms do between a write and its being indexed is done by `Brain.settle
 """
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+import pytest_asyncio
 from starlette.applications import Starlette
 
 from openbrain import events, generations
@@ -20,7 +22,6 @@ from openbrain.adapters.local_wake import LocalWake
 from openbrain.adapters.minilm import MiniLM
 from openbrain.adapters.no_reasoner import NoReasoner
 from openbrain.adapters.open_gate import OpenGate
-from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.auth import Permission, hash_secret, issue
@@ -38,6 +39,8 @@ from openbrain.streams.hearing import RedisHearing
 from openbrain_api.build import build_api
 from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_text, project_vector
+from tests.support.api.empty_truth import copy_tables, keep_tables
+from tests.support.api.lent_vectors import LentVectors
 from tests.support.store.fixtures import FakeClock, rows
 from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S
@@ -98,6 +101,7 @@ class Brain:
             "pressure": Pressure(self.truth, None, outbox_limit=1_000_000, memory_share=1),
         }
         made = build_api(**(ports | other))
+        made.state.hub._look_s = 0.05  # no stream server says when there is something to hear
         self.apps.append(made)
         return made
 
@@ -109,6 +113,12 @@ class Brain:
     async def workspace(self, name: str = "w1") -> None:
         if name not in {known.id for known in await self.truth.workspaces()}:
             await self.truth.create_workspace(Workspace(id=name, name=name, created_at=self.clock.now()))
+
+    async def new_workspace(self) -> str:
+        """The id of one that nobody else has."""
+        name = f"w-{uuid.uuid4().hex}"
+        await self.truth.create_workspace(Workspace(id=name, name=name, created_at=self.clock.now()))
+        return name
 
     async def key(self, workspace: str = "w1", agent: str = "ada", **limits: Any) -> str:
         """A new key's secret; everything allowed but what `limits` say."""
@@ -156,16 +166,21 @@ def _decoded(stream: str, body: bytes) -> CloudEvent[Any]:
 
 
 @asynccontextmanager
-async def open_brain(database_url: str, folder: Path, **settings: Any) -> AsyncIterator[Brain]:
-    """A brain of its own in `folder`."""
+async def open_brain(
+    database_url: str, folder: Path, folders: pytest.TempPathFactory, **settings: Any
+) -> AsyncIterator[Brain]:
+    """A brain of its own in `folder`, but for the vectors, which are lent."""
     from openbrain.adapters.tantivy_text import TantivyText
 
+    made = copy_tables(database_url)
     database = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
     clock = FakeClock()
     text = TantivyText(folder / "text", commit_ms=5)
-    vectors = QdrantEdgeVectors(folder / "vectors")
+    vectors = LentVectors(folder / "vectors", folders.getbasetemp() / "shards")
     try:
-        await database.write(make_tables)
+        if not made:
+            await database.write(make_tables)
+            keep_tables(database_url)
         truth = SqlTruth(database, clock)
         vaults = {name: folder / f"vault-of-{name}" for name in ("w1", "system")}
         for vault in vaults.values():
@@ -187,8 +202,27 @@ def brain_database_url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def brain(brain_database_url: str, tmp_path: Path) -> AsyncIterator[Brain]:
-    async with open_brain(brain_database_url, tmp_path) as opened:
+async def brain(
+    brain_database_url: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Brain]:
+    async with open_brain(brain_database_url, tmp_path, tmp_path_factory) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def module_database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """As `brain_database_url`."""
+    return f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/truth.db"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_brain(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brain]:
+    """One API with its indexes a module, for tests that take a workspace each (`Brain.new_workspace`) and look at
+    nothing beside it: that they pass beside each other proves the wall between tenants too.
+
+    Who uses it is marked `pytest.mark.asyncio(loop_scope="module")`.
+    """
+    async with open_brain(module_database_url, tmp_path_factory.mktemp("brain"), tmp_path_factory) as opened:
         yield opened
 
 
@@ -234,12 +268,13 @@ class Caller:
         return [(await rows(database, f"SELECT count(*) AS n FROM {table}"))[0]["n"] for table in tables]
 
 
-@pytest.fixture
-async def caller(brain: Brain) -> AsyncIterator[Caller]:
-    key = await brain.key("system", permissions=frozenset(Permission))
-    async with http(brain.app(), key) as client:
-        (memory_id,) = await remembered(client, "here before")
-        yield Caller(brain, client, memory_id)
+@pytest_asyncio.fixture(loop_scope="module")
+async def caller(module_brain: Brain) -> AsyncIterator[Caller]:
+    """On the brain of the module: what is refused leaves nothing behind."""
+    key = await module_brain.key("system", permissions=frozenset(Permission))
+    async with http(module_brain.app(), key) as client:
+        (memory_id,) = await remembered(client, f"here before {uuid.uuid4()}")
+        yield Caller(module_brain, client, memory_id)
 
 
 def refused(response: httpx.Response, status: int, field: str | None = None) -> dict[str, Any]:

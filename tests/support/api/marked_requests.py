@@ -21,11 +21,15 @@ STREAM = "/v1/amygdala/stream"
 URLENCODED = {"content-type": "application/x-www-form-urlencoded"}
 NDJSON = {"content-type": "application/x-ndjson"}
 HEADERS = (
-    *("user-agent", "cookie", "referer", "x-openbrain-agent", "idempotency-key", "prefer", "if-match", "if-none-match"),
-    *("traceparent", "tracestate", "baggage", "x-forwarded-for", "forwarded", "accept", "accept-encoding", "range"),
-    *("content-encoding", "content-type", "authorization", "x-api-key", "origin"),
+    *("x-openbrain-agent", "idempotency-key", "prefer", "if-match", "if-none-match", "traceparent"),
+    *("content-encoding", "content-type", "authorization"),
 )
-"""All but X-Request-Id, which is there to be told."""
+"""What is read, each in a request of its own: all but X-Request-Id, which is there to be told."""
+UNREAD = (
+    *("user-agent", "cookie", "referer", "tracestate", "baggage", "x-forwarded-for", "forwarded", "accept"),
+    *("accept-encoding", "range", "x-api-key", "origin"),
+)
+"""What changes no answer, all in one request."""
 FORMS = {
     "authorization": ("Bearer {}", "Basic {}"),
     "if-match": ('"{}"',),
@@ -145,6 +149,8 @@ def _by_header(route: Route, marks: Marks, path: str) -> Iterator[Request]:
             value = form.format(marks(f"header {name}"))
             headers = {**usual.headers, name: value}
             yield Request(method=route.method, path=path, params=usual.params, content=usual.content, headers=headers)
+    headers = {**usual.headers, **{name: marks(f"header {name}") for name in UNREAD}}
+    yield Request(method=route.method, path=path, params=usual.params, content=usual.content, headers=headers)
 
 
 def _files(route: Route, marks: Marks, path: str) -> Iterator[Request]:

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
-import pytest
+import pytest_asyncio
 
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
@@ -62,17 +63,29 @@ class Old:
         return response.status_code, response.json()
 
 
-@pytest.fixture
-async def url(brain: Brain) -> AsyncIterator[str]:
-    async with served(brain.app()) as address:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_url(module_brain: Brain) -> AsyncIterator[str]:
+    async with served(module_brain.app()) as address:
         yield address
 
 
-@pytest.fixture
-async def old(brain: Brain, url: str) -> AsyncIterator[Old]:
-    headers = {"authorization": f"Bearer {await brain.key(agent='cladius')}"}
+@asynccontextmanager
+async def old_client(brain: Brain, url: str, workspace: str) -> AsyncIterator[Old]:
+    headers = {"authorization": f"Bearer {await brain.key(workspace, agent='cladius')}"}
     async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False, timeout=60) as http:
         yield Old(http)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def workspace(module_brain: Brain) -> str:
+    """Of this test."""
+    return await module_brain.new_workspace()
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def old(module_brain: Brain, module_url: str, workspace: str) -> AsyncIterator[Old]:
+    async with old_client(module_brain, module_url, workspace) as client:
+        yield client
 
 
 def is_memory(found: dict[str, Any]) -> None:

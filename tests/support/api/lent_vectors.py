@@ -1,0 +1,66 @@
+"""A vector index whose first generation is lent by the process, and goes back empty.
+
+A new one is 58 MB of files that are nearly all zeros: to make it takes longer than most tests. What an index does with
+files of its own is proved in tests/contracts/vectors.
+"""
+
+import math
+import uuid
+from pathlib import Path
+
+from qdrant_edge import Filter, UpdateOperation
+
+from openbrain.adapters.folders import remove_folder
+from openbrain.adapters.qdrant_edge_shard import Shard
+from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
+from openbrain.adapters.vector_entries import same_dimensions
+
+_USED_UP = 5000
+"""Points written to a shard after which it is not lent again: removed points stay in its files."""
+_FREE: dict[int, list[tuple[Shard, Path]]] = {}
+"""By dimensions."""
+
+
+class LentVectors(QdrantEdgeVectors):
+    """As what it derives from, but that a generation which is missing is taken from those that were used before."""
+
+    def __init__(self, path: Path, shards: Path) -> None:
+        """`shards`: the folder in which those are that are lent."""
+        super().__init__(path)
+        self._shards = shards
+        self._lent: dict[str, Path] = {}
+
+    async def prepare(self, name: str, dimensions: int) -> None:
+        if name not in self._open and not (self._path / name).exists():
+            free = _FREE.get(dimensions) or [self._new(dimensions)]
+            self._open[name], self._lent[name] = free.pop()
+        if name in self._lent:
+            return same_dimensions(dimensions, self._shard(name).dimensions, name)
+        return await super().prepare(name, dimensions)
+
+    def _new(self, dimensions: int) -> tuple[Shard, Path]:
+        path = self._shards / uuid.uuid4().hex
+        return Shard.make(path, dimensions), path
+
+    async def drop(self, name: str) -> None:
+        await super().drop(name)
+        if (path := self._lent.pop(name, None)) is not None:
+            remove_folder(path)
+
+    async def close(self) -> None:
+        for name, path in self._lent.items():
+            shard = self._open.pop(name)
+            if shard._unflushed < _USED_UP:
+                _empty(shard)
+                _FREE.setdefault(shard.dimensions, []).append((shard, path))
+            else:
+                shard.close()
+                remove_folder(path)
+        self._lent.clear()
+        await super().close()
+
+
+def _empty(shard: Shard) -> None:
+    shard._shard.update(UpdateOperation.delete_points_by_filter(Filter()))
+    shard._none_before = -math.inf
+    assert shard.count() == 0
