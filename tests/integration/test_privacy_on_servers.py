@@ -27,6 +27,7 @@ ROOMS = ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", 
 
 pytestmark = pytest.mark.servers("redis", "mariadb", "elasticsearch", "ollama")
 
+
 @dataclass(frozen=True)
 class Marked:
     """Servers of the test's own, reached with passwords that are marks."""

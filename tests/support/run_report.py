@@ -57,7 +57,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = {**session.config.stash.get(_LEFT_OUT, {})}
+        left_out: Mapping[str, int] = session.config.stash.get(_LEFT_OUT, {})
+        session.config.workeroutput["left_out"] = dict(left_out)
 
 
 @pytest.hookimpl(optionalhook=True)

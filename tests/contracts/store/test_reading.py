@@ -82,11 +82,7 @@ any_row = st.builds(
 )
 
 
-@settings(
-    max_examples=examples(60),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(row=any_row)
 async def test_any_row_comes_back_as_it_was(truth: SqlTruth, database: Database, row: Memory) -> None:
     # An earlier try may have put it there.
