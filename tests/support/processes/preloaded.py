@@ -3,6 +3,8 @@
 import gc
 import importlib
 
+from openbrain_cli.main import COMMANDS
+
 _IMPORTED = (
     *("openbrain_ingest.app", "openbrain_embedder.app", "openbrain_indexer.app", "openbrain_housekeeper.app"),
     *("openbrain_api.app", "openbrain_tick.app", "openbrain_amygdala.app", "openbrain_mcp.http"),
@@ -10,12 +12,30 @@ _IMPORTED = (
     *("openbrain.adapters.elasticsearch_text", "openbrain.adapters.elasticsearch_vectors", "openbrain.adapters.ollama"),
     *("openbrain.adapters.tantivy_text", "openbrain.adapters.qdrant_edge_vectors", "openbrain.adapters.minilm"),
     *("openbrain.adapters.sql.truth", "openbrain.adapters.redis_rates", "openbrain.streams.wake", "openbrain.client"),
-    *("uvloop", "aiomysql", "aiosqlite", "aiohttp", "uvicorn", "httptools", "onnxruntime", "tokenizers"),
-    *("tests.support.processes.forked", "rich.console", "rich.table"),
+    *("uvloop", "aiomysql", "aiohttp", "uvicorn", "httptools", "onnxruntime", "tokenizers"),
+    *(
+        "tests.support.processes.forked",
+        "rich.console",
+        "rich.table",
+        "rich.progress",
+        "yaml",
+        "ruamel.yaml",
+        "jsonschema",
+    ),
+    *("openbrain.adapters.clock", "openbrain.adapters.embedded_models", "openbrain.adapters.local_wake"),
+    *("openbrain.adapters.mpnet", "openbrain.streams.hearing", "openbrain_cli.rendering", "openbrain_cli.doctoring"),
+    *("openbrain.adapters.sql.migrations", "openbrain_cli.importing.report", "openbrain_cli.importing.sending"),
+    *("typer._adapters", "rich.logging", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl"),
+    *("httpcore", "h11", "h2.connection", "anyio._backends._asyncio", "sniffio", "multipart", "cronsim"),
+    *sorted({place.partition(":")[0] for place, _ in COMMANDS.values()}),
 )
 
 for _name in _IMPORTED:
-    importlib.import_module(_name)
+    try:
+        importlib.import_module(_name)
+    except ImportError as error:
+        # The fork server passes an ImportError over, and each fork would import for itself.
+        raise RuntimeError(f"{_name} is named here and can't be imported") from error
 # What stands now is never collected, so that the pages of the parent stay shared.
 gc.collect()
 gc.freeze()
