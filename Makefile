@@ -6,7 +6,8 @@ UV     := $(shell command -v uv 2>/dev/null)
 ONLY   ?=
 JSON   ?=
 ARGS   ?=
-WORKERS ?= auto
+# One more than there are cores: tests wait as often as they work.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 SEEDS  ?= 20
 FIRST_SEED ?= 1
 SEED   ?= 7

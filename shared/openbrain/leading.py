@@ -142,7 +142,8 @@ class Leader:
             try:
                 done = await duty.round()
                 backoff.reset()
-                await duty.wait(done)
+                if not over.is_set():  # a round that lost its cancellation must not begin a long pause
+                    await duty.wait(done)
             except Exception as error:  # noqa: BLE001 - one duty's trouble must end neither it nor the others
                 _log.warning("leader.duty_failed", lease=self.group, duty=duty.name, message=_words(error))
                 await asyncio.sleep(backoff.next())

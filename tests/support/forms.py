@@ -4,7 +4,7 @@ import os
 
 LONG = "OPENBRAIN_TEST_LONG"
 RING = "OPENBRAIN_TEST_RING"
-_SHARES = {"servers": 0.15, "faults": 0.15}
+_SHARES = {"embedded": 0.25, "servers": 0.1, "faults": 0.1}
 _FEWEST = 5
 
 

@@ -1,6 +1,7 @@
 """One leads, duties never stop while it leads, and what goes wrong in one harms no other."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
@@ -9,7 +10,7 @@ from openbrain.errors import NeverRetry, SetupError, TryLater
 from openbrain.leading import Duty, Leader
 from openbrain.ports.keeping import OutboxEntry
 from openbrain_housekeeper.handlers import relay
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE_S, until
 
 LEASE_S = 0.06
 
@@ -224,3 +225,21 @@ async def test_a_duty_in_its_long_pause_is_not_stuck_and_one_that_hangs_is() -> 
     time.ahead = 661
     assert "seldom" in room.stuck()
     await room.stop()
+
+
+async def test_a_round_that_loses_its_cancellation_begins_no_long_pause() -> None:
+    """As Python 3.11 does inside a wait for Redis."""
+    begun = asyncio.Event()
+
+    async def deaf() -> int:
+        begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(600)
+        return 0
+
+    duties = [Duty("deaf", deaf, lambda _: asyncio.sleep(600))]
+    leader = Leader("housekeeper", Lease(), duties, lease_s=60, checks={}, close=nothing)
+    await leader.start()
+    await begun.wait()
+
+    await asyncio.wait_for(leader.stop(), PATIENCE_S)
