@@ -6,8 +6,7 @@ UV     := $(shell command -v uv 2>/dev/null)
 ONLY   ?=
 JSON   ?=
 ARGS   ?=
-# One more than there are cores: tests wait as often as they work.
-WORKERS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
+WORKERS ?= auto
 SEEDS  ?= 20
 FIRST_SEED ?= 1
 SEED   ?= 7
@@ -23,9 +22,11 @@ up: $(VENV)/.installed ## install into .venv and start the whole pipeline on emb
 	@$(BIN)/openbrain up $(ARGS)
 
 # Files of the tests lie in memory where there is room. Compiled modules are kept: thousands of them are read again and again.
+# One worker more than there are cores: tests wait as often as they work.
+TEST_WORKERS = $(if $(filter auto,$(WORKERS)),$(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)"),$(WORKERS))
 PYTEST = files=$$(mktemp -d -p "$$($(BIN)/python -m tests.support.roomy_tmp)" openbrain-tests.XXXX) && \
 	trap 'rm -rf "$$files"' EXIT && TMPDIR=$$files PYTHONDONTWRITEBYTECODE= \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.installed-dev ## prove it on embedded parts, in three minutes (ARGS="-k recall")
 	@$(PYTEST) --ring embedded $(ARGS)
