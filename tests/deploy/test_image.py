@@ -47,6 +47,7 @@ def run(image: Image, tmp_path: Path) -> Run:
     return run
 
 
+@pytest.mark.slow("the image is built for all tests of it")
 def test_it_says_its_version_and_what_it_can(run: Run) -> None:
     assert run("openbrain", "--version").stdout.strip() == openbrain.__version__
     usage = run("openbrain", "--help")

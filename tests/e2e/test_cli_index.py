@@ -3,11 +3,13 @@
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.servers.process import Server
 from tests.support.cli.terminal import Terminal
 
 
+@pytest.mark.slow("the first in its process waits for Elasticsearch to start")
 def test_the_indexes_are_made_once_with_their_mappings(
     tmp_path: Path, mariadb_url: str, elasticsearch_server: Server, ollama_server: Server
 ) -> None:

@@ -72,6 +72,7 @@ def test_a_start_without_the_model_says_what_to_do(terminal: Terminal, model: st
     assert told in done.err
 
 
+@pytest.mark.slow("three starts, MPNet among them")
 @pytest.mark.timeout(600)
 def test_the_model_changes_by_setting_until_something_is_stored_and_then_by_command(
     terminal: Terminal, mpnet_models: Path

@@ -30,6 +30,7 @@ def indexes(terminal: Terminal) -> dict[tuple[str, str], str]:
     return {(each["index"], each["status"]): each["name"] for each in found}
 
 
+@pytest.mark.slow("the first in its module waits for the pipeline to start")
 def test_an_index_is_made_anew_switched_back_and_dropped(running: Terminal) -> None:
     before = indexes(running)
     plan = running.run("reindex", "--dry-run", "--json").json

@@ -37,6 +37,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
         yield running
 
 
+@pytest.mark.slow("some forty starts of the installed program")
 def test_every_line_of_the_page_does_what_it_shows(terminal: Terminal) -> None:
     shell = subprocess.Popen(
         ["/bin/bash", "--norc"],

@@ -183,6 +183,7 @@ async def servers(
     await made.redis.aclose()
 
 
+@pytest.mark.slow("every service is a process of its own with a user of its own")
 async def test_every_room_does_its_work_as_its_own_user(
     guarded: Guarded, observer: Redis, servers: Servers, tmp_path: Path
 ) -> None:

@@ -53,6 +53,7 @@ def start_all(started: Rooms) -> None:
         started.start(room)
 
 
+@pytest.mark.slow("two servers of its own go and come back under six services")
 @pytest.mark.timeout(600)
 async def test_nothing_stops_writing_and_everything_arrives_unattended(
     breakable: tuple[Servers, ServerProcess, ServerProcess],

@@ -59,6 +59,7 @@ async def operation(http: httpx.AsyncClient, operation_id: str) -> dict[str, Any
     return found
 
 
+@pytest.mark.slow("two servers of its own, six services, and every file of theirs searched")
 async def test_nothing_is_found_of_what_was_erased(
     servers: Servers, owned: tuple[ServerProcess, ServerProcess], tmp_path: Path
 ) -> None:

@@ -106,6 +106,7 @@ def _start(started: Rooms) -> None:
         started.start(room)
 
 
+@pytest.mark.slow("an Ollama of its own embeds everything twice")
 @pytest.mark.timeout(600)
 async def test_a_change_survives_the_death_of_the_embedder_and_then_other_weights(
     own_ollama: Servers, tmp_path: Path

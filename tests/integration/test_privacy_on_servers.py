@@ -107,6 +107,7 @@ def events(log: Path) -> set[str]:
     return set(re.findall(r'"event": "([\w.]+)"', log.read_text(encoding="utf-8")))
 
 
+@pytest.mark.slow("four servers of its own die one after the other under six services")
 @pytest.mark.timeout(600)
 async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path) -> None:
     servers, marks = marked.servers, marked.marks

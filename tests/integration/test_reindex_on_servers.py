@@ -80,6 +80,7 @@ async def ended(operator: httpx.AsyncClient, operation: str) -> dict[str, Any]:
             return state
 
 
+@pytest.mark.slow("services are killed and come back while both indexes are made anew")
 async def test_made_anew_while_serving_and_while_rooms_die(servers: Servers, started: Rooms) -> None:
     for room in ("ingest", "embedder"):
         started.start(room)

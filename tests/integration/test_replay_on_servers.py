@@ -34,6 +34,7 @@ async def _asked(servers: Servers) -> Operation:
     return await servers.truth.start_operation(asked)
 
 
+@pytest.mark.slow("a lease must run out after a kill")
 async def test_a_replay_outlives_the_housekeeper_that_is_killed(servers: Servers, started: Rooms) -> None:
     stream = await _published(servers)
     settings = Streams(url=servers.environment["OPENBRAIN_STREAMS__URL"], prefix=servers.prefix, poll_s=0.2)

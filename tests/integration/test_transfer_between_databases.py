@@ -184,6 +184,7 @@ async def count(target: Place) -> int:
     return int(found or 0)
 
 
+@pytest.mark.slow("a thousand memories out and in again, stopped in the middle both ways")
 @pytest.mark.timeout(3600 if ROWS > 10_000 else 600)
 @pytest.mark.parametrize("way", ["SQLite to MariaDB", "MariaDB to SQLite"])
 async def test_a_workspace_moves_to_the_other_database(

@@ -164,6 +164,7 @@ async def test_a_text_of_almost_nothing_has_a_vector(embedder: Embedder, text: s
     assert length(vector) == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow("MPNet computes for seconds")
 async def test_a_word_of_4000_letters_is_embedded_and_quickly(embedder: Embedder) -> None:
     first, second = "ab" * 2000, "xy" * 2000
 
@@ -205,6 +206,7 @@ async def test_check_names_product_and_version_and_finds_nothing_wrong(embedder:
     assert checked.problems == ()
 
 
+@pytest.mark.slow("MPNet computes for seconds")
 async def test_questions_are_answered_while_documents_are_embedded(embedder: Embedder) -> None:
     await embedder.embed_query("warm up")
     documents = asyncio.create_task(_embed(embedder, [f"{number} {TEXTS[9]}" for number in range(60)]))

@@ -16,6 +16,7 @@ from tests.servers.python_clients import ELASTICSEARCH_8
 SUITES = ("tests/contracts/text", "tests/contracts/vectors", "tests/api/test_discovery_elasticsearch.py")
 
 
+@pytest.mark.slow("the suites of both Elasticsearch adapters once more, on a server of their own")
 @pytest.mark.servers("elasticsearch", "elasticsearch-8")
 @pytest.mark.timeout(3600)
 def test_the_suites_pass_with_client_8() -> None:
