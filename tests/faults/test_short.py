@@ -24,6 +24,7 @@ def holds(seed: int, form: str, servers: World) -> None:
     assert verdict.good, f"{verdict.line()}\n     as here: {again}"
 
 
+@pytest.mark.slow("the first starts four servers; a seed is a whole run under faults")
 @pytest.mark.parametrize("seed", FIXED)
 def test_nothing_acknowledged_is_lost(seed: int, servers: World) -> None:
     holds(seed, SERVERS, servers)

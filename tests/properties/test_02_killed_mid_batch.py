@@ -31,6 +31,7 @@ def blow(room: str, point: str) -> Blow:
     return Blow(ACK) if point == POINTS[2] else Blow(part, method, after=point == POINTS[1])
 
 
+@pytest.mark.slow("a kill at every point of every service, and each lease must run out")
 @pytest.mark.parametrize("server", SERVERS)
 async def test_what_a_killed_consumer_held_is_done_once_its_lease_ends(
     request: pytest.FixtureRequest, mariadb_url: str, elasticsearch_server: Server, tmp_path: Path, server: str

@@ -20,7 +20,8 @@ from openbrain.errors import TryLater
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.truth import Mark, Status
 from openbrain.visibility import Criteria, Viewer, visible
-from tests.support.store.fixtures import FakeClock, clock, database_url, origin, rows, viewer, write
+from tests.support.store.fixtures import FakeClock, clock, origin, rows, viewer, write
+from tests.support.store.fixtures import bare_database_url as database_url
 from tests.support.waiting import PATIENCE_S, until
 
 FIXTURES = (clock, database_url)
