@@ -29,7 +29,7 @@ _HEAVY = (
     "tests/mcp/test_surfaces.py",
     "tests/deploy/test_image.py",
 )
-"""What starts processes, servers or a whole pipeline of its own."""
+"""Tests that start processes, servers or a pipeline of their own."""
 _BESIDE = 2
 """Files of other tests for each heavy one, so that not every worker starts servers at once."""
 

@@ -1,4 +1,4 @@
-"""What `make check` holds, but for types: they take half a minute, and have a step of their own in `.ci/run`."""
+"""Lint and format, as in `make check`. Type checking takes half a minute and runs in `make check` alone."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What Schemathesis can't know by itself: how records stand in lines, what would wait; and what it is to leave out."""
+"""Hooks for Schemathesis: NDJSON bodies, no waiting requests, a limited number of border cases."""
 
 import atexit
 import json
@@ -46,7 +46,7 @@ def as_json(value: Any) -> bytes:
 
 @schemathesis.hook
 def before_call(_context: Any, case: Any, _kwargs: Any) -> None:
-    """What would go on for long ends at once: a stream without an end, a wait for what never comes."""
+    """Remove waits from a request: endless streams and long polls end at once."""
     query = dict(case.query or {})
     if case.path == "/v1/amygdala/stream" and _counts(query.get("seconds", 1), 86_400):
         case.query = {**query, "seconds": 0}

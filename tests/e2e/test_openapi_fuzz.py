@@ -146,7 +146,7 @@ def test_every_answer_is_as_the_document_says(terminal: Terminal, name: str) -> 
     "value", [10**30, -(10**30), float("nan"), "\ud800", {"\ud800": [2**64]}, {1: b"\xff"}, None, [None, {}], "ab\n"]
 )
 def test_any_value_can_be_sent_as_a_line(value: Any) -> None:
-    """What the program draws must reach the product: that it can't be written down is no finding."""
+    """Every generated value can be serialised, so that it reaches the product."""
     line = as_json(value)
 
     assert b"\n" not in line

@@ -39,8 +39,7 @@ PATIENT = Recall(index_timeout_s=60)
 
 @pytest.fixture(scope="module", autouse=True)
 def short_pauses() -> Iterator[None]:
-    """What spares a database, or waits for writers of other processes, takes a fraction of its time: tests of this
-    folder look at what follows a pause."""
+    """Scale down leases, polling intervals and settling times: no test of this folder depends on their length."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(parts, "Written", partial(index_writing.Written, lease_s=0.5))
         patched.setattr(reindexing, "LEASE_S", 0.5)
@@ -117,7 +116,7 @@ class Brain:
 
     @asynccontextmanager
     async def tenant(self, workspace: str) -> AsyncIterator["Brain"]:
-        """The same system as a new workspace sees it, with the streams from now on; still when it is left."""
+        """This system through the key of a new workspace. Waits on exit until nothing is in flight."""
         parts = self.system.parts
         made = parts.clock.now()
         await parts.truth.create_workspace(Workspace(id=workspace, name=workspace, created_at=made))
@@ -174,7 +173,7 @@ async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_brain(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Brain]:
-    """The same, for all tests of a module that look at their own workspace alone."""
+    """One running system for a module whose tests each use a workspace of their own."""
     async with started(usual(tmp_path_factory.mktemp("brain") / "data")) as begun:
         yield begun
 

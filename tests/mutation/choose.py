@@ -1,4 +1,4 @@
-"""Which mutants a seed stands for: at most one a file, the kinds shared out evenly."""
+"""Seeded choice of mutants: at most one per file, kinds in equal numbers."""
 
 import ast
 import difflib
@@ -42,7 +42,7 @@ def product(tree: Path) -> dict[str, str]:
 
 
 def choose(files: Mapping[str, str], seed: int, count: int) -> list[Mutant]:
-    """The same files and seed give the same mutants, on every machine and Python.
+    """Choose mutants; deterministic for the same files and seed, on every machine and Python version.
 
     Hashes draw instead of `random`, so that a change of one file moves few mutants of others. The rarest kind draws
     first: a file that it needs is not yet taken.

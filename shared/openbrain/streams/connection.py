@@ -82,7 +82,7 @@ class Connecting:
 
 @cache
 def _driver() -> DriverInfo:
-    """What a client says of itself: redis-py reads it from its package's files for each connection."""
+    """Name and version of redis-py, cached: redis-py reads them from its package's files for each connection."""
     return DriverInfo()
 
 

@@ -99,7 +99,7 @@ class _Noting:
 
 
 def _plans(connection: Connection, work: Callable[[Connection], object], table: str) -> list[str]:
-    """What the database says about every statement on a table that `work` runs; nothing of it stays."""
+    """Query plans of every statement on `table` that `work` runs. The work is rolled back."""
     said: list[tuple[str, Any]] = []
 
     def listen(*call: Any) -> None:

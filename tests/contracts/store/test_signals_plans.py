@@ -1,6 +1,6 @@
 """How the databases find signals and broadcasts among ten thousand that have ended."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from sqlalchemy import Connection, text
@@ -12,11 +12,12 @@ from openbrain.adapters.sql.signals_raising import count_of_source
 from openbrain.adapters.sql.signals_rows import signal_row
 from openbrain.signals.rules import SignalTimes, opened, resolved, swept
 from openbrain.signals.values import Severity
-from tests.contracts.store.test_plans import plans
+from tests.contracts.store.test_plans import many, plans
 from tests.support.signals.raising import raised
 from tests.support.store.fixtures import START, viewer
 from tests.support.store.mariadb import filled
-from tests.support.waiting import PATIENCE_S
+
+__all__ = ["many"]
 
 ROWS = 10_000
 _DIGITS = " UNION ALL ".join(f"SELECT '{digit}' AS d" for digit in range(10))
@@ -46,14 +47,6 @@ def _fill(connection: Connection) -> None:
 def many_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with filled(request.param, request, tmp_path_factory.mktemp("many"), _fill) as url:
         yield url
-
-
-@pytest.fixture
-async def many(many_url: str) -> AsyncIterator[Database]:
-    """A database with many rows; `plans` takes back what it does."""
-    opened = Database.open(many_url, lock_wait_s=PATIENCE_S)
-    yield opened
-    await opened.close()
 
 
 async def test_signals_are_found_by_an_index(many: Database) -> None:
