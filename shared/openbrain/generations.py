@@ -28,11 +28,11 @@ async def text_generation(truth: Generations, index: TextIndex, first_name: str)
     return generation
 
 
-async def vector_generation(
-    truth: Generations, index: VectorIndex, identity: ModelIdentity, first_name: str, *, alone: bool = False
+async def noted_vector_generation(
+    truth: Generations, builder: str, identity: ModelIdentity, first_name: str, *, alone: bool = False
 ) -> Generation:
-    """The serving vector generation, ready to be written; where there is none, it is one of this model. What serves
-    decides which model is used, not who asks.
+    """The serving vector generation; where there is none, the truth notes one of this model, which knows all that an
+    index is made by. What serves decides which model is used, not who asks. Who writes the index makes it.
 
     `alone`: no other process works on this store, so an index of another model may go while there is no memory.
     """
@@ -42,10 +42,21 @@ async def vector_generation(
         model=identity.key,
         model_name=identity.name,
         dimensions=identity.dimensions,
-        builder=index.builder,
+        builder=builder,
         status=SERVING,
     )
-    generation = await truth.ensure(wanted, replace_unused=alone)
+    return await truth.ensure(wanted, replace_unused=alone)
+
+
+async def vector_generation(
+    truth: Generations, index: VectorIndex, identity: ModelIdentity, first_name: str, *, alone: bool = False
+) -> Generation:
+    """The same, ready to be written."""
+    generation = await noted_vector_generation(truth, index.builder, identity, first_name, alone=alone)
+    return await _ready(index, generation)
+
+
+async def _ready(index: VectorIndex, generation: Generation) -> Generation:
     if _same_builder(generation, index.builder):
         await index.prepare(generation.name, generation.dimensions)
     return generation
@@ -100,6 +111,4 @@ async def existing_vector_generation(truth: Generations, index: VectorIndex) -> 
     generation = await truth.serving(IndexKind.VECTOR)
     if generation is None:
         raise TryLater("no vector index yet: an embedder makes it as soon as its model answers")
-    if _same_builder(generation, index.builder):
-        await index.prepare(generation.name, generation.dimensions)
-    return generation
+    return await _ready(index, generation)

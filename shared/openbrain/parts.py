@@ -111,22 +111,32 @@ class Parts:
 
     @cached_property
     def vector_generation(self) -> Prepared[Generation]:
-        """The serving vector generation, made with the first model where there is none."""
+        """The serving vector generation with its index, made with the first model where there is none."""
         return Prepared(self._vector_generation)
 
     async def _vector_generation(self) -> Generation:
+        await self._noted_vector_generation()
+        return await generations.existing_vector_generation(self.truth, self.vectors)
+
+    @cached_property
+    def noted_vector_generation(self) -> Prepared[Generation]:
+        """The serving vector generation, noted with the first model where there is none. For who embeds: its index is
+        made by who writes it, so that nothing here waits for the vector server."""
+        return Prepared(self._noted_vector_generation)
+
+    async def _noted_vector_generation(self) -> Generation:
         serving = await self.truth.serving(IndexKind.VECTOR)
         if serving is not None and not (self.shared and self._others_than_set(serving)):
-            return await generations.existing_vector_generation(self.truth, self.vectors)
+            return serving
         try:
             _, identity = await self.embedders.current("")
         except OpenBrainError:
             # The setting may name a model that is no more: it is of no account once another one serves.
             if serving is None:
                 raise
-            return await generations.existing_vector_generation(self.truth, self.vectors)
-        first = wiring.vector_name(self.settings)
-        return await generations.vector_generation(self.truth, self.vectors, identity, first, alone=self.shared)
+            return serving
+        builder, first = self.vectors.builder, wiring.vector_name(self.settings)
+        return await generations.noted_vector_generation(self.truth, builder, identity, first, alone=self.shared)
 
     def _others_than_set(self, serving: Generation) -> bool:
         """Whether the settings name another model than the one that serves. As long as nothing is stored they count."""

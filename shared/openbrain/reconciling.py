@@ -37,6 +37,8 @@ class Fault(StrEnum):
     """An entry or tombstone of a revision that the row has not come to."""
     GHOST = "ghost"
     """An entry that should not be."""
+    VECTOR = "vector"
+    """A tombstone that still has the vector of what it stands for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +119,12 @@ def _difference(fault: Fault, row: Due | None, entry: Standing | None) -> Differ
     )
 
 
-async def accounting(truth: Reconciling, index: Accountable, generation: Generation) -> AsyncIterator[Account]:
-    """`account` part by part: each is about the rows that were added up so far, the last about all of them."""
-    standing = await index.sums(generation.name)
+async def accounting(
+    truth: Reconciling, index: Accountable, generation: Generation, *, digests: bool = True
+) -> AsyncIterator[Account]:
+    """`account` part by part: each is about the rows that were added up so far, the last about all of them. Without
+    `digests` an engine may only count."""
+    standing = await index.sums(generation.name, digests=digests)
     due: dict[int, Sum] = {}
     async for after, until in spans(truth):
         for number, some in (await truth.due_sums(generation, after, until)).items():
@@ -132,9 +137,13 @@ def _account(due: Mapping[int, Sum], standing: Mapping[int, Sum]) -> Account:
     differing = frozenset(
         number
         for number in due.keys() | standing.keys()
-        if due.get(number, Sum())[:2] != standing.get(number, Sum())[:2]
+        if not _equal(due.get(number, Sum()), standing.get(number, Sum()))
     )
     return Account(due=_total(due.values()), standing=_total(standing.values()), differing=differing)
+
+
+def _equal(due: Sum, standing: Sum) -> bool:
+    return due.entries == standing.entries and standing.digests in (None, due.digests)
 
 
 async def account(truth: Reconciling, index: Accountable, generation: Generation) -> Account:
@@ -152,7 +161,9 @@ async def spans(truth: Reconciling, size: int = SUMMED) -> AsyncIterator[tuple[s
 
 
 def _plus(one: Sum, other: Sum) -> Sum:
-    return Sum(one.entries + other.entries, one.digests + other.digests, one.tombstones + other.tombstones)
+    known = one.digests is not None and other.digests is not None
+    digests = (one.digests or 0) + (other.digests or 0) if known else None
+    return Sum(one.entries + other.entries, digests, one.tombstones + other.tombstones)
 
 
 def _total(sums: Iterable[Sum]) -> Sum:

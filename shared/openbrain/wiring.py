@@ -86,7 +86,12 @@ def vector_index(settings: Settings) -> VectorIndex:
         from openbrain.adapters.qdrant_vectors import QdrantVectors
 
         return QdrantVectors(
-            url, name, api_key=chosen.api_key, verify_tls=chosen.verify_tls, timeout_s=chosen.timeout_s
+            url,
+            name,
+            api_key=chosen.api_key,
+            verify_tls=chosen.verify_tls,
+            timeout_s=chosen.timeout_s,
+            settings=chosen.collection_settings,
         )
     raise SetupError(
         "OPENBRAIN_VECTORS__URL must be http(s)://… or qdrant+http(s)://… of Qdrant, elasticsearch+http(s)://…, "

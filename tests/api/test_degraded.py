@@ -24,7 +24,7 @@ class Faulty:
     def __init__(self, *, hangs: bool = False) -> None:
         self.hangs = hangs
 
-    async def search_many(self, *_: Any) -> Sequence[Sequence[Hit]]:
+    async def search_many(self, *_: Any, **__: Any) -> Sequence[Sequence[Hit]]:
         raise await self._fault()
 
     async def identity(self) -> ModelIdentity:

@@ -94,9 +94,11 @@ class TwoModels(Parts):
         index = super().vectors
         search = index.search_many
 
-        async def watched(name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
+        async def watched(
+            name: str, searches: Sequence[VectorSearch], *, within_s: float | None = None
+        ) -> Sequence[Sequence[Hit]]:
             self.asked += [(name, each.vector.tobytes()) for each in searches]
-            return await search(name, searches)
+            return await search(name, searches, within_s=within_s)
 
         index.search_many = watched  # type: ignore[method-assign]
         return index

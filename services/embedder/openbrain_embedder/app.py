@@ -29,7 +29,7 @@ def room(parts: Parts) -> Room:
     def handler(work: Callable[[Embedding, Events], Awaitable[Failures]], *, makes: bool) -> Handler[MemoryStored]:
         async def handle(batch: Sequence[Delivery[MemoryStored]]) -> Results:
             if makes:
-                await parts.vector_generation()
+                await parts.noted_vector_generation()
             failures = await work(embedding(), [delivery.event for delivery in batch])
             if len(failures) < len(batch):
                 await parts.wake.notify()
@@ -48,7 +48,7 @@ def room(parts: Parts) -> Room:
         Subscription(spec=REINDEX, handler=handle, without=imported, on_dead=note, low_priority=True, apart=True),
     ]
     checks = {"truth": parts.truth.check, "embedder": model_answers}
-    return room_of(parts, "embedder", subscriptions, checks=checks, prepare=parts.vector_generation)
+    return room_of(parts, "embedder", subscriptions, checks=checks, prepare=parts.noted_vector_generation)
 
 
 def __getattr__(name: str) -> Any:

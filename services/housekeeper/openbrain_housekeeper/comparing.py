@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import structlog
 
@@ -12,7 +12,7 @@ from openbrain.ids import BUCKETS
 from openbrain.ids import bucket as bucket_of
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, Generations
+from openbrain.ports.generations import Generation, Generations, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.reconciling import Reconciling
 from openbrain.reconciling import Difference, Fault
@@ -39,6 +39,8 @@ class Asked:
     full: bool = False
     """Compare every row and entry, also where the sums agree."""
     repair: bool = False
+    digests: bool = True
+    """Compare digests too where that takes reading every entry; else numbers alone."""
     patient: bool = True
     """Look once more at what changed just now, after the grace time; else that is left for the next time."""
     grace: int = 60 * MICROSECONDS
@@ -104,7 +106,9 @@ class Comparison:
         async for waits in self._until_open():
             yield waits
         differing: frozenset[int] = frozenset()
-        async for account in reconciling.accounting(self._truth, self._index, self._generation):
+        async for account in reconciling.accounting(
+            self._truth, self._index, self._generation, digests=self._asked.digests
+        ):
             differing = self._accounted(account)
             yield False
         buckets = frozenset(range(BUCKETS)) if self._asked.full else differing
@@ -114,6 +118,8 @@ class Comparison:
             yield False
         async for waits in self._young_settled():
             yield waits
+        await self._look_for_left_vectors()
+        yield False
         if self._asked.repair:
             before = self._clock.now() - self._asked.retention
             self.tally.removed_tombstones = await self._index.drop_tombstones(self._generation.name, before)
@@ -161,10 +167,21 @@ class Comparison:
                 async for waits in self._until_open():
                     yield waits
 
+    async def _look_for_left_vectors(self) -> None:
+        if self._generation.kind is not IndexKind.VECTOR:
+            return
+        left = await cast("VectorIndex", self._index).left_vectors(self._generation.name, clear=self._asked.repair)
+        if left:
+            self._add(Fault.VECTOR, left)
+            self.tally.repaired += left if self._asked.repair else 0
+
     def _count(self, settled: Sequence[Difference]) -> None:
         for each in settled:
-            self.tally.faults[each.fault] += 1
-            telemetry.RECONCILE_DIFFERENCES.labels(self._generation.kind.value, each.fault.value).inc()
+            self._add(each.fault)
+
+    def _add(self, fault: Fault, count: int = 1) -> None:
+        self.tally.faults[fault] += count
+        telemetry.RECONCILE_DIFFERENCES.labels(self._generation.kind.value, fault.value).inc(count)
 
     async def _young_settled(self) -> AsyncIterator[bool]:
         if not self._asked.patient:

@@ -1,9 +1,11 @@
 """The duties: rows that no indexer has noted are announced again, and now and then everything is compared."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import structlog
 
+from openbrain.memory import MICROSECONDS
 from openbrain.ports.generations import IndexKind
 from openbrain_housekeeper.verifying import Verification, Verifier
 
@@ -62,10 +64,15 @@ class Marks:
 
 
 class Everything:
-    """A whole comparison, a piece each round; the first a while after the process began."""
+    """A whole comparison, a piece each round; the first a while after the process began. Engines that must read every
+    entry for its digest do so less often than they count."""
 
-    def __init__(self, verifier: Verifier, every_s: float) -> None:
+    def __init__(self, verifier: Verifier, every_s: float, digests_every_s: float) -> None:
         self._own, self._every_s = verifier, every_s
+        self._digests_every = round(digests_every_s * MICROSECONDS)
+        self._digests_at = 0
+        """When they are due."""
+        self._comparing_digests = False
         self._pieces: AsyncIterator[bool] | None = None
         self.pause_s = min(every_s, FIRST_S)
         """How long to wait after a round that ended nothing."""
@@ -78,11 +85,15 @@ class Everything:
             return 0
         self.pause_s = self._every_s
         if self._pieces is None:
-            self._pieces = Verification(self._own, self._own.asked).pieces()
+            self._comparing_digests = self._own.clock.now() >= self._digests_at
+            asked = replace(self._own.asked, digests=self._comparing_digests)
+            self._pieces = Verification(self._own, asked).pieces()
         try:
             await anext(self._pieces)
         except StopAsyncIteration:
             self._pieces = None
+            if self._comparing_digests:
+                self._digests_at = self._own.clock.now() + self._digests_every
             return 0
         except BaseException:
             self._pieces = None

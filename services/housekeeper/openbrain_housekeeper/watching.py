@@ -70,7 +70,7 @@ def duties(parts: Parts, own: Verifier) -> Sequence[Duty]:
     found = [Duty("reconcile", announce, after_marks, settings.reconcile_every_s)]
     if not parts.shared and wiring.EMBEDDED in (parts.settings.text.url, parts.settings.vectors.url):
         return found
-    everything = Everything(own, settings.verify_every_s)
+    everything = Everything(own, settings.verify_every_s, settings.digests_every_s)
 
     async def compare() -> int:
         done = await everything.round()

@@ -18,7 +18,7 @@ class ElasticsearchIndex(Generic[Entry]):
         """What stands under the ids."""
         return await self._generations.read(name, ids)
 
-    async def sums(self, name: str) -> Mapping[int, Sum]:
+    async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
         """One aggregation."""
         return await self._generations.sums(name)
 

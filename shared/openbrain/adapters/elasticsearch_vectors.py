@@ -52,7 +52,13 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
         """Nearest passages within the condition, the best of each memory. A tombstone has no vector to be near to."""
         return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
 
-    async def search_many(self, name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
+    async def search_many(
+        self,
+        name: str,
+        searches: Sequence[VectorSearch],
+        *,
+        within_s: float | None = None,  # noqa: ARG002 - the port's
+    ) -> Sequence[Sequence[Hit]]:
         """One request for all."""
         for each in searches:
             same_dimensions(len(each.vector), await self._standing_dimensions(name), self._generations.index(name))
@@ -70,6 +76,10 @@ class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
             ]
 
         return await best_passages(ask, [each.limit for each in searches])
+
+    async def left_vectors(self, name: str, *, clear: bool = False) -> int:  # noqa: ARG002 - the port's
+        """None: a tombstone takes the place of the whole document."""
+        return 0
 
     async def _standing_dimensions(self, name: str) -> int:
         if name not in self._dimensions:

@@ -63,7 +63,13 @@ class QdrantEdgeVectors:
         """Exact. Blocks the loop while it runs."""
         return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
 
-    async def search_many(self, name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
+    async def search_many(
+        self,
+        name: str,
+        searches: Sequence[VectorSearch],
+        *,
+        within_s: float | None = None,  # noqa: ARG002 - the port's
+    ) -> Sequence[Sequence[Hit]]:
         """The loop turns in between."""
         shard = self._shard(name)
         for each in searches:
@@ -83,18 +89,18 @@ class QdrantEdgeVectors:
         """What stands under the ids."""
         return self._shard(name).standing(list(dict.fromkeys(ids)))
 
-    async def sums(self, name: str) -> Mapping[int, Sum]:
+    async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
         """Every point is looked at, some at a time."""
-        points, digests, removed = [0] * BUCKETS, [0] * BUCKETS, [0] * BUCKETS
+        points, summed, removed = [0] * BUCKETS, [0] * BUCKETS, [0] * BUCKETS
         async for marks in self._numbers(name, "mark"):
             for mark in marks:
                 bucket, digest = parts(mark)
                 points[bucket] += 1
-                digests[bucket] += digest
+                summed[bucket] += digest
                 if not digest:
                     removed[bucket] += 1
         return {
-            bucket: Sum(count - removed[bucket], digests[bucket], removed[bucket])
+            bucket: Sum(count - removed[bucket], summed[bucket], removed[bucket])
             for bucket, count in enumerate(points)
             if count
         }
@@ -117,6 +123,10 @@ class QdrantEdgeVectors:
     async def drop_tombstones(self, name: str, before: int) -> int:
         """At once."""
         return self._shard(name).drop_tombstones(before)
+
+    async def left_vectors(self, name: str, *, clear: bool = False) -> int:  # noqa: ARG002 - the port's
+        """None: a tombstone takes the place of the whole point."""
+        return 0
 
     async def _numbers(self, name: str, field: str) -> AsyncIterator[list[int]]:
         after = None

@@ -1,5 +1,6 @@
 """Conditions and entries in Qdrant's own terms."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from qdrant_client import models
@@ -20,6 +21,13 @@ from openbrain.visibility import (
 
 VECTOR = "v"
 _NOTHING = models.FieldCondition(key="revision", range=models.Range(lt=0))
+_NO_DIGEST = models.IsEmptyCondition(is_empty=models.PayloadField(key="digest"))
+TOMBSTONES = models.Filter(
+    must=[models.IsEmptyCondition(is_empty=models.PayloadField(key="workspace_id")), _NO_DIGEST],
+)
+"""What says so is the missing digest; the workspace, which is missing too, has an index and so finds them."""
+WITH_VECTOR = models.Filter(must=[TOMBSTONES, models.HasVectorCondition(has_vector=VECTOR)])
+"""Tombstones that still have what they stand for."""
 
 
 def compiled(condition: AllOf) -> models.Filter:
@@ -48,6 +56,11 @@ def _node(condition: Condition) -> models.FieldCondition | models.Filter:
 def not_higher(revision: int) -> models.Filter:
     """What may be replaced by an entry of this revision."""
     return models.Filter(must=[models.FieldCondition(key="revision", range=models.Range(lte=revision))])
+
+
+def removed_among(ids: Sequence[str]) -> models.Filter:
+    """Those of these points that are tombstones when the server comes to them: what took the place of one is not."""
+    return models.Filter(must=[models.HasIdCondition(has_id=list(ids)), _NO_DIGEST])
 
 
 def point(entry: VectorEntry | Tombstone) -> models.PointStruct:

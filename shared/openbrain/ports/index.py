@@ -164,7 +164,8 @@ class Sum(NamedTuple):
     """What stands in one bucket, or should: entries without tombstones, the sum of their digests, and tombstones."""
 
     entries: int = 0
-    digests: int = 0
+    digests: int | None = 0
+    """None where they were not added up."""
     tombstones: int = 0
 
 
@@ -194,8 +195,9 @@ class Accountable(Protocol):
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         """What stands under the ids; ids that never were are absent."""
 
-    async def sums(self, name: str) -> Mapping[int, Sum]:
-        """By bucket; a bucket without anything is absent."""
+    async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:
+        """By bucket; a bucket without anything is absent. Without `digests` they are left out where the engine would
+        have to read every entry for them."""
 
     async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
         """Everything in these buckets, tombstones too, in any order: a few at once, so that it fits into memory."""
@@ -286,8 +288,15 @@ class VectorIndex(Accountable, Replaceable, Protocol):
     async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
         """Best first, at most `limit` memories, each once with its best passage; score is the cosine, -1..1."""
 
-    async def search_many(self, name: str, searches: Sequence[VectorSearch]) -> Sequence[Sequence[Hit]]:
-        """The answers of `search`, in order, for less than one by one. Where one fails all do."""
+    async def search_many(
+        self, name: str, searches: Sequence[VectorSearch], *, within_s: float | None = None
+    ) -> Sequence[Sequence[Hit]]:
+        """The answers of `search`, in order, for less than one by one. Where one fails all do. `within_s`: after so
+        long nobody waits for them, so that a server need not go on."""
+
+    async def left_vectors(self, name: str, *, clear: bool = False) -> int:
+        """How many tombstones still have the vector of what they stand for, which none should; `clear`: take it from
+        them."""
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
         """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written

@@ -5,7 +5,7 @@
 
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import AliasChoices, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -91,6 +91,11 @@ class Vectors(Group):
     collection: str = Field("openbrain", description="First part of collection and alias names.")
     verify_tls: bool = Field(True, description="Whether certificates are checked.")
     timeout_s: Seconds = Field(10, description="Of one call.")
+    collection_settings: dict[str, Any] = Field(
+        default_factory=dict,
+        description="What Qdrant's collections are made with, in its own words: `on_disk`, `quantization_config`, "
+        "`shard_number`, `replication_factor` and others; see qdrant.md.",
+    )
 
 
 class Embedding(Group):
@@ -143,6 +148,10 @@ class Housekeeping(Group):
         30, description="How often a part of the rows is looked through for those that no indexer has noted."
     )
     verify_every_s: Seconds = Field(3600, description="How often every index is held against the truth.")
+    digests_every_s: Seconds = Field(
+        86_400,
+        description="How often that also compares every entry where the engine can only count cheaply (Qdrant).",
+    )
     grace_s: Seconds = Field(60, description="What changed so lately is left to the streams before it counts as lost.")
     stream_key_days: int = Field(30, ge=1, description="How long the idempotency key of a stream submission is kept.")
     request_key_hours: int = Field(24, ge=1, description="How long an `Idempotency-Key` of a request is kept.")

@@ -62,7 +62,7 @@ async def test_known_vectors_pass_and_the_others_come_when_the_model_does(
 ) -> None:
     known, new = await _stored(room, parts)
     if asked_before:
-        await parts.vector_generation()
+        await parts.noted_vector_generation()
     else:
         model.missing = TryLater("the model's server is away")
     model.fault = lambda _: TryLater("the model's server is away")

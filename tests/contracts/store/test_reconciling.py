@@ -31,7 +31,7 @@ def expected(generation: Generation, *entries: tuple[Memory, int]) -> dict[int, 
     for row, passage in entries:
         one = digest(row.id, passage, row.revision, row.updated_at, row.content_hash, generation.builder)
         before = found[bucket(row.id)]
-        found[bucket(row.id)] = Sum(before.entries + 1, before.digests + one)
+        found[bucket(row.id)] = Sum(before.entries + 1, (before.digests or 0) + one)
     return dict(found)
 
 

@@ -11,6 +11,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
 from openbrain.visibility import AllOf
 from openbrain_api.recall.answering import Answering
+from openbrain_api.recall.breaker import Breaker
 from openbrain_api.recall.erased import Erased
 from openbrain_api.recall.query_vectors import QueryVectors
 from openbrain_api.recall.serving import Serving
@@ -34,7 +35,8 @@ class Ask:
     names: tuple[str, ...] = BOTH
 
 
-_Asking = Callable[[Sequence[Ask]], Awaitable[Answers]]
+_Asking = Callable[[Sequence[Ask], float], Awaitable[Answers]]
+"""Asks, and until when an answer is waited for, by the loop's clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class Indexes:
         self._erased = erased
         self._query_vectors = QueryVectors(cache)
         self._timeout = timeout_s
+        self._breakers = {name: Breaker(name) for name in BOTH}
 
     async def ask(self, asks: Sequence[Ask]) -> Sequence[Heard]:
         """What is heard for each, in the time that they may take."""
@@ -89,32 +92,41 @@ class Indexes:
         """Keep no recent query."""
         self._query_vectors.forget_all()
 
-    async def _ask_text(self, asks: Sequence[Ask]) -> Answers:
+    async def _ask_text(self, asks: Sequence[Ask], _until: float) -> Answers:
         generation = await self._serving.get(IndexKind.TEXT)
         if generation is None:
             raise TryLater("no text index serves yet: start indexer-text")
         searches = [TextSearch(ask.query, ask.condition, ask.limit) for ask in asks]
         return await self._text.search_many(generation.name, searches)
 
-    async def _ask_vectors(self, asks: Sequence[Ask]) -> Answers:
+    async def _ask_vectors(self, asks: Sequence[Ask], until: float) -> Answers:
         asked = await self._answering.get()
         generation = asked.generation
         if await self._erased.lately():
             self._query_vectors.forget_all()
         known = await self._query_vectors.vectors([ask.query for ask in asks], asked.embedder, generation.model)
         searches = [VectorSearch(known[ask.query], ask.condition, ask.limit) for ask in asks if ask.query in known]
-        found = iter(await self._vectors.search_many(generation.name, searches))
+        left_s = until - asyncio.get_running_loop().time()
+        found = iter(await self._vectors.search_many(generation.name, searches, within_s=left_s))
         return [next(found) if ask.query in known else None for ask in asks]
 
     async def _in_time(self, index: str, asks: Sequence[Ask], asking: _Asking) -> Answers:
-        """Its answers to those that want it; where it fails, or takes too long, it has none."""
+        """Its answers to those that want it; where it fails, or takes too long, it has none. One that hung is left
+        alone for a while."""
         wanting = [ask for ask in asks if index in ask.names]
         found: Answers = [None] * len(wanting)
-        if wanting:
+        breaker = self._breakers[index]
+        if wanting and breaker.lets():
+            until = asyncio.get_running_loop().time() + self._timeout * -(-len(wanting) // A_TURN)
             try:
-                async with asyncio.timeout(self._timeout * -(-len(wanting) // A_TURN)):
-                    found = await asking(wanting)
+                async with asyncio.timeout_at(until):
+                    found = await asking(wanting, until)
+                breaker.answered()
             except Exception as error:  # noqa: BLE001 - whatever an index does, the other one answers
+                if isinstance(error, TimeoutError):
+                    breaker.hung()
+                else:
+                    breaker.answered()
                 reason = str(error) if isinstance(error, TryLater | SetupError) else ""
                 _log.warning("api.index_did_not_answer", index=index, error=type(error).__name__, reason=reason)
         answers = iter(found)

@@ -107,7 +107,7 @@ class TantivyText:
         """What stands under the ids."""
         return await asyncio.to_thread(self._prepared(name).generation.read, ids)
 
-    async def sums(self, name: str) -> Mapping[int, Sum]:
+    async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
         """One aggregation."""
         return await asyncio.to_thread(self._prepared(name).generation.sums)
 
