@@ -1,95 +1,32 @@
 """What the Qdrant adapter sends over REST, and what it makes of answers that local mode never gives."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import orjson
 import pytest
-from aiohttp import web
+import structlog
 
 from openbrain.adapters.qdrant_vectors import QdrantVectors
 from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.index import Tombstone, VectorEntry
-from tests.servers.places import free_port
 from tests.support.indexes.entries import EVERYTHING, direction, memory, new_id, tombstone, vector_entry
+from tests.support.indexes.scripted_qdrant import (
+    DONE,
+    INFO,
+    SECRET,
+    Answer,
+    Server,
+    aliases,
+    ok,
+    server,
+    vectors,
+    version,
+)
+
+__all__ = ["server", "vectors"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection:UserWarning")
 
 EAST = direction(1, 0, 0)
-SECRET = "secret words of a memory"
-Answer = tuple[int, dict[str, Any]]
-INFO = {
-    "status": "green",
-    "optimizer_status": "ok",
-    "segments_count": 1,
-    "payload_schema": {},
-    "config": {
-        "params": {"vectors": {"v": {"size": 3, "distance": "Cosine"}}},
-        "hnsw_config": {"m": 0, "ef_construct": 100, "full_scan_threshold": 10000},
-        "optimizer_config": {
-            "deleted_threshold": 0.2,
-            "vacuum_min_vector_number": 1000,
-            "default_segment_number": 0,
-            "flush_interval_sec": 5,
-        },
-    },
-}
-
-
-def ok(result: object) -> Answer:
-    return 200, {"result": result, "status": "ok", "time": 0.0}
-
-
-STANDING: dict[str, Answer] = {
-    "GET /collections/ob-first/exists": ok({"exists": True}),
-    "GET /collections/ob-first": ok(INFO),
-    "POST /collections/ob-first/points/batch": ok([{"operation_id": 1, "status": "completed"}]),
-}
-
-
-class Server:
-    """Answers each path with what it was told, and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, Answer | Callable[[Any], Answer]] = dict(STANDING)
-        self.otherwise: Answer = 404, {"status": {"error": SECRET}, "time": 0.0}
-        self.headers: dict[str, str] = {}
-        self.delay_s = 0.0
-        self.asked: list[tuple[str, dict[str, str], Any]] = []
-        self.keys: set[str] = set()
-        self.port = free_port()
-
-    async def __call__(self, request: web.BaseRequest) -> web.Response:
-        raw = await request.read()
-        body = orjson.loads(raw) if raw else None
-        call = f"{request.method} {request.path}"
-        self.asked.append((call, dict(request.query), body))
-        self.keys.add(request.headers.get("api-key", ""))
-        await asyncio.sleep(self.delay_s)
-        answer = self.answers.get(call, self.otherwise)
-        status, content = answer(body) if callable(answer) else answer
-        return web.json_response(content, status=status, headers=self.headers)
-
-    def bodies(self, call: str) -> list[Any]:
-        return [body for made, _, body in self.asked if made == call]
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    server = Server()
-    runner = web.ServerRunner(web.Server(server))
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", server.port).start()
-    yield server
-    await runner.cleanup()
-
-
-@pytest.fixture
-async def vectors(server: Server) -> AsyncIterator[QdrantVectors]:
-    vectors = QdrantVectors(f"http://127.0.0.1:{server.port}", "ob", api_key="k", timeout_s=60)
-    yield vectors
-    await vectors.close()
 
 
 async def test_one_conditional_upsert_for_each_revision(server: Server, vectors: QdrantVectors) -> None:
@@ -102,7 +39,8 @@ async def test_one_conditional_upsert_for_each_revision(server: Server, vectors:
     assert await vectors.write("first", entries) == {}
     call = "POST /collections/ob-first/points/batch"
     assert [query for made, query, _ in server.asked if made == call] == [{"wait": "true", "ordering": "medium"}]
-    operations = [each["upsert"] for each in server.bodies(call)[0]["operations"]]
+    *upserts, _ = server.bodies(call)[0]["operations"]
+    operations = [each["upsert"] for each in upserts]
     fences = [{"must": [{"key": "revision", "range": {"lte": revision}}]} for revision in (2, 7)]
     assert [each["update_filter"] for each in operations] == fences
     assert [[point["id"] for point in each["points"]] for each in operations] == [[first.id, second.id], [gone.id]]
@@ -120,8 +58,8 @@ async def test_a_new_collection_has_its_tenant_its_indexes_and_its_alias(
     looks = iter((False, True, True))
     server.answers["GET /collections/ob-first/exists"] = lambda _: ok({"exists": next(looks)})
     server.answers["PUT /collections/ob-first"] = 409, {"status": {"error": "already exists"}, "time": 0.0}
-    server.answers["PUT /collections/ob-first/index"] = ok({"operation_id": 1, "status": "completed"})
-    server.answers["GET /aliases"] = ok({"aliases": []})
+    server.answers["PUT /collections/ob-first/index"] = DONE
+    server.answers["GET /aliases"] = aliases()
     server.answers["POST /collections/aliases"] = ok(True)
     await vectors.prepare("first", 3)
     made = server.bodies("PUT /collections/ob-first")[0]
@@ -131,7 +69,7 @@ async def test_a_new_collection_has_its_tenant_its_indexes_and_its_alias(
     assert indexes["workspace_id"] == {"type": "keyword", "is_tenant": True}
     assert {field: schema["type"] for field, schema in indexes.items()} == {
         **dict.fromkeys(("workspace_id", "org", "project", "agent_id", "memory_scope"), "keyword"),
-        **dict.fromkeys(("audience", "type", "tags", "source", "memory_id"), "keyword"),
+        **dict.fromkeys(("audience", "type", "tags", "source"), "keyword"),
         "confidence": "float",
         **dict.fromkeys(("occurred_at", "expires_at", "removed_at", "revision", "bucket"), "integer"),
     }
@@ -140,8 +78,8 @@ async def test_a_new_collection_has_its_tenant_its_indexes_and_its_alias(
 
 
 async def test_an_alias_that_stands_is_left_alone(server: Server, vectors: QdrantVectors) -> None:
-    server.answers["PUT /collections/ob-first/index"] = ok({"operation_id": 1, "status": "completed"})
-    server.answers["GET /aliases"] = ok({"aliases": [{"alias_name": "ob-vectors", "collection_name": "ob-zero"}]})
+    server.answers["PUT /collections/ob-first/index"] = DONE
+    server.answers["GET /aliases"] = aliases(vectors="ob-zero")
     await vectors.prepare("first", 3)
     assert server.bodies("POST /collections/aliases") == []
 
@@ -214,8 +152,26 @@ async def test_one_refused_point_does_not_hurt_the_others(server: Server, vector
     assert sorted(taken) == sorted(row.id for row in rows if row.id != bad)
 
 
-async def test_a_server_without_conditional_writes_is_told(server: Server, vectors: QdrantVectors) -> None:
-    server.answers["GET /"] = 200, {"title": "qdrant - vector search engine", "version": "1.15.4", "commit": "x"}
+@pytest.mark.parametrize("number", ["1.15.4", "1.16.3", "1.16.0-dev"])
+async def test_a_server_that_is_too_old_is_refused_at_start_and_told(
+    server: Server, vectors: QdrantVectors, number: str
+) -> None:
+    server.answers["GET /"] = version(number)
     checked = await vectors.check()
-    assert (checked.product, checked.version) == ("Qdrant", "1.15.4")
-    assert "1.16" in checked.problems[0]
+    assert (checked.product, checked.version) == ("Qdrant", number)
+    assert "1.17" in checked.problems[0]
+    with pytest.raises(SetupError, match=r"1\.17"):
+        await vectors.prepare("first", 3)
+    assert not [call for call in server.calls() if not call.startswith("GET")], "nothing was made on it"
+
+
+@pytest.mark.parametrize(("number", "told"), [("1.17.0", True), ("1.18.3", True), ("1.19.0", False), ("2.0.1", False)])
+async def test_a_server_that_could_be_newer_is_told_at_start(
+    server: Server, vectors: QdrantVectors, number: str, told: bool
+) -> None:
+    server.answers["GET /"] = version(number)
+    server.answers["PUT /collections/ob-first/index"] = DONE
+    with structlog.testing.capture_logs() as lines:
+        await vectors.prepare("first", 3)
+    assert [line["version"] for line in lines if line["event"] == "qdrant.older"] == [number] * told
+    assert (await vectors.check()).problems == ()

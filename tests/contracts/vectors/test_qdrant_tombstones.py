@@ -1,0 +1,201 @@
+"""Tombstones on a Qdrant server hold no vector.
+
+Servers 1.16 to 1.18 merge an upsert without a vector into a point that has one, where that stands in an optimized
+segment. Local mode and qdrant-edge replace it, as servers do from 1.19 on: so here local mode is made to merge, and the
+requests that are sent are looked at.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from qdrant_client import AsyncQdrantClient, models
+
+from openbrain.adapters import qdrant_accounts
+from openbrain.adapters.qdrant_filters import point
+from openbrain.adapters.qdrant_vectors import QdrantVectors
+from tests.support.forms import examples
+from tests.support.indexes.entries import direction, memory, tombstone, vector_entry
+from tests.support.indexes.scripted_qdrant import DONE, INFO, Server, ok, server, vectors
+
+__all__ = ["server", "vectors"]
+
+pytestmark = pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection:UserWarning")
+EAST = direction(1, 0, 0)
+BATCH = "POST /collections/ob-first/points/batch"
+NO_DIGEST = {"is_empty": {"key": "digest"}}
+TOMBSTONES = {"must": [{"is_empty": {"key": "workspace_id"}}, NO_DIGEST]}
+WITH_VECTOR = {"must": [TOMBSTONES, {"has_vector": "v"}]}
+
+
+class Merging(AsyncQdrantClient):
+    """Local mode that keeps the vector of a point where an upsert says nothing of it."""
+
+    async def batch_update_points(
+        self, collection_name: str, update_operations: Sequence[Any], *args: Any, **kwargs: Any
+    ) -> list[models.UpdateResult]:
+        for operation in update_operations:
+            ids = [each.id for each in operation.upsert.points] if hasattr(operation, "upsert") else []
+            before = await self.with_vectors(collection_name, ids)
+            await super().batch_update_points(collection_name, [operation], *args, **kwargs)
+            after = await self.with_vectors(collection_name, ids)
+            lost = [each for each in before if before[each] and not after.get(each)]
+            if kept := [models.PointVectors(id=each, vector=before[each]) for each in lost]:
+                await self.update_vectors(collection_name, kept)
+        return []
+
+    async def with_vectors(self, collection: str, ids: Sequence[Any]) -> dict[Any, Any]:
+        found = await self.retrieve(collection, ids, with_vectors=True)
+        return {each.id: each.vector for each in found}
+
+    async def holding(self, collection: str) -> dict[str, bool]:
+        """Every point, and whether it has a vector."""
+        found, _ = await self.scroll(collection, limit=10_000, with_vectors=True)
+        return {str(each.id): bool(each.vector) for each in found}
+
+
+@pytest.fixture
+async def merging() -> AsyncIterator[tuple[Merging, QdrantVectors]]:
+    client = Merging(":memory:")
+    index = QdrantVectors(lambda: client, "ob")
+    await index.prepare("first", 3)
+    yield client, index
+    await index.close()
+
+
+async def test_the_vectors_of_tombstones_are_deleted_behind_all_upserts(server: Server, vectors: QdrantVectors) -> None:
+    living, gone, other = memory(), memory(), memory()
+    entries: list[VectorEntry | Tombstone] = [tombstone(gone.id, revision=7)]
+    entries += [vector_entry(living, EAST, revision=9), tombstone(other.id, revision=8)]
+    assert await vectors.write("first", entries) == {}
+    (body,) = server.bodies(BATCH)
+    *upserts, last = body["operations"]
+    assert [list(each) for each in upserts] == [["upsert"]] * 3
+    within = {"must": [{"has_id": [gone.id, other.id]}, NO_DIGEST]}
+    assert last == {"delete_vectors": {"filter": within, "vector": ["v"]}}
+
+
+async def test_without_tombstones_nothing_is_deleted(server: Server, vectors: QdrantVectors) -> None:
+    assert await vectors.write("first", [vector_entry(memory(), EAST)]) == {}
+    assert [list(each) for each in server.bodies(BATCH)[0]["operations"]] == [["upsert"]]
+
+
+async def test_every_request_clears_its_own(server: Server, vectors: QdrantVectors) -> None:
+    """Whatever the size of a batch, no tombstone goes without."""
+    removed = [tombstone(memory().id, revision=1) for _ in range(300)]
+    assert await vectors.write("first", removed) == {}
+    bodies = server.bodies(BATCH)
+    assert len(bodies) == 3
+    for body in bodies:
+        ids = [point["id"] for each in body["operations"] if "upsert" in each for point in each["upsert"]["points"]]
+        (cleared,) = [each["delete_vectors"] for each in body["operations"] if "delete_vectors" in each]
+        assert cleared["filter"]["must"][0] == {"has_id": ids}
+
+
+_rows = st.integers(0, 2)
+_writes = st.lists(
+    st.lists(st.tuples(_rows, st.integers(1, 6), st.booleans()), min_size=1, max_size=4), min_size=1, max_size=6
+)
+
+
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(writes=_writes)
+async def test_after_any_writes_what_lives_has_a_vector_and_nothing_else(
+    merging: tuple[Merging, QdrantVectors], writes: list[list[tuple[int, int, bool]]]
+) -> None:
+    client, index = merging
+    rows = [memory() for _ in range(3)]
+    for batch in writes:
+        await index.write(
+            "first",
+            [
+                tombstone(rows[row].id, revision=revision) if gone else vector_entry(rows[row], EAST, revision=revision)
+                for row, revision, gone in batch
+            ],
+        )
+    standing = await index.read("first", [row.id for row in rows])
+    holding = await client.holding("ob-first")
+    assert {each: holding[each] for each in standing} == {each: not one.tombstone for each, one in standing.items()}
+    assert await index.left_vectors("first") == 0
+
+
+async def _left_by_an_earlier_version(client: Merging, count: int) -> list[str]:
+    """So many tombstones that kept their vectors, by upserts alone, and as many living entries; the living ids."""
+    living, gone = [memory() for _ in range(count)], [memory() for _ in range(count)]
+    for entries in (
+        [vector_entry(each, EAST) for each in (*living, *gone)],
+        [tombstone(each.id, revision=2) for each in gone],
+    ):
+        points = models.PointsList(points=[point(each) for each in entries])
+        await client.batch_update_points("ob-first", [models.UpsertOperation(upsert=points)])
+    assert sum((await client.holding("ob-first")).values()) == 2 * count, "what this client merges"
+    return [each.id for each in living]
+
+
+async def test_what_earlier_versions_left_is_counted_and_cleared(
+    merging: tuple[Merging, QdrantVectors], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page at a time; what lives keeps its own."""
+    monkeypatch.setattr(qdrant_accounts, "PAGE", 3)
+    client, index = merging
+    living = await _left_by_an_earlier_version(client, 8)
+    assert await index.left_vectors("first") == 8
+    assert await index.left_vectors("first", clear=True) == 8
+    assert await index.left_vectors("first") == 0
+    assert {each for each, has in (await client.holding("ob-first")).items() if has} == set(living)
+
+
+async def test_an_erasure_looks_for_them(merging: tuple[Merging, QdrantVectors]) -> None:
+    client, index = merging
+    await _left_by_an_earlier_version(client, 2)
+    assert (await index.scrub("first")).told["vectors_removed"] == 2
+    assert (await index.scrub("first")).told["vectors_removed"] == 0
+
+
+async def test_an_upgraded_collection_is_swept_once_and_loses_the_index_that_nobody_asks(
+    server: Server, vectors: QdrantVectors
+) -> None:
+    """The index of an earlier version says that it wrote here. It goes last: a sweep that fails is begun anew."""
+    schema = {"memory_id": {"data_type": "keyword", "points": 9}}
+    server.answers["GET /collections/ob-first"] = ok({**INFO, "payload_schema": schema})
+    server.answers["PUT /collections/ob-first/index"] = DONE
+    server.answers["DELETE /collections/ob-first/index/memory_id"] = DONE
+    ids = [memory().id for _ in range(2)]
+    page = ok({"points": [{"id": each, "payload": None} for each in ids], "next_page_offset": None})
+    server.answers["POST /collections/ob-first/points/scroll"] = page
+    server.answers["POST /collections/ob-first/points/vectors/delete"] = 500, {"status": {"error": "x"}, "time": 0.0}
+    with pytest.raises(Exception, match="busy"):
+        await vectors.prepare("first", 3)
+    assert "DELETE /collections/ob-first/index/memory_id" not in server.calls()
+
+    server.answers["POST /collections/ob-first/points/vectors/delete"] = DONE
+    await vectors.prepare("first", 3)
+    assert server.bodies("POST /collections/ob-first/points/scroll")[-1]["filter"] == WITH_VECTOR
+    (_, cleared) = server.bodies("POST /collections/ob-first/points/vectors/delete")
+    assert cleared == {"vector": ["v"], "filter": {"must": [{"has_id": ids}, NO_DIGEST]}}
+    assert server.calls().count("DELETE /collections/ob-first/index/memory_id") == 1
+
+    server.asked.clear()
+    server.answers["GET /collections/ob-first"] = ok(INFO)
+    await vectors.prepare("first", 3)
+    assert "POST /collections/ob-first/points/scroll" not in server.calls(), "once"
+
+
+async def test_old_tombstones_are_dropped_in_pages(server: Server, vectors: QdrantVectors) -> None:
+    """Each delete names what was read and asks for its age once more: what came to live since stays."""
+    pages = [[memory().id for _ in range(size)] for size in (1000, 1000, 7)]
+    after = [page[0] for page in pages[1:]] + [None]
+    left = iter(zip(pages, after, strict=True))
+
+    def scroll(_: Any) -> Any:
+        ids, offset = next(left)
+        return ok({"points": [{"id": each, "payload": None} for each in ids], "next_page_offset": offset})
+
+    server.answers["POST /collections/ob-first/points/scroll"] = scroll
+    server.answers["POST /collections/ob-first/points/delete"] = DONE
+    assert await vectors.drop_tombstones("first", 9) == 2007
+    age = {"key": "removed_at", "range": {"lt": 9}}
+    asked = server.bodies("POST /collections/ob-first/points/delete")
+    assert asked == [{"filter": {"must": [{"has_id": ids}, age]}} for ids in pages]
