@@ -23,8 +23,11 @@ class Faulty:
 
     def __init__(self, *, hangs: bool = False) -> None:
         self.hangs = hangs
+        self.given: list[float | None] = []
+        """How long each search might take."""
 
-    async def search_many(self, *_: Any, **__: Any) -> Sequence[Sequence[Hit]]:
+    async def search_many(self, *_: Any, within_s: float | None = None) -> Sequence[Sequence[Hit]]:
+        self.given.append(within_s)
         raise await self._fault()
 
     async def identity(self) -> ModelIdentity:
@@ -85,6 +88,22 @@ async def test_what_is_down_is_named_and_the_rest_answers(
     assert response.json()["memories"][0]["content"] == "Deploys need a review"
     assert [health.json()["status"], ready.status_code] == ["degraded", 200]
     assert down == set(parts)
+
+
+async def test_one_that_hangs_is_told_its_time_and_left_alone(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not every recall waits for it; nor does one that only is down count as hanging."""
+    monkeypatch.setattr("openbrain_api.recall.breaker.FIRST_S", 1000)
+    monkeypatch.setattr("openbrain_api.recall.breaker.LONGEST_S", 1000)
+    async with http(brain.app(), await brain.key()) as client:
+        await remembered(client, "Deploys need a review")
+    await brain.settle()
+    for hangs, asked in ((True, 3), (False, 8)):
+        vectors = Faulty(hangs=hangs)
+        async with http(brain.app(settings=impatient(brain, 0.2), vectors=vectors), await brain.key()) as client:
+            answers = [(await client.post(RECALL, json={"query": "review"})).json() for _ in range(8)]
+        assert all("vectors" in each["degraded"] for each in answers)
+        assert len(vectors.given) == asked
+        assert all(each is not None and 0 < each <= 0.2 for each in vectors.given)
 
 
 async def test_the_words_of_the_truth_respect_the_same_filters(brain: Brain) -> None:

@@ -1,22 +1,29 @@
-"""A verification that is cancelled leaves nothing in the process that ran it."""
+"""What a verification leaves behind when it is cancelled, what it looks for in a vector index, and how often."""
 
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from openbrain.adapters.qdrant_vectors import QdrantVectors
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.adapters.tantivy_text import TantivyText
 from openbrain.ids import uuid7
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.index import Sum
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.reconciling import VERIFY
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.gate import Gate
 from openbrain_housekeeper.operating import Worker
-from openbrain_housekeeper.verifying import Verifier, Verifying
+from openbrain_housekeeper.reconciliation import Everything
+from openbrain_housekeeper.verifying import Verification, Verifier, Verifying
 from tests.support.embedder.handler import database, truth
+from tests.support.indexes.entries import direction, tombstone, vector_entry
+from tests.support.indexes.entries import memory as row
+from tests.support.indexes.merging_qdrant import Merging, left_by_an_earlier_version
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import FakeClock, age_holds, clock, memory
 
@@ -63,3 +70,68 @@ async def test_what_is_cancelled_in_the_middle_is_forgotten(
     assert not verifying._runs
     assert not verifying._lifts
     await index.close()
+
+
+@pytest.fixture
+async def merging(truth: SqlTruth) -> AsyncIterator[tuple[Merging, QdrantVectors]]:
+    """A vector index that serves, on a server as old as is supported."""
+    client = Merging(":memory:")
+    index = QdrantVectors(lambda: client, "ob")
+    await index.prepare("first", 3)
+    serving = Generation(
+        kind=IndexKind.VECTOR,
+        name="first",
+        model="m",
+        dimensions=3,
+        builder=index.builder,
+        status=GenerationStatus.SERVING,
+    )
+    await truth.ensure(serving)
+    yield client, index
+    await index.close()
+
+
+def verifier(truth: SqlTruth, index: QdrantVectors, clock: FakeClock) -> Verifier:
+    gate = Gate(truth, {IndexKind.VECTOR: nothing_waits}, clock)
+    return Verifier(truth, {IndexKind.VECTOR: lambda: index}, gate, clock, Asked(repair=True, patient=False))
+
+
+async def test_a_tombstone_that_still_has_its_vector_is_a_difference(
+    truth: SqlTruth, clock: FakeClock, merging: tuple[Merging, QdrantVectors]
+) -> None:
+    client, index = merging
+    for each in await left_by_an_earlier_version(client, "ob-first", direction(1, 0, 0), 3):
+        await index.write("first", [tombstone(each, revision=2)])
+    told = []
+    for repair in (False, True, True):
+        verification = Verification(verifier(truth, index, clock), Asked(repair=repair, patient=False))
+        async for _ in verification.pieces():
+            pass
+        found = verification.told()
+        told.append((found["equal"], found["indexes"][0]["faults"]["vector"], found["repaired"]))
+    assert told == [(False, 3, 0), (False, 3, 3), (True, 0, 0)]
+    assert not any((await client.holding("ob-first")).values())
+
+
+async def test_every_entry_is_compared_once_a_day_and_counted_every_time(
+    truth: SqlTruth, clock: FakeClock, merging: tuple[Merging, QdrantVectors], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A count finds what should not be there."""
+    _, index = merging
+    sums, asked = index.sums, []
+
+    async def watched(name: str, *, digests: bool = True) -> Mapping[int, Sum]:
+        asked.append(digests)
+        return await sums(name, digests=digests)
+
+    monkeypatch.setattr(index, "sums", watched)
+    everything = Everything(verifier(truth, index, clock), 3600, 86_400)
+    assert await everything.round() == 0, "a process that has just begun has more urgent things to do"
+    for _ in range(26):
+        ghost = row()
+        await index.write("first", [vector_entry(ghost, direction(1, 0, 0))])
+        while await everything.round():
+            pass
+        assert (await index.read("first", [ghost.id]))[ghost.id].tombstone
+        clock.advance(3600 * MICROSECONDS)
+    assert [number for number, digests in enumerate(asked) if digests] == [0, 24]

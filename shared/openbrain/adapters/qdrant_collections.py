@@ -192,14 +192,13 @@ def _checked(settings: Mapping[str, Any]) -> tuple[bool | None, Mapping[str, Any
     unknown = sorted(settings.keys() - _OPERATORS)
     if unknown:
         raise SetupError(f"{_SETTING}: {', '.join(unknown)} can't be set, only {', '.join(sorted(_OPERATORS))}")
-    given = {"hnsw_config": {}, **settings}
+    graphs = settings.get("hnsw_config", {})
+    given = {**settings, "hnsw_config": {"m": 0, "payload_m": 16, **graphs} if isinstance(graphs, Mapping) else graphs}
     try:
         vectors = models.VectorParams(size=1, distance=models.Distance.COSINE, on_disk=given.pop("on_disk", None))
-        given["hnsw_config"] = {"m": 0, "payload_m": 16, **given["hnsw_config"]}
         made = models.CreateCollection(**given)
-    except (ValidationError, TypeError) as error:
-        words = "an object of settings" if isinstance(error, TypeError) else _first(error)
-        raise SetupError(f"{_SETTING}: {words}; see docs/reference/qdrant.md") from None
+    except ValidationError as error:
+        raise SetupError(f"{_SETTING}: {_first(error)}; see docs/reference/qdrant.md") from None
     return vectors.on_disk, {name: getattr(made, name) for name in given}
 
 

@@ -1,18 +1,22 @@
-"""The embedder's room while its model is away: on a real stream server, with a real database behind it."""
+"""The embedder's room while its model or the vector server is away: on a real stream server, with a real database."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import orjson
 import pytest
+from qdrant_client import AsyncQdrantClient
 
 from openbrain import generations
 from openbrain.adapters.minilm import MiniLM
 from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
+from openbrain.adapters.qdrant_vectors import QdrantVectors
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import TryLater
 from openbrain.memory import Memory
 from openbrain.parts import Parts
+from openbrain.ports.generations import IndexKind
 from openbrain.settings import Settings
 from openbrain_embedder.app import room as embedder_room
 from tests.support.embedder.handler import Room as Handler
@@ -93,3 +97,44 @@ async def test_known_vectors_pass_and_the_others_come_when_the_model_does(
         assert sorted((await announced())[len(known) :]) == sorted(each.id for each in new), "each once"
         assert all([await room.vectors(each) for each in new])
         assert (await looks.state(), await looks.dead()) == ({}, [])
+
+
+@pytest.fixture
+async def no_vector_server() -> AsyncIterator[str]:
+    """The URL of one that takes connections and says nothing."""
+    silent = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    yield f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}"
+    silent.close()
+
+
+async def test_the_first_start_of_all_waits_for_no_vector_server(
+    url: str, tmp_path: Path, room: Handler, truth: SqlTruth, model: WithFaults, no_vector_server: str
+) -> None:
+    """What is stored is embedded, and the index noted with all that it is made by; it is made when its server comes."""
+    streams, vectors = scaled(url, batch=8).model_dump(), {"url": no_vector_server}
+    alone = Parts(Settings(_env_file=None, data_dir=tmp_path, streams=streams, vectors=vectors), shared=True)
+    alone.__dict__.update(truth=truth, embedder=model)
+    row = await room.store("nothing was said before")
+    entries = await truth.take(1000)
+    await truth.delete([entry.id for entry in entries])
+    await publish(alone.settings.streams, *(entry.body for entry in entries if entry.stream == "memory.stored"))
+
+    async def announced() -> bool:
+        return [entry.stream for entry in await truth.take(1000)] == ["memory.embedded"]
+
+    async with looking(alone.settings.streams) as looks, started(embedder_room(alone)):
+        await eventually(announced)
+        await eventually(looks.idle)
+        assert await room.vectors(row)
+        assert (await looks.state(), await looks.dead()) == ({}, [])
+    noted = await truth.serving(IndexKind.VECTOR)
+    identity = await MiniLM.identity(model)
+    assert noted is not None
+    assert (noted.model, noted.dimensions) == (identity.key, identity.dimensions)
+
+    index = QdrantVectors(lambda: AsyncQdrantClient(":memory:"), alone.settings.vectors.collection)
+    made = await generations.existing_vector_generation(truth, index)
+    assert made == noted
+    assert await index.exists(noted.name)
+    await index.close()
+    await alone.vectors.close()

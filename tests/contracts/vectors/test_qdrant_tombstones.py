@@ -1,23 +1,22 @@
 """Tombstones on a Qdrant server hold no vector.
 
 Servers 1.16 to 1.18 merge an upsert without a vector into a point that has one, where that stands in an optimized
-segment. Local mode and qdrant-edge replace it, as servers do from 1.19 on: so here local mode is made to merge, and the
-requests that are sent are looked at.
+segment. Local mode does not: so it is made to (`Merging`), and the requests that are sent are looked at.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from qdrant_client import AsyncQdrantClient, models
 
 from openbrain.adapters import qdrant_accounts
-from openbrain.adapters.qdrant_filters import point
 from openbrain.adapters.qdrant_vectors import QdrantVectors
+from openbrain.ports.index import Tombstone, VectorEntry
 from tests.support.forms import examples
 from tests.support.indexes.entries import direction, memory, tombstone, vector_entry
+from tests.support.indexes.merging_qdrant import Merging, left_by_an_earlier_version
 from tests.support.indexes.scripted_qdrant import DONE, INFO, Server, ok, server, vectors
 
 __all__ = ["server", "vectors"]
@@ -28,32 +27,6 @@ BATCH = "POST /collections/ob-first/points/batch"
 NO_DIGEST = {"is_empty": {"key": "digest"}}
 TOMBSTONES = {"must": [{"is_empty": {"key": "workspace_id"}}, NO_DIGEST]}
 WITH_VECTOR = {"must": [TOMBSTONES, {"has_vector": "v"}]}
-
-
-class Merging(AsyncQdrantClient):
-    """Local mode that keeps the vector of a point where an upsert says nothing of it."""
-
-    async def batch_update_points(
-        self, collection_name: str, update_operations: Sequence[Any], *args: Any, **kwargs: Any
-    ) -> list[models.UpdateResult]:
-        for operation in update_operations:
-            ids = [each.id for each in operation.upsert.points] if hasattr(operation, "upsert") else []
-            before = await self.with_vectors(collection_name, ids)
-            await super().batch_update_points(collection_name, [operation], *args, **kwargs)
-            after = await self.with_vectors(collection_name, ids)
-            lost = [each for each in before if before[each] and not after.get(each)]
-            if kept := [models.PointVectors(id=each, vector=before[each]) for each in lost]:
-                await self.update_vectors(collection_name, kept)
-        return []
-
-    async def with_vectors(self, collection: str, ids: Sequence[Any]) -> dict[Any, Any]:
-        found = await self.retrieve(collection, ids, with_vectors=True)
-        return {each.id: each.vector for each in found}
-
-    async def holding(self, collection: str) -> dict[str, bool]:
-        """Every point, and whether it has a vector."""
-        found, _ = await self.scroll(collection, limit=10_000, with_vectors=True)
-        return {str(each.id): bool(each.vector) for each in found}
 
 
 @pytest.fixture
@@ -121,26 +94,13 @@ async def test_after_any_writes_what_lives_has_a_vector_and_nothing_else(
     assert await index.left_vectors("first") == 0
 
 
-async def _left_by_an_earlier_version(client: Merging, count: int) -> list[str]:
-    """So many tombstones that kept their vectors, by upserts alone, and as many living entries; the living ids."""
-    living, gone = [memory() for _ in range(count)], [memory() for _ in range(count)]
-    for entries in (
-        [vector_entry(each, EAST) for each in (*living, *gone)],
-        [tombstone(each.id, revision=2) for each in gone],
-    ):
-        points = models.PointsList(points=[point(each) for each in entries])
-        await client.batch_update_points("ob-first", [models.UpsertOperation(upsert=points)])
-    assert sum((await client.holding("ob-first")).values()) == 2 * count, "what this client merges"
-    return [each.id for each in living]
-
-
 async def test_what_earlier_versions_left_is_counted_and_cleared(
     merging: tuple[Merging, QdrantVectors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page at a time; what lives keeps its own."""
     monkeypatch.setattr(qdrant_accounts, "PAGE", 3)
     client, index = merging
-    living = await _left_by_an_earlier_version(client, 8)
+    living = await left_by_an_earlier_version(client, "ob-first", EAST, 8)
     assert await index.left_vectors("first") == 8
     assert await index.left_vectors("first", clear=True) == 8
     assert await index.left_vectors("first") == 0
@@ -149,7 +109,7 @@ async def test_what_earlier_versions_left_is_counted_and_cleared(
 
 async def test_an_erasure_looks_for_them(merging: tuple[Merging, QdrantVectors]) -> None:
     client, index = merging
-    await _left_by_an_earlier_version(client, 2)
+    await left_by_an_earlier_version(client, "ob-first", EAST, 2)
     assert (await index.scrub("first")).told["vectors_removed"] == 2
     assert (await index.scrub("first")).told["vectors_removed"] == 0
 

@@ -1,0 +1,77 @@
+"""When an index that hangs is asked: by how many recalls, and when again."""
+
+import pytest
+
+from openbrain.streams.pauses import Backoff
+from openbrain_api.recall.breaker import HUNG, LONGEST_S, Breaker
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def breaker(clock: Clock) -> Breaker:
+    """Pauses of 1, 2, 4, 8, 10, 10 … seconds."""
+    return Breaker("vectors", Backoff(1, LONGEST_S, lambda: 1.0), clock)
+
+
+def hang(breaker: Breaker, times: int) -> None:
+    for _ in range(times):
+        assert breaker.lets()
+        breaker.hung()
+
+
+@pytest.mark.parametrize("times", range(HUNG))
+def test_less_than_some_in_a_row_say_little(breaker: Breaker, times: int) -> None:
+    for _ in range(5):
+        hang(breaker, times)
+        breaker.answered()
+        assert breaker.lets()
+
+
+def test_then_one_recall_tries_after_each_pause_and_the_pauses_grow(breaker: Breaker, clock: Clock) -> None:
+    hang(breaker, HUNG)
+    for pause in (1, 2, 4, 8, 10, 10):
+        clock.now += pause - 0.01
+        assert not breaker.lets()
+        clock.now += 0.02
+        assert [breaker.lets() for _ in range(5)] == [True, False, False, False, False]
+        breaker.hung()
+
+
+def test_one_answer_closes_it(breaker: Breaker, clock: Clock) -> None:
+    hang(breaker, HUNG)
+    clock.now += 1.1
+    assert breaker.lets()
+    breaker.answered()
+    hang(breaker, HUNG)
+    clock.now += 1.1
+    assert breaker.lets(), "and the pauses begin anew"
+
+
+def test_recalls_that_were_under_way_when_it_opened_make_no_pause_longer(breaker: Breaker, clock: Clock) -> None:
+    together = [breaker.lets() for _ in range(20)]
+    for _ in together:
+        breaker.hung()
+    clock.now += 1.1
+    assert breaker.lets()
+
+
+def test_a_try_that_is_broken_off_is_followed_by_another(breaker: Breaker, clock: Clock) -> None:
+    """Whoever asked went away: nobody says how it ended."""
+    hang(breaker, HUNG)
+    clock.now += 1.1
+    assert breaker.lets()
+    assert not breaker.lets()
+    clock.now += LONGEST_S
+    assert breaker.lets()
