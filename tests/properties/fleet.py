@@ -14,7 +14,8 @@ from openbrain.events import FIELD, encode
 from openbrain.memory import MemoryType
 from openbrain.parts import Parts
 from openbrain.ports.access import Workspace
-from openbrain.settings import Embedding, Housekeeping, Settings, Text, Truth, Vectors
+from openbrain.settings import Embedding, Housekeeping, Settings, Text, Truth
+from openbrain.settings.vectors import Vectors
 from openbrain.streams.table import STORED, SUBMITTED
 from openbrain.submission import MemorySubmitted
 from tests.properties.doomed import ROOMS

@@ -161,11 +161,10 @@ class Standing:
 
 
 class Sum(NamedTuple):
-    """What stands in one bucket, or should: entries without tombstones, the sum of their digests, and tombstones."""
+    """What stands in one bucket, or should: entries, the sum of their digests (None: not added up), and tombstones."""
 
     entries: int = 0
     digests: int | None = 0
-    """None where they were not added up."""
     tombstones: int = 0
 
 
@@ -196,8 +195,7 @@ class Accountable(Protocol):
         """What stands under the ids; ids that never were are absent."""
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:
-        """By bucket; a bucket without anything is absent. Without `digests` they are left out where the engine would
-        have to read every entry for them."""
+        """By bucket, absent where nothing is. Without `digests`: None where every entry must be read for them."""
 
     async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
         """Everything in these buckets, tombstones too, in any order: a few at once, so that it fits into memory."""
@@ -222,7 +220,21 @@ class Replaceable(Protocol):
         """Remove it with all that it holds; nothing where it is not there. Nobody may write it any more."""
 
 
-class TextIndex(Accountable, Replaceable, Protocol):
+class Engine(Protocol):
+    """What every engine is asked besides."""
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
+        """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written
+        again (at their revision), says which: write them, then ask again with the `parts` of the first answer."""
+
+    async def check(self) -> Checked:
+        """Whether it answers, and what it is."""
+
+    async def close(self) -> None:
+        """Release everything; what was written stays."""
+
+
+class TextIndex(Accountable, Replaceable, Engine, Protocol):
     """Full text. All methods raise `TryLater` when the engine can't be reached."""
 
     builder: str
@@ -263,18 +275,8 @@ class TextIndex(Accountable, Replaceable, Protocol):
         """Where the words and phrases of the query stand in each text, in order, none overlapping. The texts are the
         caller's; nothing of the index is read, nothing is sent anywhere, and no server is needed."""
 
-    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
-        """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written
-        again (at their revision), says which: write them, then ask again with the `parts` of the first answer."""
 
-    async def check(self) -> Checked:
-        """Whether it answers, and what it is."""
-
-    async def close(self) -> None:
-        """Release everything; what was written stays."""
-
-
-class VectorIndex(Accountable, Replaceable, Protocol):
+class VectorIndex(Accountable, Replaceable, Engine, Protocol):
     """Nearest neighbours by cosine. All methods raise `TryLater` when the engine can't be reached."""
 
     builder: str
@@ -295,15 +297,4 @@ class VectorIndex(Accountable, Replaceable, Protocol):
         long nobody waits for them, so that a server need not go on."""
 
     async def left_vectors(self, name: str, *, clear: bool = False) -> int:
-        """How many tombstones still have the vector of what they stand for, which none should; `clear`: take it from
-        them."""
-
-    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
-        """Let nothing of what was removed by now stay in the engine's files. Where that needs entries to be written
-        again (at their revision), says which: write them, then ask again with the `parts` of the first answer."""
-
-    async def check(self) -> Checked:
-        """Whether it answers, and what it is."""
-
-    async def close(self) -> None:
-        """Release everything; what was written stays."""
+        """How many tombstones still have the vector of what they stand for; `clear`: take it from them."""

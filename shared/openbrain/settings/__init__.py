@@ -5,7 +5,7 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import AliasChoices, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -17,6 +17,7 @@ from openbrain.settings.groups import Group, Seconds
 from openbrain.settings.reasoner import Reasoner
 from openbrain.settings.signals import Signals
 from openbrain.settings.ticks import Tick
+from openbrain.settings.vectors import Vectors
 from openbrain.settings.webhooks import Webhooks
 
 G = TypeVar("G", bound=Group)
@@ -79,23 +80,6 @@ class Text(Group):
     )
     verify_tls: bool = Field(True, description="Whether certificates are checked.")
     timeout_s: Seconds = Field(10, description="Of one call.")
-
-
-class Vectors(Group):
-    """The vector index."""
-
-    url: str = Field(
-        "embedded", description="qdrant+http(s)://, elasticsearch+http(s)://, http(s):// (Qdrant) or `embedded`."
-    )
-    api_key: str = Field("", repr=False, description="Of the Qdrant server.")
-    collection: str = Field("openbrain", description="First part of collection and alias names.")
-    verify_tls: bool = Field(True, description="Whether certificates are checked.")
-    timeout_s: Seconds = Field(10, description="Of one call.")
-    collection_settings: dict[str, Any] = Field(
-        default_factory=dict,
-        description="What Qdrant's collections are made with, in its own words: `on_disk`, `quantization_config`, "
-        "`shard_number`, `replication_factor` and others; see qdrant.md.",
-    )
 
 
 class Embedding(Group):

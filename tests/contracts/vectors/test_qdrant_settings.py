@@ -8,7 +8,8 @@ import pytest
 from openbrain.adapters.qdrant_vectors import QdrantVectors
 from openbrain.errors import SetupError
 from openbrain.ports.index import VectorSearch
-from openbrain.settings import Settings, Vectors
+from openbrain.settings import Settings
+from openbrain.settings.vectors import Vectors
 from openbrain.wiring import vector_index
 from tests.support.indexes.entries import EVERYTHING, direction
 from tests.support.indexes.scripted_qdrant import DONE, INFO, Server, ok, server, vectors
