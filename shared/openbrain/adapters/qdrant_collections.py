@@ -146,9 +146,10 @@ class Collections:
         version = await self._version()
         with translated():
             standing = await self._aliased()
-            if standing is not None and self._written:
+            # By its own name: a key may be for collections, which the alias is not.
+            if standing is not None and self._written and standing in map(self.name, self._dimensions):
                 nobody = models.Filter(must=[models.HasIdCondition(has_id=[_NOBODY])])
-                await self._client.delete(self._alias, models.FilterSelector(filter=nobody), wait=True)
+                await self._client.delete(standing, models.FilterSelector(filter=nobody), wait=True)
         problems = [problem] if (problem := _too_old(version)) else []
         if standing is None and self._used:
             known = list(self._dimensions)

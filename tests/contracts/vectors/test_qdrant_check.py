@@ -10,7 +10,7 @@ from tests.support.indexes.scripted_qdrant import DONE, Answer, Server, aliases,
 __all__ = ["server", "vectors"]
 
 pytestmark = pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection:UserWarning")
-WRITE = "POST /collections/ob-vectors/points/delete"
+WRITE = "POST /collections/ob-first/points/delete"
 REFUSED: list[tuple[int, type[OpenBrainError]]] = [
     *((status, SetupError) for status in (401, 403)),
     *((status, TryLater) for status in (408, 429, 500, 503)),
@@ -54,6 +54,13 @@ async def test_who_writes_tries_to(
 async def test_the_write_that_is_tried_changes_nothing(server: Server, writer: QdrantVectors) -> None:
     await writer.check()
     assert server.bodies(WRITE) == [{"filter": {"must": [{"has_id": ["00000000-0000-0000-0000-000000000000"]}]}}]
+
+
+async def test_nothing_is_written_to_a_collection_that_others_named(server: Server, writer: QdrantVectors) -> None:
+    """The alias may stand for one that this process does not write."""
+    server.answers["GET /aliases"] = aliases(vectors="somebody's")
+    assert (await writer.check()).problems == ()
+    assert not [call for call in server.calls() if call.endswith("/delete")]
 
 
 async def test_who_only_reads_writes_nothing(server: Server, vectors: QdrantVectors) -> None:

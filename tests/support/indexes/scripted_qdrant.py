@@ -49,7 +49,7 @@ STANDING: dict[str, Answer] = {
     "GET /aliases": aliases(vectors="ob-first"),
     "GET /collections/ob-first/exists": ok({"exists": True}),
     "GET /collections/ob-first": ok(INFO),
-    "POST /collections/ob-vectors/points/delete": DONE,
+    "POST /collections/ob-first/points/delete": DONE,
     "POST /collections/ob-first/points/batch": ok([{"operation_id": 1, "status": "completed"}]),
 }
 
