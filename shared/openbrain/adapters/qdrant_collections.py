@@ -52,7 +52,8 @@ class Collections:
         self._alias = f"{first_part}-vectors"
         self._on_disk, self._settings = _checked(settings)
         self._dimensions: dict[str, int] = {}
-        self._used = self._written = False
+        self._used: set[str] = set()
+        self._written = False
 
     def name(self, generation: str) -> str:
         """The collection of a generation."""
@@ -113,7 +114,8 @@ class Collections:
     async def dimensions(self, generation: str) -> int:
         """Of its vectors; asked once. `TryLater` where it is missing, `SetupError` where it is not ours."""
         if generation not in self._dimensions:
-            self._used, collection = True, self.name(generation)
+            self._used.add(generation)
+            collection = self.name(generation)
             if not await self.exists(generation):
                 raise TryLater(f"collection {collection} is missing: restart the room to make it, then reindex")
             with translated():
@@ -139,6 +141,7 @@ class Collections:
         with translated():
             await self._client.delete_collection(self.name(generation))
         self._dimensions.pop(generation, None)
+        self._used.discard(generation)
 
     async def check(self) -> Checked:
         """What only a right key is told; whether what this process uses still stands; and a write that changes
@@ -152,12 +155,12 @@ class Collections:
                 await self._client.delete(standing, models.FilterSelector(filter=nobody), wait=True)
         problems = [problem] if (problem := _too_old(version)) else []
         if standing is None and self._used:
-            known = list(self._dimensions)
-            there = [each for each in known if await self.exists(each)]
-            if not there:
+            # The alias of a collection goes with it.
+            gone = [self.name(each) for each in sorted(self._used) if not await self.exists(each)]
+            if gone:
                 raise TryLater(
-                    f"no collection stands behind {self._alias} any more: restart a room that writes vectors, which "
-                    "makes it anew, then run `openbrain reindex --vectors`"
+                    f"collection {', '.join(gone)} is missing, and the alias {self._alias}: restart a room that writes "
+                    "vectors, which makes it anew, then run `openbrain reindex --vectors`"
                 )
             problems.append(f"the alias {self._alias} is missing: restart a room that writes vectors")
         return Checked("Qdrant", version, tuple(problems))

@@ -25,6 +25,7 @@ from tests.support.indexes.vector_engines import (
     found_all,
     write,
 )
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = INDEXLESS
 NOBODY_LISTENS = "http://127.0.0.1:1"
@@ -75,7 +76,7 @@ async def test_many_searches_answer_as_each_alone(index: VectorIndex) -> None:
         for limit in (1, 3, 50)
     ]
 
-    together = await index.search_many(GENERATION, searches)
+    together = await index.search_many(GENERATION, searches, within_s=PATIENCE_S)
 
     for search, hits in zip(searches, together, strict=True):
         alone = await index.search(GENERATION, search.vector, search.condition, search.limit)

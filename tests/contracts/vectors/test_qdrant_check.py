@@ -5,7 +5,7 @@ import pytest
 from openbrain.adapters.qdrant_vectors import QdrantVectors
 from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from tests.support.indexes.entries import EVERYTHING, direction, new_id
-from tests.support.indexes.scripted_qdrant import DONE, Answer, Server, aliases, ok, server, vectors
+from tests.support.indexes.scripted_qdrant import DONE, INFO, Answer, Server, aliases, ok, server, vectors
 
 __all__ = ["server", "vectors"]
 
@@ -79,12 +79,17 @@ async def test_before_anything_is_made_nothing_is_missing(server: Server, vector
 
 
 async def test_a_collection_that_was_deleted_by_hand_is_told(server: Server, writer: QdrantVectors) -> None:
-    """Its alias goes with it. What is known of it is not believed any more either; made anew, all is well."""
+    """Its alias goes with it; another that is kept for going back stays. What is known of the one that is gone is not
+    believed any more either; made anew, all is well."""
+    server.answers["GET /collections/ob-kept/exists"] = ok({"exists": True})
+    server.answers["GET /collections/ob-kept"] = ok(INFO)
+    server.answers["PUT /collections/ob-kept/index"] = DONE
+    await writer.prepare("kept", 3)
     standing = dict(server.answers)
     server.answers["GET /aliases"] = aliases()
     server.answers["GET /collections/ob-first/exists"] = ok({"exists": False})
     for _ in range(2):
-        with pytest.raises(TryLater, match="ob-vectors"):
+        with pytest.raises(TryLater, match="ob-first is missing"):
             await writer.check()
     with pytest.raises(TryLater, match="ob-first is missing"):
         await writer.search("first", direction(1, 0, 0), EVERYTHING, 1)
