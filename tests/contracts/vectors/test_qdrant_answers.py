@@ -120,7 +120,7 @@ async def test_what_an_answer_means(
 
 
 async def test_a_server_that_does_not_answer_in_time(server: Server) -> None:
-    server.delay_s = 5
+    server.delay_s = 2
     vectors = QdrantVectors(f"http://127.0.0.1:{server.port}", "ob", api_key="k", timeout_s=1)
     with pytest.raises(TryLater, match="Timeout"):
         await vectors.read("first", [new_id()])

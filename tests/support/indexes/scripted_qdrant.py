@@ -87,7 +87,7 @@ class Server:
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
     server = Server()
-    runner = web.ServerRunner(web.Server(server), shutdown_timeout=0)
+    runner = web.ServerRunner(web.Server(server))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", server.port).start()
     yield server
