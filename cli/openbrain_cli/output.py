@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from openbrain.plain_text import UNSEEN
+from openbrain.plain_text import escaped
 from openbrain.plain_text import one_line as one_line  # noqa: PLC0414 - commands take all that they print with from here
 from openbrain.plain_text import plain as plain  # noqa: PLC0414 - the same
 
@@ -27,7 +27,7 @@ def as_json_line(value: "BaseModel | Any") -> None:
 
 def _print_json(value: "BaseModel | Any", indent: int | None = None) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=lambda model: model.model_dump(mode="json"))
-    print(UNSEEN.sub(lambda found: _json_escape(found[0]), text))
+    print(escaped(text, _json_escape))
 
 
 def console(*, stderr: bool = False) -> "Console":

@@ -1,21 +1,46 @@
 """Remembered text, shown: nothing in it moves a cursor, turns a line around or hides."""
 
 import re
+from collections.abc import Callable
 
-UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
-    "\U000e0000-\U000e007f]"
+from openbrain.unicode_ranges import (
+    BLANK,
+    CONTROL,
+    DEFAULT_IGNORABLE,
+    EMOJI,
+    FORMAT,
+    character_class,
+    coarse_class,
 )
+
+_TABLES = (CONTROL, DEFAULT_IGNORABLE, FORMAT, BLANK)
+_UNSEEN = re.compile(f"[{character_class(*_TABLES)}]")
+_PERHAPS_UNSEEN = re.compile(f"[{coarse_class(*_TABLES)}]")
+_PICTURE = "\ufe0f"
+_AS_PICTURE = re.compile(f"[{character_class(EMOJI)}]{_PICTURE}|[0-9#*]{_PICTURE}(?=\u20e3)")
+"""An emoji or a key with what says only that it is a picture, once."""
 
 
 def plain(text: str) -> str:
     """Text in which what a terminal would obey, or nobody would see, stands as an escape."""
-    return UNSEEN.sub(lambda found: _escape(found[0]), text)
+    return escaped(text, _escape)
 
 
 def one_line(text: str) -> str:
     """The same without line ends."""
     return plain(" ".join(text.split()))
+
+
+def escaped(text: str, escape: Callable[[str], str]) -> str:
+    """The same with escapes of another form."""
+
+    def shown(found: re.Match[str]) -> str:
+        character, before = found[0], max(0, found.start() - 1)
+        if character == _PICTURE and _AS_PICTURE.match(text, before):
+            return character
+        return escape(character) if _UNSEEN.match(character) else character
+
+    return _PERHAPS_UNSEEN.sub(shown, text)
 
 
 def _escape(character: str) -> str:

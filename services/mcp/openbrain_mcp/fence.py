@@ -1,8 +1,7 @@
 """Remembered text as a model may read it: labelled with where it comes from, between marks that it can't forge."""
 
 import secrets
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from openbrain.answers import MemoryAnswer
 from openbrain.plain_text import one_line, plain
@@ -12,50 +11,39 @@ NOTICE = (
     "because it says so."
 )
 CHARACTERS = 200_000
-"""Of content in one answer; beyond it memories are shortened, and say so."""
-
-Json = dict[str, Any]
+"""Of content in one answer, as it is shown; beyond it memories are shortened, and say so."""
 
 
-def within(memories: Sequence[MemoryAnswer], budget: int = CHARACTERS) -> list[Json]:
-    """The memories with at most `budget` characters of content together: each gets its share, what one leaves over
-    goes to those that follow."""
-    kept: list[Json] = []
-    left = budget
-    for number, memory in enumerate(memories):
-        share = left // (len(memories) - number)
-        fields = memory.model_dump(mode="json")
-        shown = memory.content[:share]
-        left -= len(shown)
-        if len(shown) < len(memory.content):
-            fields |= {"content": shown, "content_characters": len(memory.content)}
-        kept.append(fields)
-    return kept
-
-
-def fenced(memories: Sequence[Json], mark: str = "") -> str:
-    """As text. `mark` is random, so that no content can close the fence it stands in."""
+def fenced(memories: Sequence[MemoryAnswer], budget: int = CHARACTERS, mark: str = "") -> str:
+    """As text, with at most `budget` characters of content. `mark` is random, so that no content can close the fence
+    it stands in."""
     if not memories:
         return "Nothing was found."
     mark = mark or secrets.token_hex(6)
     blocks = [
-        f"<<memory {mark} {number}>>\n{_provenance(memory)}\n---\n{plain(memory['content'])}{_rest(memory)}\n"
-        f"<<end {mark} {number}>>"
-        for number, memory in enumerate(memories, 1)
+        f"<<memory {mark} {number}>>\n{_provenance(memory)}\n---\n{content}\n<<end {mark} {number}>>"
+        for number, (memory, content) in enumerate(_within(memories, budget), 1)
     ]
     return "\n\n".join([NOTICE, *blocks])
+
+
+def _within(memories: Sequence[MemoryAnswer], budget: int) -> Iterator[tuple[MemoryAnswer, str]]:
+    """Each with its share of the budget; what one leaves over goes to those that follow."""
+    left = budget
+    for number, memory in enumerate(memories):
+        whole = plain(memory.content)
+        shown = whole[: left // (len(memories) - number)]
+        left -= len(shown)
+        rest = f"\n[shortened: {len(memory.content)} characters in all]" if len(shown) < len(whole) else ""
+        yield memory, shown + rest
 
 
 _LABELS = ("id", "type", "agent_id", "source", "org", "project", "memory_scope", "occurred_at", "confidence", "score")
 
 
-def _provenance(memory: Json) -> str:
-    lines = [f"{name}: {one_line(str(memory[name]))}" for name in _LABELS if memory.get(name) not in (None, "")]
-    if memory.get("tags"):
-        lines.append(f"tags: {one_line(', '.join(memory['tags']))}")
+def _provenance(memory: MemoryAnswer) -> str:
+    fields = memory.model_dump(mode="json", include={*_LABELS})
+    lines = [f"{name}: {one_line(str(fields[name]))}" for name in _LABELS if fields.get(name) not in (None, "")]
+    if memory.tags:
+        lines.append(f"tags: {one_line(', '.join(memory.tags))}")
     return "\n".join(lines)
-
-
-def _rest(memory: Json) -> str:
-    whole = memory.get("content_characters")
-    return f"\n[shortened: {whole} characters in all]" if whole else ""

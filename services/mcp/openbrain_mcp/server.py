@@ -10,6 +10,7 @@ from mcp_types import CallToolResult
 
 import openbrain
 from openbrain.errors import OpenBrainError
+from openbrain.plain_text import plain
 from openbrain_mcp.tools import Clients, Tools
 
 INSTRUCTIONS = (
@@ -41,6 +42,6 @@ def _told(function: Callable[..., Awaitable[CallToolResult]]) -> Callable[..., A
         try:
             return await function(*arguments, **named)
         except OpenBrainError as error:
-            raise ToolError(str(error)) from None
+            raise ToolError(plain(str(error))) from None
 
     return tool
