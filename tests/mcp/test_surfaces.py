@@ -15,6 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from openbrain_mcp.fence import NOTICE
 from tests.support.cli.terminal import PROGRAM, Terminal, up
 from tests.support.waiting import PATIENCE_S
 
@@ -43,14 +44,17 @@ async def whole_way(client: Client, about: str) -> None:
     async def call(tool: str, **arguments: Any) -> Any:
         result = await client.call_tool(tool, arguments)
         assert not result.is_error, result.content
-        return result.structured_content
+        return result
 
-    stored = await call("brain_remember", content=f"The {about} key must hold the tenant.", type="bug")
+    stored = (
+        await call("brain_remember", content=f"The {about} key must hold the tenant.", type="bug")
+    ).structured_content
+    memory = stored["memoryId"]
     async with asyncio.timeout(PATIENCE_S):
-        while not (await call("brain_recall", query=f"what must the {about} key hold?"))["count"]:
+        while memory not in (await call("brain_recall", query=f"what must the {about} key hold?")).content[0].text:
             await asyncio.sleep(0.05)
-    assert stored["memoryId"] in {each["id"] for each in (await call("brain_list"))["memories"]}
-    assert (await call("brain_forget", id=stored["memoryId"]))["forgotten"] == stored["memoryId"]
+    assert f"id: {memory}\n" in (await call("brain_list")).content[0].text
+    assert (await call("brain_forget", id=memory)).structured_content["forgotten"] == memory
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -70,11 +74,11 @@ async def test_the_originals_environment_is_understood(terminal: Terminal, tmp_p
     elsewhere = Terminal(tmp_path, tmp_path / "data", names)
     command = StdioServerParameters(command=str(PROGRAM), args=["mcp"], env=elsewhere.env({}))
     async with Client(command, mode="legacy") as client:
-        stored = await client.call_tool("brain_remember", {"content": "The org is the environment's.", "type": "fact"})
+        await client.call_tool("brain_remember", {"content": "The org is the environment's.", "type": "fact"})
+        listed: Any = await client.call_tool("brain_list", {"org": "acme"})
 
-    assert stored.structured_content
-    memory = stored.structured_content["memory"]
-    assert (memory["org"], memory["agent_id"]) == ("acme", "ada")
+    assert "\nagent_id: ada\n" in listed.content[0].text
+    assert "\norg: acme\n" in listed.content[0].text
     assert not (tmp_path / "data").exists()
 
 
@@ -130,7 +134,8 @@ def test_the_session_of_the_page_works_as_typed(terminal: Terminal) -> None:
     assert answers[0]["result"]["serverInfo"]["name"] == "openbrain"
     assert len(answers[1]["result"]["tools"]) == 4
     assert answers[2]["result"]["structuredContent"]["success"] is True
-    assert answers[3]["result"]["structuredContent"]["success"] is True
+    assert "structuredContent" not in answers[3]["result"]
+    assert answers[3]["result"]["content"][0]["text"].startswith(NOTICE)
 
 
 def test_what_is_wrong_is_told_before_anything_is_spoken(tmp_path: Path) -> None:

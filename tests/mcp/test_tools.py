@@ -36,19 +36,28 @@ def fields(result: CallToolResult) -> Any:
     return result.structured_content
 
 
+def told(result: CallToolResult) -> list[dict[str, str]]:
+    """The memories of an answer, in order: what their labels say, and `content`."""
+    assert not result.is_error, text(result)
+    assert result.structured_content is None
+    blocks = re.findall(r"^<<memory \w{12} \d+>>\n(.*?)\n---\n(.*?)\n<<end ", text(result), re.DOTALL | re.MULTILINE)
+    return [dict(re.findall(r"^(\w+): (.*)$", labels, re.MULTILINE)) | {"content": said} for labels, said in blocks]
+
+
 async def test_four_tools_say_when_to_call_them_and_what_they_do(brain: Brain) -> None:
     async with tools(brain, await brain.key()) as client:
         listed = {tool.name: tool for tool in (await client.list_tools()).tools}
 
     assert set(listed) == {"brain_remember", "brain_recall", "brain_list", "brain_forget"}
-    assert all(tool.output_schema and len(tool.description or "") > 80 for tool in listed.values())
+    assert all(len(tool.description or "") > 80 for tool in listed.values())
+    assert {name for name, tool in listed.items() if tool.output_schema} == {"brain_remember", "brain_forget"}
     reads = {name for name, tool in listed.items() if tool.annotations and tool.annotations.read_only_hint}
     assert reads == {"brain_recall", "brain_list"}
     assert listed["brain_forget"].annotations
     assert listed["brain_forget"].annotations.destructive_hint
 
 
-async def test_remember_answers_in_the_forms_of_both_generations(brain: Brain) -> None:
+async def test_remember_answers_with_the_id_and_not_with_what_is_stored(brain: Brain) -> None:
     sent = {
         "content": "Deploys are on Tuesdays.",
         "type": "convention",
@@ -60,14 +69,15 @@ async def test_remember_answers_in_the_forms_of_both_generations(brain: Brain) -
     async with tools(brain, await brain.key()) as client:
         first = fields(await client.call_tool("brain_remember", {**sent, **more}))
         again = fields(await client.call_tool("brain_remember", sent))
+        (memory,) = told(await client.call_tool("brain_list", {}))
 
-    memory = first["memory"]
-    assert first["success"] is True
-    assert first["memoryId"] == memory["id"]
-    assert first["timestamp"].startswith(memory["created_at"][:19])
-    assert {name: memory[name] for name in sent} == sent
-    assert (memory["confidence"], memory["source"], memory["agent_id"]) == (0.9, "hook", "ada")
-    assert (again["memoryId"], again["duplicate"]) == (memory["id"], True)
+    stored = await brain.truth.rows([first["memoryId"]])
+    assert first == {"success": True, "memoryId": memory["id"], "timestamp": first["timestamp"], "duplicate": False}
+    assert again == {**first, "duplicate": True}
+    assert first["timestamp"].startswith(memory["occurred_at"][:19])
+    assert {name: memory[name] for name in sent} == {**sent, "tags": "ops"}
+    assert (memory["confidence"], memory["source"], memory["agent_id"]) == ("0.9", "hook", "ada")
+    assert stored[first["memoryId"]].expires_at
 
 
 @pytest.mark.parametrize(
@@ -85,27 +95,39 @@ async def test_recall_takes_every_form(brain: Brain, narrowed: dict[str, Any]) -
         stored = {"content": "Deploys are on Tuesdays.", "type": "convention", "org": "acme", "project": "shop"}
         memory = fields(await client.call_tool("brain_remember", stored))["memoryId"]
         await brain.settle()
-        found = fields(await client.call_tool("brain_recall", {"query": "when do we deploy?", **narrowed}))
+        found = told(await client.call_tool("brain_recall", {"query": "when do we deploy?", **narrowed}))
         nothing = await client.call_tool("brain_recall", {"query": "deploy", "filter": {"org": "other"}})
 
-    assert (found["success"], found["count"], list(found["scores"])) == (True, 1, [memory])
-    assert found["memories"][0]["content"] == "Deploys are on Tuesdays."
-    assert fields(nothing)["count"] == 0
+    assert [(each["id"], each["content"]) for each in found] == [(memory, "Deploys are on Tuesdays.")]
+    assert float(found[0]["score"]) > 0
+    assert text(nothing) == "Nothing was found."
 
 
 async def test_list_pages_and_forget_ends(brain: Brain) -> None:
     async with tools(brain, await brain.key()) as client:
         for number in range(3):
             await client.call_tool("brain_remember", {"content": f"fact {number}", "type": "fact"})
-        page = fields(await client.call_tool("brain_list", {"limit": 2, "type": "fact", "agent_id": "ada"}))
-        rest = fields(await client.call_tool("brain_list", {"limit": 2, "cursor": page["next_cursor"]}))
-        memory = rest["memories"][0]["id"]
+        page = await client.call_tool("brain_list", {"limit": 2, "type": "fact", "agent_id": "ada"})
+        (cursor,) = re.findall(r"^More follow: ask again with cursor (\S+)\n\n", text(page))
+        rest = await client.call_tool("brain_list", {"limit": 2, "cursor": cursor})
+        memory = told(rest)[0]["id"]
         ended = fields(await client.call_tool("brain_forget", {"id": memory, "reason": "wrong"}))
-        left = fields(await client.call_tool("brain_list", {}))
+        left = told(await client.call_tool("brain_list", {}))
 
-    assert (page["count"], rest["count"], rest["next_cursor"]) == (2, 1, None)
+    assert (len(told(page)), len(told(rest)), "cursor" in text(rest)) == (2, 1, False)
     assert (ended["success"], ended["forgotten"]) == (True, memory)
-    assert left["count"] == 2
+    assert len(left) == 2
+
+
+async def test_an_index_that_does_not_answer_is_told(brain: Brain) -> None:
+    async with tools(brain, await brain.key()) as client:
+        await client.call_tool("brain_remember", {"content": "Deploys are on Tuesdays.", "type": "fact"})
+        await brain.settle()
+        await brain.vectors.close()
+        found = await client.call_tool("brain_recall", {"query": "deploys"})
+
+    assert text(found).startswith("The search by vectors did not answer: there may be more.\n\n" + fence.NOTICE)
+    assert len(told(found)) == 1
 
 
 async def test_another_tenants_memory_is_like_none(brain: Brain) -> None:
@@ -122,7 +144,7 @@ async def test_another_tenants_memory_is_like_none(brain: Brain) -> None:
             "brain_remember", {"content": "x", "type": "fact", "supersedes": theirs["memoryId"]}
         )
 
-    assert fields(found)["count"] == fields(listed)["count"] == 0
+    assert text(found) == text(listed) == "Nothing was found."
     assert ended.is_error
     assert replaced.is_error
     assert text(ended) == text(nobodys)
@@ -158,12 +180,14 @@ async def test_what_was_stored_can_not_leave_its_fence(brain: Brain) -> None:
     assert "agent_id: ada" in shown
 
 
-async def test_long_answers_are_shortened_and_say_so(brain: Brain) -> None:
+@pytest.mark.parametrize("character", ["x", "\u3164"])
+async def test_long_answers_are_shortened_and_say_so(brain: Brain, character: str) -> None:
     async with tools(brain, await brain.key()) as client:
         for number in range(6):
-            await client.call_tool("brain_remember", {"content": f"{number}" + "x" * 49_000, "type": "fact"})
+            await client.call_tool("brain_remember", {"content": f"{number}" + character * 49_000, "type": "fact"})
         listed = await client.call_tool("brain_list", {})
 
-    shown = sum(len(memory["content"]) for memory in fields(listed)["memories"])
+    note = "\n[shortened: 49001 characters in all]"
+    shown = sum(len(memory["content"].removesuffix(note)) for memory in told(listed))
     assert fence.CHARACTERS - 6 <= shown <= fence.CHARACTERS
-    assert "[shortened: 49001 characters in all]" in text(listed)
+    assert note in text(listed)

@@ -9,6 +9,7 @@ from tests.servers import (
     image_tools,
     mariadb_server,
     mpnet_model,
+    npm_clients,
     ollama_server,
     python_clients,
     redis_server,
@@ -40,6 +41,8 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "mpnet": mpnet_model.state,
     "agentihooks": python_clients.agentihooks_state,
     "elasticsearch-8": python_clients.elasticsearch_8_state,
+    "claude-code": npm_clients.CLAUDE_CODE.state,
+    "codex": npm_clients.CODEX.state,
 }
 
 

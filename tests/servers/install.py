@@ -17,6 +17,7 @@ from tests.servers import (
     install_image,
     install_ollama,
     mpnet_model,
+    npm_clients,
     python_clients,
 )
 from tests.servers.availability import NAMES, Available, Missing, State, required
@@ -26,6 +27,7 @@ from tests.servers.steps import CantInstall, Step
 
 _DEBIAN = ("redis", "mariadb", "image")
 _GO = ("compose", "kustomize")
+_NPM = {"claude-code": npm_clients.CLAUDE_CODE, "codex": npm_clients.CODEX}
 
 
 def install(names: list[str]) -> dict[str, State]:
@@ -52,6 +54,9 @@ def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
         yield lambda: _attempt("agentihooks", python_clients.install_agentihooks)
     if "elasticsearch-8" in missing:
         yield lambda: _attempt("elasticsearch-8", python_clients.install_elasticsearch_8)
+    for name, client in _NPM.items():
+        if name in missing:
+            yield partial(_attempt, name, partial(npm_clients.install, client))
     for name in _GO:
         if name in missing:
             yield partial(_attempt, name, partial(install_go.install, name))

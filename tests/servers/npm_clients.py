@@ -1,0 +1,55 @@
+"""Coding agents that our tools are held against: npm packages, each installed once into a folder of its own.
+
+They are run by tests and are no part of what we ship; Claude Code is under its maker's own terms.
+"""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.servers.availability import Available, Missing, State
+from tests.servers.places import HOME
+from tests.servers.steps import CantInstall, Step, tool
+
+
+@dataclass(frozen=True)
+class NpmClient:
+    """A package, and where the program of this machine's kind lies in what npm installs."""
+
+    package: str
+    version: str
+    inside: str
+
+    @property
+    def folder(self) -> Path:
+        return HOME / f"{self.package.rpartition('/')[2]}-{self.version}"
+
+    @property
+    def program(self) -> str:
+        """Its path; '' where it isn't installed."""
+        return next((str(found) for found in self.folder.glob(f"node_modules/{self.inside}")), "")
+
+    def state(self) -> State:
+        if not self.program:
+            return Missing("it isn't installed here yet: run `make servers`")
+        return Available(self.version)
+
+
+CLAUDE_CODE = NpmClient("@anthropic-ai/claude-code", "2.1.330", "@anthropic-ai/claude-code-*/claude")
+CODEX = NpmClient("@openai/codex", "0.169.0", "@openai/codex-*/vendor/*/bin/codex")
+
+
+def install(client: NpmClient, step: Step) -> None:
+    npm = tool("npm", "install Node.js 20 or later")
+    step.say(f"installing {client.package}@{client.version} with npm")
+    beside = client.folder.with_name(f".{client.folder.name}-{os.getpid()}")
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir()
+    # Without its scripts: the program is a file of the package, and nothing of it runs at the installation.
+    options = ["--prefix", str(beside), "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    step.run([npm, "install", *options, f"{client.package}@{client.version}"])
+    shutil.rmtree(client.folder, ignore_errors=True)
+    beside.rename(client.folder)
+    if not client.program:
+        raise CantInstall(f"{client.package} has no program for this machine")
