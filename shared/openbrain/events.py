@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from typing import Annotated, Generic, Literal, TypeVar
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from openbrain import limits
+from openbrain.control_characters import plain_line, plain_text
 from openbrain.errors import Invalid
 from openbrain.memory import Change, Reason
 from openbrain.signals.values import HaltScope, HaltState, Severity, SignalState, Step
@@ -20,8 +21,10 @@ FIELD = "__data__"
 PREFIX = "openbrain."
 SOURCE = "/openbrain"
 
-Identifier = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=255), AfterValidator(plain_text)]
 MemoryId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")]
+Org = Annotated[str, StringConstraints(max_length=limits.ORG_CHARS), AfterValidator(plain_line)]
+Project = Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS), AfterValidator(plain_line)]
 WorkspaceId = Annotated[str, StringConstraints(min_length=1, max_length=limits.WORKSPACE_CHARS)]
 Revision = Annotated[int, Field(ge=1)]
 
@@ -121,13 +124,13 @@ class SignalRaised(EventData):
     source: Identifier
     severity: Severity
     title: Identifier
-    content: Annotated[str, StringConstraints(max_length=limits.CONTENT_CHARS)] = ""
+    content: Annotated[str, StringConstraints(max_length=limits.CONTENT_CHARS), AfterValidator(plain_text)] = ""
     dedup_key: Identifier | None = None
     ttl_s: Annotated[int, Field(gt=0, le=limits.EXPIRES_HOURS * 3600)] | None = None
     halt: bool = False
     halt_scope: HaltScope | None = None
-    org: Annotated[str, StringConstraints(max_length=limits.ORG_CHARS)] | None = None
-    project: Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS)] | None = None
+    org: Org | None = None
+    project: Project | None = None
 
 
 class ForeignEvent(EventData):
@@ -140,15 +143,15 @@ class SignalAcknowledged(EventData):
     """An agent without HTTP saw a signal or stopped for a halt, resolved a signal, or says that it listens."""
 
     workspace_id: WorkspaceId
-    agent_id: Annotated[str, StringConstraints(min_length=1, max_length=limits.AGENT_CHARS)]
+    agent_id: Annotated[str, StringConstraints(min_length=1, max_length=limits.AGENT_CHARS), AfterValidator(plain_line)]
     action: Literal["ack", "resolve", "seen"]
     signal_id: MemoryId | None = None
     halt_id: MemoryId | None = None
     """With ack: this halt instead of a signal."""
     seq: Annotated[int, Field(ge=0)] | None = None
     """What was heard last; names the signal where no id does."""
-    org: Annotated[str, StringConstraints(max_length=limits.ORG_CHARS)] | None = None
-    project: Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS)] | None = None
+    org: Org | None = None
+    project: Project | None = None
 
 
 class Broadcast(EventData):

@@ -1,7 +1,6 @@
 """What a caller offers to be remembered: checked and normalised once, at the boundary."""
 
 import math
-import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
@@ -9,24 +8,9 @@ import orjson
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from openbrain import limits
+from openbrain.control_characters import plain_json, plain_line, plain_text
 from openbrain.events import EventData, MemoryId
 from openbrain.memory import MemoryType, Scope
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-
-
-def plain_text(value: str) -> str:
-    """Text without what a terminal would obey."""
-    if _CONTROL.search(value):
-        raise ValueError("must not hold control characters other than tab and line breaks")
-    return value
-
-
-def _line(value: str) -> str:
-    if _CONTROL_OR_BREAK.search(value):
-        raise ValueError("must not hold control characters or line breaks")
-    return value
 
 
 def _zoned(value: datetime) -> datetime:
@@ -63,6 +47,7 @@ def _small_json(value: dict[str, Any]) -> dict[str, Any]:
     if size > limits.METADATA_BYTES:
         raise ValueError(f"must be at most {limits.METADATA_BYTES} bytes of JSON, is {size}")
     _finite(value)
+    plain_json(value)
     return value
 
 
@@ -79,25 +64,35 @@ def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
 
 Content = Annotated[str, StringConstraints(min_length=1, max_length=limits.CONTENT_CHARS), AfterValidator(plain_text)]
 Org = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.ORG_CHARS), AfterValidator(_line)
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.ORG_CHARS), AfterValidator(plain_line)
 ]
 Project = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.PROJECT_CHARS), AfterValidator(_line)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.PROJECT_CHARS),
+    AfterValidator(plain_line),
 ]
 Agent = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.AGENT_CHARS), AfterValidator(_line)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.AGENT_CHARS),
+    AfterValidator(plain_line),
 ]
 Session = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SESSION_CHARS), AfterValidator(_line)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SESSION_CHARS),
+    AfterValidator(plain_line),
 ]
 Speaker = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SPEAKER_CHARS), AfterValidator(_line)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SPEAKER_CHARS),
+    AfterValidator(plain_line),
 ]
 Source = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SOURCE_CHARS), AfterValidator(_line)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.SOURCE_CHARS),
+    AfterValidator(plain_line),
 ]
 Tag = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.TAG_CHARS), AfterValidator(_line)
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.TAG_CHARS), AfterValidator(plain_line)
 ]
 Tags = Annotated[tuple[Tag, ...], Field(max_length=limits.TAGS), AfterValidator(_unique)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_small_json)]
@@ -108,7 +103,7 @@ Hours = Annotated[int, Field(strict=True, ge=1, le=limits.EXPIRES_HOURS)]
 IdempotencyKey = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.IDEMPOTENCY_KEY_CHARS),
-    AfterValidator(_line),
+    AfterValidator(plain_line),
 ]
 
 Query = Annotated[
@@ -117,11 +112,15 @@ Query = Annotated[
     AfterValidator(plain_text),
 ]
 Keyword = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.KEYWORD_CHARS), AfterValidator(_line)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.KEYWORD_CHARS),
+    AfterValidator(plain_line),
 ]
 Note = Annotated[str, StringConstraints(max_length=limits.REASON_CHARS), AfterValidator(plain_text)]
 Name = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.NAME_CHARS), AfterValidator(_line)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.NAME_CHARS),
+    AfterValidator(plain_line),
 ]
 
 

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from openbrain import limits
+from openbrain.control_characters import plain_json, plain_text
 from openbrain.errors import Invalid
 from openbrain.events import MemoryId, first_problem
 from openbrain.ids import content_hash
@@ -37,7 +38,6 @@ from openbrain.submission import (
     Speaker,
     Tags,
     Turn,
-    plain_text,
 )
 from openbrain.times import from_datetime
 
@@ -55,7 +55,7 @@ def _json_text(value: object) -> object:
     if not isinstance(value, dict):
         raise ValueError("must be an object")  # noqa: TRY004 - pydantic wants ValueError
     try:
-        return orjson.dumps(value).decode()
+        return orjson.dumps(plain_json(value)).decode()
     except (orjson.JSONEncodeError, RecursionError):
         raise ValueError("must be plain JSON with finite numbers and valid text") from None
 

@@ -33,6 +33,8 @@ BAD: list[tuple[Any, str, str]] = [
     ({"kind": "memory", "id": "x"}, "id", ""),
     (memory_line("x" * (limits.CONTENT_CHARS + 1)), "content", str(limits.CONTENT_CHARS)),
     (memory_line("bell \x07"), "content", "control"),
+    (memory_line("csi \x9b31m"), "content", "control"),
+    (memory_line("a", metadata={"a": ["csi \x9b31m"]}), "metadata", "control"),
     (memory_line("  "), "content", "white space"),
     (memory_line("a", memory_scope="session"), "session_id", "required"),
     (memory_line("a", tags=["t"] * (limits.TAGS + 1)), "tags", str(limits.TAGS)),

@@ -49,6 +49,15 @@ def test_an_event_is_told_as_its_fields_say() -> None:
     assert (found.at, found.actor) == (NOW_MS * 1000, STREAM)
 
 
+def test_what_another_system_colours_its_words_with_is_left_out() -> None:
+    fields = {"event": "\x1b[31mdisk\x07.full\x9b0m", "source": "n\x85as", "severity": "critical"}
+    found = as_raise(came({**fields, "message": "sda1\x00 at\n95 %"}), RULES, NOW_MS * 1000)
+
+    assert found is not None
+    assert (found.source, found.title) == ("nas", "[31mdisk.full0m")
+    assert (found.severity, found.content) == (Severity.CRITICAL, "sda1 at\n95 %")
+
+
 @pytest.mark.parametrize(
     "text", ["markdown rebuilt", "download complete", "countdown", "it is down, offline, fatal: data loss, nuclear"]
 )

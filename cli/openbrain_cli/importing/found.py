@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +9,13 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from openbrain import limits
+from openbrain.control_characters import cleaned, cleaned_json, cleaned_line
 from openbrain.memory import MemoryType, Scope
 
 TAG = "memory-import"
 """On every imported memory, so that the next import finds it."""
 
 _SHORT = 160
-_UNSAFE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_BREAKS = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]+")
 
 Key = tuple[str, str, str]
 
@@ -88,7 +86,8 @@ class Found:
     def metadata(self) -> dict[str, Any]:
         """As the memory's `metadata`."""
         place = {"client": self.client, "path": self.path, "heading": self.heading, "digest": self.digest}
-        return {**self.details, "import": place}
+        kept: dict[str, Any] = cleaned_json({**self.details, "import": place})
+        return kept
 
     def offer(self) -> dict[str, object]:
         """As the API takes it."""
@@ -148,12 +147,12 @@ def together(scans: "Iterable[Scan]", put_away: "Callable[[Found], Found]" = lam
 
 def line(text: str) -> str:
     """One line without control characters."""
-    return _BREAKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
+    return cleaned_line(unicodedata.normalize("NFC", text))
 
 
 def clean(text: str) -> str:
     """Text as a memory may hold it: lines end alike, and what a terminal would obey is left out."""
-    return _UNSAFE.sub("", text.replace("\r\n", "\n")).lstrip("\n").rstrip()
+    return cleaned(text.replace("\r\n", "\n")).lstrip("\n").rstrip()
 
 
 def short(text: str) -> str:

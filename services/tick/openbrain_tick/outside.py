@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from openbrain.control_characters import cleaned, cleaned_line
 from openbrain.errors import Conflict, Invalid, NotFound
 from openbrain.events import SignalRaised
 from openbrain.ports.probes import Prober
@@ -76,16 +77,17 @@ async def resolved(notes: Mapping[str, str], workspace_id: str, truth: Signals) 
 
 def _raise(shown: Standing, workspace_id: str, now_us: int) -> Raise | None:
     mark = shown.mark
-    content = redacted(mark.content.strip())
-    title = content.partition("\n")[0].strip()[:255] or mark.source[:255]
+    source = cleaned_line(mark.source)[:255]
+    content = redacted(cleaned(mark.content).strip())
+    title = content.partition("\n")[0].strip()[:255] or source
     try:
         data = SignalRaised(
             workspace_id=workspace_id,
-            source=mark.source[:255],
+            source=source,
             severity=Severity(mark.severity),
             title=title,
             content=content,
-            project=shown.arc.project[:255] or None,
+            project=cleaned_line(shown.arc.project)[:255] or None,
         )
         key = f"vault:{shown.arc.id}:{mark.identity}:{mark.severity}"
         return checked(data, actor=ACTOR, at=now_us, key=key)

@@ -78,7 +78,14 @@ def _message(call: Call | None) -> Iterator[Json]:
     if call:
         start = {"type": "tool_use", "id": f"toolu_{uuid4().hex}", "name": call[1], "input": {}}
         delta = {"type": "input_json_delta", "partial_json": orjson.dumps(call[2]).decode()}
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": [], "stop_reason": None}
+    head: Json = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL,
+        "content": [],
+        "stop_reason": None,
+    }
     yield {"type": "message_start", "message": {**head, "usage": {"input_tokens": 1, "output_tokens": 1}}}
     yield {"type": "content_block_start", "index": 0, "content_block": start}
     yield {"type": "content_block_delta", "index": 0, "delta": delta}

@@ -81,9 +81,9 @@ def test_whatever_a_page_holds_the_api_takes_it(tmp_path: Path) -> None:
     found = scan_of(
         tmp_path,
         long__md=f"# Long\n{long}",
-        control__md="# Bell \x07\x1b[31mred\x1b[0m\nform\x0cfeed \x7f",
+        control__md="# Bell \x07\x1b[31mred\x1b[0m\nform\x0cfeed \x7f \x9b31m",
         title__md=f"# {title}\nbody",
-        meta__md=f"---\nname: '{'n' * 9000}'\ntype: feedback\noriginSessionId: '{'s' * 9000}'\n---\n"
+        meta__md=f"---\nname: '{'n' * 9000}'\ntype: feedback\noriginSessionId: '\x9b{'s' * 9000}'\n---\n"
         + " ".join(f"[[link {number} {'l' * 90}]]" for number in range(300)),
     )
 
@@ -100,7 +100,14 @@ def test_whatever_a_page_holds_the_api_takes_it(tmp_path: Path) -> None:
 def test_names_are_made_fit_to_be_sources(tmp_path: Path) -> None:
     folder = tmp_path / FOLDER
     folder.mkdir(parents=True)
-    names = [b"caf\xc3\xa9.md", b"cafe\xcc\x81 2.md", b"bad\xff.md", b"new\nline.md", b"d" * 240 + b".md"]
+    names = [
+        b"caf\xc3\xa9.md",
+        b"cafe\xcc\x81 2.md",
+        b"bad\xff.md",
+        b"new\nline.md",
+        b"csi\xc2\x9b31m.md",
+        b"d" * 240 + b".md",
+    ]
     for name in names:
         (Path(os.fsdecode(os.fsencode(folder) + b"/" + name))).write_text("# H\nx " + repr(name))
     found = seen(tmp_path).found

@@ -7,6 +7,7 @@ from typing import Protocol
 import structlog
 
 from openbrain import limits
+from openbrain.control_characters import cleaned
 from openbrain.errors import Invalid, OpenBrainError
 from openbrain.events import CloudEvent, ForeignEvent, SignalRaised
 from openbrain.ids import joined_hash
@@ -80,4 +81,5 @@ def severity_of(fields: Mapping[str, str], rules: Events) -> Severity | None:
 
 
 def _first(fields: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((fields[name] for name in names if fields.get(name, "").strip()), "")
+    said = (cleaned(fields.get(name, "")) for name in names)
+    return next((text for text in said if text.strip()), "")

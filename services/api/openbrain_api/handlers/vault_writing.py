@@ -5,6 +5,7 @@ from typing import Any
 
 from openbrain import telemetry
 from openbrain.auth import Permission
+from openbrain.control_characters import cleaned, cleaned_line
 from openbrain.errors import Invalid
 from openbrain.events import SignalRaised
 from openbrain.limits import CONTENT_CHARS
@@ -160,13 +161,14 @@ async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None
     for mark in page.signals:
         if mark.severity not in set(Severity):
             continue
+        source, content = cleaned_line(mark.source)[:255], cleaned(mark.content)
         said = SignalRaised(
             workspace_id=call.actor.workspace_id,
-            source=mark.source[:255],
+            source=source,
             severity=Severity(mark.severity),
-            title=mark.content.partition("\n")[0].strip()[:255] or mark.source[:255],
-            content=mark.content,
-            project=page.project[:255] or None,
+            title=content.partition("\n")[0].strip()[:255] or source,
+            content=content,
+            project=cleaned_line(page.project)[:255] or None,
         )
         key = f"vault:{page.id}:{mark.identity}:{mark.severity}"
         trace = telemetry.traceparent() or reading.traceparent(call.headers)

@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from openbrain import limits
+from openbrain.control_characters import plain_line
 from openbrain.signals.values import Severity
 from openbrain.signals.webhook_rules import URL_CHARS
 from openbrain_api.requests.memories import Body, QueryString
@@ -19,6 +20,7 @@ class WebhookBody(Body):
     url: Annotated[
         str,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=URL_CHARS),
+        AfterValidator(plain_line),
         Field(description="https:// of a host on the operator's list."),
     ]
     min_severity: Severity = Severity.WARNING

@@ -1,0 +1,58 @@
+"""What no text may hold that comes in: the control characters C0 and C1, and halves of surrogate pairs."""
+
+import re
+from typing import Any
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+
+
+def plain_text(value: str) -> str:
+    """Text without what a terminal would obey; `ValueError` for other text."""
+    if _CONTROL.search(value):
+        raise ValueError("must not hold control characters other than tab and line breaks")
+    return value
+
+
+def plain_line(value: str) -> str:
+    """The same of one line."""
+    if _CONTROL_OR_BREAK.search(value):
+        raise ValueError("must not hold control characters or line breaks")
+    return value
+
+
+def plain_json(value: Any) -> Any:
+    """JSON whose keys and strings are such text."""
+    match value:
+        case str():
+            plain_text(value)
+        case dict():
+            for key, part in value.items():
+                plain_text(str(key))
+                plain_json(part)
+        case list() | tuple():
+            for part in value:
+                plain_json(part)
+    return value
+
+
+def cleaned(text: str) -> str:
+    """Text of somebody who isn't there to be refused: what it may not hold is left out."""
+    return _CONTROL.sub("", text)
+
+
+def cleaned_line(text: str) -> str:
+    """The same on one line."""
+    return _CONTROL_OR_BREAK.sub(" ", text).strip()
+
+
+def cleaned_json(value: Any) -> Any:
+    """JSON in which keys and strings are cleaned."""
+    match value:
+        case str():
+            return cleaned(value)
+        case dict():
+            return {cleaned(str(key)): cleaned_json(part) for key, part in value.items()}
+        case list() | tuple():
+            return [cleaned_json(part) for part in value]
+    return value

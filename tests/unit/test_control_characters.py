@@ -1,0 +1,120 @@
+"""No field of any request, event or line of an import takes a control character: generated from the models."""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import pytest
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from openbrain.control_characters import cleaned, cleaned_json, cleaned_line, plain_json
+from openbrain.events import CloudEvent
+from openbrain.streams import table
+from openbrain.submission import Agent, IdempotencyKey
+from openbrain.transfer import AnyLine
+from openbrain_api.requests.memories import BatchItemBody, RecallBody
+from openbrain_api.routes import ROUTES
+
+CONTROLS = [chr(code) for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0xD800, 0xDFFF)]
+SHAPES: Mapping[str, Callable[[str], Any]] = {
+    "text": lambda text: text,
+    "list": lambda text: [text],
+    "list of lists": lambda text: [[text]],
+    "value": lambda text: {"a": text},
+    "key": lambda text: {text: "a"},
+    "deep": lambda text: {"a": [{"b": text}]},
+}
+NOT_KEPT = {
+    # Cleaned on its way into a page, for what agents post there is often a terminal's output.
+    "MarkerBody.content",
+    "MarkerBody.attrs",
+    # Reads: compared with what is there, and never kept. Of paths, what can't be printed is refused by the vault.
+    "ListQuery.path",
+    "ListQuery.cursor",
+    "ReadQuery.path",
+    "SearchQuery.path",
+    "SearchQuery.q",
+    # Its members are fields here; unknown ones are passed over.
+    "RecallBody.filter",
+    # Taken apart and checked one by one, as the models that stand beside them here.
+    "BatchBody.memories",
+    "RecallBatchBody.queries",
+    # Of an import: told to nobody.
+    "Header.workspace_id",
+    "Header.filters",
+    # A workspace that must be there, and whose name has none; what isn't text of anyone's.
+    "MemorySubmitted.workspace_id",
+    "SignalRaised.workspace_id",
+    "SignalAcknowledged.workspace_id",
+    "TickRequested.workspace_id",
+    "CloudEvent.subject",
+    "CloudEvent.time",
+    "CloudEvent.dataschema",
+    "CloudEvent.traceparent",
+    "CloudEvent.causationid",
+}
+INBOUND = (table.SUBMITTED, table.SIGNAL_RAISED, table.SIGNAL_ACKNOWLEDGED, table.TICK_REQUESTED)
+
+
+def models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Those that a type names, and those that they name."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+        for field in annotation.model_fields.values():
+            yield from models(field.annotation)
+    elif get_origin(annotation) in (Union, UnionType, Annotated, tuple, list, dict):
+        for part in get_args(annotation):
+            yield from models(part)
+
+
+def every_field() -> dict[str, TypeAdapter[Any]]:
+    roots: list[Any] = [each for route in ROUTES for each in (route.body, route.query)]
+    roots += [BatchItemBody, RecallBody, CloudEvent, *(stream.data for stream in INBOUND), AnyLine]
+    found = {model.__name__: model for root in roots for model in models(root)}
+    return {
+        f"{name}.{member}": TypeAdapter(field.rebuild_annotation())
+        for name, model in found.items()
+        for member, field in model.model_fields.items()
+        if member != "data"
+    }
+
+
+def takes(adapter: TypeAdapter[Any], value: Any) -> bool:
+    try:
+        adapter.validate_python(value)
+    except (ValidationError, UnicodeEncodeError):
+        return False
+    return True
+
+
+def test_no_field_takes_one() -> None:
+    fields = every_field()
+    texts = [
+        (name, adapter, shape)
+        for name, adapter in fields.items()
+        for shape in SHAPES.values()
+        if takes(adapter, shape("ab"))
+    ]
+    taken = {
+        name for name, adapter, shape in texts if any(takes(adapter, shape(f"a{control}b")) for control in CONTROLS)
+    }
+    assert len({name for name, *_ in texts}) > 60
+    assert taken - NOT_KEPT == set()
+    assert NOT_KEPT - set(fields) == set()
+
+
+@pytest.mark.parametrize("adapter", [TypeAdapter(Agent), TypeAdapter(IdempotencyKey)])
+def test_no_header_takes_one(adapter: TypeAdapter[str]) -> None:
+    assert takes(adapter, "ab")
+    assert not any(takes(adapter, f"a{control}b") for control in CONTROLS)
+
+
+def test_what_is_cleaned_is_taken() -> None:
+    text = "".join(f"a{control}" for control in CONTROLS)
+    assert cleaned(text) == "a" * len(CONTROLS)
+    assert cleaned_line(f"\x1b{text}\n") == " ".join("a" * len(CONTROLS))
+    assert plain_json(cleaned_json({text: [text, {text: text}], "n": 1})) == {
+        "a" * len(CONTROLS): ["a" * len(CONTROLS), {"a" * len(CONTROLS): "a" * len(CONTROLS)}],
+        "n": 1,
+    }
+    assert cleaned("tab\tline\r\nend") == "tab\tline\r\nend"
