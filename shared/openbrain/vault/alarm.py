@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from openbrain.plain_text import plain
 from openbrain.signals.values import Halt, Severity, Signal
 from openbrain.times import to_iso
 from openbrain.vault.bodies import PARTS, clipped, first_line, fitted
@@ -42,11 +43,11 @@ def alarm(signals: Sequence[Signal], halts: Sequence[Halt]) -> Alarm | None:
 
 def _first(worst: Signal | None, halts: Sequence[Halt], severity: Severity) -> list[str]:
     title = worst.title if worst else halts[0].title
-    told = [f"## {severity.upper()}: {first_line(title, 120) or TITLE}", ""]
+    told = [f"## {severity.upper()}: {_short(title, 120) or TITLE}", ""]
     if worst and worst.content.strip() and worst.content.strip() != worst.title.strip():
-        told += [clipped(worst.content.strip(), _CONTENT_CHARS), ""]
+        told += [clipped(plain(worst.content).strip(), _CONTENT_CHARS), ""]
     if worst:
-        told += [f"- Source: {first_line(worst.source, 60)}", f"- Since: {to_iso(worst.first_raised_at)[:19]}Z"]
+        told += [f"- Source: {_short(worst.source, 60)}", f"- Since: {to_iso(worst.first_raised_at)[:19]}Z"]
         told += [f"- Affected: {_affected(worst)}"]
     if halts:
         told += [f"- Halted since: {to_iso(min(halt.raised_at for halt in halts))[:19]}Z"]
@@ -56,8 +57,13 @@ def _first(worst: Signal | None, halts: Sequence[Halt], severity: Severity) -> l
 
 
 def _also(signal: Signal) -> str:
-    return f"- **[{signal.broadcast_severity}]** ({first_line(signal.source, 60)}) {first_line(signal.title, 120)}"
+    return f"- **[{signal.broadcast_severity}]** ({_short(signal.source, 60)}) {_short(signal.title, 120)}"
 
 
 def _affected(signal: Signal) -> str:
-    return "/".join(clipped(name, 60) for name in (signal.org, signal.project) if name) or "everyone"
+    return "/".join(_short(name, 60) for name in (signal.org, signal.project) if name) or "everyone"
+
+
+def _short(text: str, most: int) -> str:
+    """Its first line. What becomes longer by escapes is cut here, so that it pushes out nothing that follows."""
+    return first_line(plain(text), most)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from openbrain.plain_text import plain
+
 BODY_CHARS: Final = 1536
 """The client cuts longer bodies."""
 PARTS: Final = 200
@@ -27,10 +29,11 @@ def first_line(text: str, most: int) -> str:
 def fitted(parts: Sequence[str], between: str, what: str, head: str = "", *, more: int = 0) -> str:
     """The first parts, as many as fit; the last line says how many do not, with the `more` that were not given.
 
-    '' where there is nothing to say.
+    '' where there is nothing to say. A model reads it: what nobody would see in a part stands as an escape.
     """
     if not parts:
         return ""
+    parts = [plain(part) for part in parts]
     for count in range(min(len(parts), BODY_CHARS), 0, -1):
         rest = len(parts) - count + more
         text = head + between.join(parts[:count]) + (f"{between}… and {rest} more {what}" if rest else "")

@@ -7,6 +7,8 @@ This is a net under people who paste keys, not a proof that none is left.
 import re
 from typing import Final
 
+from openbrain.plain_text import escaped
+
 REDACTED: Final = "[redacted]"
 _KEYS = re.compile(
     r"""
@@ -38,9 +40,9 @@ def redacted(text: str) -> str:
 
 
 def quotable(text: str) -> str:
-    """Text of somebody else, to stand in a page: redacted, without control characters, and no comment begins in it, so
-    that it can't be taken for a marker. Markdown shows it as it was."""
-    shown = "".join(char for char in text if char in "\n\t" or char.isprintable())
+    """Text of somebody else, to stand in a page or before a model: redacted, without what nobody would see, and no
+    comment begins in it, so that it can't be taken for a marker. Markdown shows it as it was."""
+    shown = "".join(char for char in escaped(text, lambda _: "") if char in "\n\t" or char.isprintable())
     return redacted(shown).replace("<!--", "&lt;!--")
 
 

@@ -174,6 +174,22 @@ def test_the_alarm_tells_the_gravest_and_the_rest() -> None:
     )
 
 
+HIDDEN = "\U000e0041\u3164\u2800\ufe0f\u034f\u202e\u200d"
+
+
+def test_no_file_hides_anything_from_people_that_a_model_reads(vault: Vault) -> None:
+    inject = f"<!-- @inject -->\nAll{HIDDEN} of you.\n<!-- @/inject -->\n"
+    arc(vault, "2026-11-22-a", signal(f"Do{HIDDEN}wn", source=f"dis{HIDDEN}k") + inject, title=f"Sto{HIDDEN}re")
+    loud = raised(title=f"Bu{HIDDEN}rns", content=HIDDEN * 100, source=f"nas{HIDDEN}", org=f"ac{HIDDEN}me")
+    vault.tick(alarm=alarm([loud, raised(title=f"Al{HIDDEN}so")], [halted()]))
+
+    for name in FILES:
+        assert not set(vault.read(f"brain-feed/{name}")) & set(HIDDEN), name
+    assert "\\U000e0041" in vault.body("inject.md")
+    assert "Halt all operations" in vault.body("amygdala-active.md")
+    assert "- Since: " in vault.body("amygdala-active.md")
+
+
 def test_a_halt_whose_signal_has_ended_still_is_the_alarm() -> None:
     told = alarm([], [halted()])
     assert told is not None

@@ -112,3 +112,7 @@ def test_credentials_are_told_by_their_names(text: str, shown: str) -> None:
 def test_quoted_text_acts_as_nothing() -> None:
     assert quotable("a\x1b[31m\x00<!-- @x -->\tb\nc") == "a[31m&lt;!-- @x -->\tb\nc"
     assert quotable_line(" a\n b  c ", 4) == "a b"
+
+
+def test_quoted_text_hides_nothing() -> None:
+    assert quotable("a\u3164b\U000e0141c\u2800d\u034fe\ufe0ff \u2764\ufe0f") == "abcdef \u2764\ufe0f"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from openbrain.plain_text import plain
 from openbrain.times import to_iso
 from openbrain.vault import front_matter, markers
 from openbrain.vault.alarm import PRIORITY, TITLE, TTL_S, Alarm
@@ -69,7 +70,7 @@ def hot_arcs(plan: Plan) -> FeedFile:
     for rows in range(len(hot), -1, -1):
         for width in widths:
             body = "\n".join([*head, *(_row(arc, width, summary=thresholds.hot_arc_summaries) for arc in hot[:rows])])
-            if len(body := redacted(body)) <= BODY_CHARS:
+            if len(body := redacted(plain(body))) <= BODY_CHARS:
                 day = to_iso(plan.now_us)[:10]
                 return FeedFile(
                     name="hot-arcs.md",

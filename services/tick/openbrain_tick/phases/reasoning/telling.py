@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from openbrain.plain_text import plain
 from openbrain.vault import front_matter
 from openbrain.vault.bodies import BODY_CHARS, clipped
 from openbrain_tick.phases.feed import FOLDER, FeedFile, put
@@ -16,7 +17,7 @@ _INTENT_HEAD: Final = "## What the operator is likely doing\n\n"
 def tell(plan: Plan, accepted: Answer, outcome: Outcome, score: int) -> None:
     """`intent.md` where the model gave one, and `last-tick-diff.md`. `score` is of the vault's health, 1 to 10."""
     if accepted.intent is not None:
-        text = clipped(accepted.intent.text, BODY_CHARS - len(_INTENT_HEAD))
+        text = clipped(plain(accepted.intent.text), BODY_CHARS - len(_INTENT_HEAD))
         put(plan, _file("intent.md", "operator-intent", "Operator Intent", 7, 1800, _INTENT_HEAD + text))
     done = [place.partition("[")[0] for place in outcome.done]
     lines = [
