@@ -223,6 +223,18 @@ async def test_signals_of_pages_are_raised_once_and_end_where_the_truth_says(
     assert len(await truth.signals(ALL, SignalFilter(), 10)) == 1
 
 
+async def test_a_signal_is_raised_whatever_its_page_colours_it_with(
+    ports: Ports, pages: Pages, truth: SqlTruth
+) -> None:
+    said = signal("\x1b[31mdisk \x9bfull", source="nas", severity="critical")
+    pages.write(f"{DAY}/p.md", page("p", said, created=NEW))
+
+    await tick(job(), vault_of(pages), ports)
+
+    found = await truth.signals(ALL, SignalFilter(), 10)
+    assert "[31mdisk full" in {each.title for each in found}
+
+
 async def test_defect_01_a_probe_is_declared_or_it_is_not_asked(ports: Ports, pages: Pages, tmp_path: Path) -> None:
     pages.write(f"{DAY}/p.md", page("p", signal("one", source="x", verify="flag"), created=NEW))
     pages.write(f"{DAY}/q.md", page("q", signal("two", source="y", verify=f"touch {tmp_path}/ran"), created=NEW))
