@@ -39,13 +39,14 @@ def run(
             "a room started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "
             "or run everything with `openbrain up`"
         )
-    from openbrain_cli.serving import http_server, loop_factory
+    from openbrain_cli.serving import bounds, http_server, loop_factory
 
     server = http_server(
         _app(room),
         hears_signals=True,
         graceful_s=settings.streams.shutdown_s,
         trusted_proxies=settings.server.trusted_proxies,
+        within=bounds(settings.server),
         host=host or settings.server.host,
         port=settings.server.port if port is None else port,
     )

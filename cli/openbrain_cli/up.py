@@ -78,9 +78,14 @@ def _listen(host: str, port: int) -> socket.socket:
 @contextlib.asynccontextmanager
 async def _http(app: Starlette, listener: socket.socket, settings: Settings) -> AsyncIterator[None]:
     """Answer requests until left; requests that run then are ended first."""
-    from openbrain_cli.serving import http_server
+    from openbrain_cli.serving import bounds, http_server
 
-    server = http_server(app, hears_signals=False, trusted_proxies=settings.server.trusted_proxies)
+    server = http_server(
+        app,
+        hears_signals=False,
+        trusted_proxies=settings.server.trusted_proxies,
+        within=bounds(settings.server),
+    )
     listener.listen()  # who comes before the server has begun waits a moment
     task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
     try:

@@ -141,6 +141,13 @@ API_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30),
     registry=REGISTRY,
 )
+HTTP_REFUSED = Counter(
+    "openbrain_http_refused",
+    "Connections ended before a request was whole, by status: 400 no HTTP, 408 too slow, 431 too large a head, "
+    "503 too many.",
+    ("status",),
+    registry=REGISTRY,
+)
 API_RATES_SHARED = Gauge(
     "openbrain_api_rate_limits_shared",
     "1 while rate limits count for all replicas together, 0 while each counts by itself.",

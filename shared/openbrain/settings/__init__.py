@@ -200,6 +200,16 @@ class Server(Group):
     listening_s: Seconds = Field(
         300, description="Agents heard of within this time count as listening, where a halt asks who has not stopped."
     )
+    head_s: Seconds = Field(10, description="How long the head of a request may take to arrive; then 408.")
+    body_s: Seconds = Field(
+        30, description="Longest silence within a body, then 408; and of a client that takes nothing of its answer."
+    )
+    connections: int = Field(
+        4096,
+        ge=1,
+        le=1_000_000,
+        description="Open at once, of each process: then those without a request give way, and where all have one 503.",
+    )
     rate_burst: int = Field(2_000, ge=1, le=10_000_000, description="Of those, how many at once; at most a minute's.")
 
 
