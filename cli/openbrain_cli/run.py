@@ -63,4 +63,4 @@ def _app(room: str) -> Any:
         return app
     from openbrain_mcp.http import with_mcp
 
-    return with_mcp(app)
+    return with_mcp(app, load().server.origins)

@@ -57,7 +57,7 @@ class Running:
 
     def api(self) -> Starlette:
         """The REST API beside these rooms, and the tools at /mcp."""
-        return with_mcp(api.api(self.parts, self.rooms))
+        return with_mcp(api.api(self.parts, self.rooms), self.parts.settings.server.origins)
 
 
 @asynccontextmanager

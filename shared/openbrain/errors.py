@@ -109,6 +109,19 @@ class WrongKeys(RateLimited):
         self.retry_after_s = retry_after_s
 
 
+class VisitsLimited(RateLimited):
+    """Too many requests without a key came from this address."""
+
+    def __init__(self, per_minute: int, retry_after_s: float) -> None:
+        OpenBrainError.__init__(
+            self,
+            f"this address may ask {per_minute} times a minute without a key: wait {max(1.0, retry_after_s):.0f} s, "
+            "and keep what you were given",
+        )
+        self.per_minute = per_minute
+        self.retry_after_s = retry_after_s
+
+
 class Backlogged(TryLater):
     """Too much waits behind the writes already taken: no other is taken for now. Nothing was stored."""
 

@@ -200,7 +200,8 @@ async def test_answers_and_refusals_about_the_indexes_are_as_described(
 async def test_answers_and_refusals_are_as_described(
     module_brain: Brain, valkey_server: Server, method: str, path: str, operation: Any
 ) -> None:
-    workspace = "system" if path.startswith("/v1/admin/") else await module_brain.new_workspace()
+    operators = path.startswith("/v1/admin/") or path == "/metrics"
+    workspace = "system" if operators else await module_brain.new_workspace()
     async with streamed(valkey_server.url, module_brain) as streams:
         await used_and_refused(module_brain, workspace, streams, method, path, operation)
 

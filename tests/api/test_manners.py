@@ -171,7 +171,7 @@ async def test_a_memory_that_has_not_changed_is_not_sent_again(brain: Brain) -> 
         True,
         304,
     )
-    assert first.headers["cache-control"] == "private, no-cache"
+    assert first.headers["cache-control"] == "no-store"
 
 
 async def test_a_packed_answer_has_a_tag_of_its_own_that_does_as_well(brain: Brain) -> None:

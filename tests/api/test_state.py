@@ -43,7 +43,8 @@ class Neighbour:
 
 async def test_the_rooms_beside_it_are_part_of_its_state(brain: Brain) -> None:
     room = Neighbour()
-    async with http(brain.app(rooms=(room,))) as client:
+    operator = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
+    async with http(brain.app(rooms=(room,)), operator) as client:
         well = [(await client.get(path)).json() for path in ("/live", "/ready", "/v1/health")]
         room.loops, room.missing = ["memory.stored"], {"redis": "TryLater: down"}
         brain.clock.advance(1_000_000)
@@ -79,7 +80,8 @@ async def test_requests_are_counted_by_route_and_not_by_id(brain: Brain) -> None
     async with http(brain.app(), await brain.key()) as client:
         (memory_id,) = await remembered(client, "counted")
         await client.get(f"/v1/brain/memories/{memory_id}")
-        metrics = (await client.get("/metrics")).text
+        operator = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
+        metrics = (await client.get("/metrics", headers={"authorization": f"Bearer {operator}"})).text
 
     assert 'openbrain_api_requests_total{method="GET",route="/v1/brain/memories/{id}",status="200"}' in metrics
     assert 'openbrain_api_request_seconds_bucket{le="0.001",method="POST",route="/v1/brain/remember"}' in metrics

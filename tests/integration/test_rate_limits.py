@@ -62,6 +62,7 @@ async def test_replicas_count_together_and_alone_without_redis(
     environment = {
         "OPENBRAIN_STREAMS__URL": f"redis://127.0.0.1:{redis.port}/0",
         "OPENBRAIN_TRUTH__URL": mariadb_url,
+        "OPENBRAIN_SERVER__METRICS_OPEN": "true",
         **dict.fromkeys(("OPENBRAIN_TEXT__URL", "OPENBRAIN_VECTORS__URL", "OPENBRAIN_EMBEDDING__URL"), NOWHERE),
     }
     with rooms(environment, tmp_path) as started:

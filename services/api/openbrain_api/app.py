@@ -1,4 +1,4 @@
-"""The API as a process: `uvicorn openbrain_api.app:app`. Embedded indexes belong to `openbrain up`."""
+"""The API as a process: `openbrain run api`. Embedded indexes belong to `openbrain up`."""
 
 from collections.abc import Sequence
 from typing import Any

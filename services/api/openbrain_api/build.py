@@ -34,6 +34,7 @@ from openbrain_api.discovery.engine import Discovery
 from openbrain_api.http.admission import Admission
 from openbrain_api.http.door import Door
 from openbrain_api.http.endpoint import Endpoint, not_found
+from openbrain_api.http.packing import Finished
 from openbrain_api.http.route import Route
 from openbrain_api.openapi.document import document
 from openbrain_api.ports import Api
@@ -157,8 +158,8 @@ def _paths(api: Api) -> list[Path]:
 
 
 @functools.cache
-def _document() -> bytes:
-    return document(ROUTES)
+def _document() -> Finished:
+    return Finished.of(document(ROUTES))
 
 
 async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:

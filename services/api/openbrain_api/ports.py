@@ -24,6 +24,7 @@ from openbrain_api.checks import Checks
 from openbrain_api.discovery.engine import Discovery
 from openbrain_api.http.admission import Admission
 from openbrain_api.http.door import Door
+from openbrain_api.http.packing import Finished
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.recording import Recorder
 from openbrain_api.writing.committing import Committer
@@ -58,5 +59,5 @@ class Api:
     presence: Presence
     stopped: Together[tuple[Viewer, str], Halt]
     """Acknowledges the halt of that id, seen with those eyes, for an agent."""
-    document: Callable[[], bytes]
+    document: Callable[[], Finished]
     """The OpenAPI document, made upon the first question, which takes half a second."""

@@ -25,7 +25,12 @@ INSTRUCTIONS = (
 def mcp_server(clients: Clients) -> MCPServer[Any]:
     """The tools on the clients of their callers."""
     server: MCPServer[Any] = MCPServer(
-        "openbrain", title="OpenBrain", version=openbrain.__version__, instructions=INSTRUCTIONS, log_level="WARNING"
+        "openbrain",
+        title="OpenBrain",
+        version=openbrain.__version__,
+        instructions=INSTRUCTIONS,
+        log_level="WARNING",
+        subscriptions=False,  # the tools never change: a subscription would be an idle stream
     )
     # The SDK's own spans hold what callers wrote: names, ids, errors. The API's span of each call is enough.
     server.middleware[:] = [each for each in server.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]

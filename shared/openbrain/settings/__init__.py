@@ -193,6 +193,20 @@ class Server(Group):
         (),
         description="Addresses and networks whose `X-Forwarded-For` says who asks; else it is whoever connects.",
     )
+    documents_per_minute: int = Field(
+        60, ge=0, le=1_000_000, description="Times an address may ask for `/openapi.json` a minute; 0: any."
+    )
+    metrics_token: str = Field(
+        "",
+        repr=False,
+        description="Opens `/metrics` beside the API as a bearer token; an admin key of `system` does so too.",
+    )
+    metrics_open: bool = Field(
+        False, description="Whether `/metrics` beside the API is open: where only the scraper reaches the port."
+    )
+    origins: tuple[str, ...] = Field(
+        (), description="Whose pages may use `/mcp` from a browser, beside those of this machine: https://host[:port]."
+    )
     listeners: int = Field(
         2000, ge=1, le=100_000, description="Who may hear signals by one process of the API at once (streams, polls)."
     )

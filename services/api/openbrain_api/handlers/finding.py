@@ -8,7 +8,7 @@ from openbrain.errors import NotFound
 from openbrain.memory import Memory
 from openbrain.visibility import Criteria, Viewer, matches, visible
 from openbrain_api.http import reading
-from openbrain_api.http.entity_tags import CACHING, tagged
+from openbrain_api.http.entity_tags import tagged
 from openbrain_api.http.reply import Reply, answer, not_modified
 from openbrain_api.http.route import Call, Nothing
 from openbrain_api.rendering import history_json, memory_json
@@ -51,7 +51,7 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Reply:
             "parents": [each for each in ancestry.parents if each in seen],
             "children": [each for each in ancestry.children if each in seen],
         }
-    headers = tagged(row, shown, CACHING)
+    headers = tagged(row, shown)
     if held := reading.held(call.headers, headers["etag"]):
         return not_modified({**headers, "etag": held})
     return answer(shown, shown, headers=headers)

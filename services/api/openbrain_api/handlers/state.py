@@ -7,7 +7,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 import openbrain
 from openbrain import telemetry
 from openbrain_api.checks import OWN
-from openbrain_api.http.reply import Reply, plain
+from openbrain_api.http.packing import packed_tag, takes_gzip
+from openbrain_api.http.reading import held
+from openbrain_api.http.reply import Reply, not_modified, plain
 from openbrain_api.http.route import Call, Nothing
 
 
@@ -60,4 +62,11 @@ async def metrics(call: Call[Nothing, Nothing]) -> Reply:
 
 async def document(call: Call[Nothing, Nothing]) -> Reply:
     """This API as OpenAPI 3.1."""
-    return Reply(200, await asyncio.to_thread(call.api.document))
+    made = await asyncio.to_thread(call.api.document)
+    headers = {"cache-control": "no-cache", "etag": made.entity_tag, "vary": "accept-encoding"}
+    if (has := held(call.headers, made.entity_tag)) is not None:
+        return not_modified({**headers, "etag": has})
+    if not call.api.settings.server.gzip_bytes or not takes_gzip(call.headers):
+        return Reply(200, made.plain, headers=headers)
+    packed = {"etag": packed_tag(made.entity_tag), "content-encoding": "gzip"}
+    return Reply(200, made.packed, headers={**headers, **packed})

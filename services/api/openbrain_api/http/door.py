@@ -1,12 +1,13 @@
 """Who asks; and what an address may try that sends wrong keys."""
 
+import hmac
 from collections import OrderedDict
 from ipaddress import IPv6Address, ip_address, ip_network
 
 import structlog
 
-from openbrain.auth import Actor, Keyring
-from openbrain.errors import Unauthorised, WrongKeys
+from openbrain.auth import OPERATORS, Actor, Keyring, Permission
+from openbrain.errors import Forbidden, Unauthorised, VisitsLimited, WrongKeys
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.rates import Allowance, Rate, Rates
@@ -29,6 +30,9 @@ class Door:
         self._keyring, self._rates, self._clock = keyring, rates, clock
         most = settings.wrong_keys_per_minute
         self._rate = Rate(most, most)
+        self._visits = Rate(settings.documents_per_minute, settings.documents_per_minute)
+        self._metrics_open = settings.metrics_open
+        self._metrics_token = f"Bearer {settings.metrics_token}".encode() if settings.metrics_token else b""
         self._told: OrderedDict[str, int] = OrderedDict()
         """When it was last said of an address (microseconds)."""
 
@@ -49,6 +53,26 @@ class Door:
             if not taken.granted:
                 raise self._refused(holder, taken, headers) from None
             raise
+
+    async def operator(self, authorization: str, client: tuple[str, int] | None, headers: Fields) -> None:
+        """Returns for who may see how the system is: by the token of the settings, or by an operators' key."""
+        if self._metrics_open or (
+            self._metrics_token and hmac.compare_digest(authorization.encode(), self._metrics_token)
+        ):
+            return
+        actor = await self.actor(authorization, client, headers)
+        actor.require(Permission.ADMIN)
+        if actor.workspace_id != OPERATORS:
+            raise Forbidden(f"this is for the metrics token of the settings, or an admin key of {OPERATORS}")
+
+    async def visitor(self, client: tuple[str, int] | None, headers: Fields) -> None:
+        """Count a request that needs no key. `VisitsLimited` where too many came from that address."""
+        if not self._visits.per_minute:
+            return
+        taken = await self._rates.take(f"visits.{source(client)}", self._visits, 1)
+        tell(headers, self._visits.per_minute, taken, self._clock.now())
+        if not taken.granted:
+            raise VisitsLimited(self._visits.per_minute, taken.retry_after_s)
 
     def _refused(self, holder: str, taken: Allowance, headers: Fields) -> WrongKeys:
         now, most = self._clock.now(), self._rate.per_minute

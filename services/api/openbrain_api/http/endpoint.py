@@ -15,7 +15,7 @@ from openbrain_api.http.admission import Fields
 from openbrain_api.http.forms import form_body
 from openbrain_api.http.packing import gzipped_whole, packed_tag, takes_gzip
 from openbrain_api.http.refused import no_such_route, wrong_method
-from openbrain_api.http.reply import Reply, allowed_methods, problem
+from openbrain_api.http.reply import Reply, allowed_methods, fields, problem
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.http.streaming import streamed_body, write_stream
 from openbrain_api.ports import Api
@@ -37,7 +37,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
-        headers: reading.Headers = dict(scope["headers"])
+        headers = reading.headers_of(scope["headers"])
         head = scope["method"] == "HEAD"
         method = "GET" if head else scope["method"]
         request_id = reading.request_id(headers)
@@ -69,8 +69,13 @@ class Endpoint:
         self, route: Route, scope: Scope, headers: reading.Headers, receive: Receive, beside: Fields
     ) -> Reply:
         actor = NOBODY
+        reading.once_each(scope["headers"])
+        authorization = headers.get(b"authorization", b"").decode("latin-1")
+        if route.public:
+            await self._api.door.visitor(scope.get("client"), beside)
+        if route.operators:
+            await self._api.door.operator(authorization, scope.get("client"), beside)
         if route.needs_key:
-            authorization = headers.get(b"authorization", b"").decode("latin-1")
             actor = await self._api.door.actor(authorization, scope.get("client"), beside)
             await self._api.admission.admit(actor, route.cost, beside)
             if route.permission is not None:
@@ -136,13 +141,13 @@ def _wrong(allowed: str) -> Reply:
 
 async def not_found(scope: Scope, _receive: Receive, send: Send) -> None:
     """What every other path answers."""
-    beside = [(b"x-request-id", reading.request_id(dict(scope["headers"])))]
+    beside = [(b"x-request-id", reading.request_id(reading.headers_of(scope["headers"])))]
     await write(problem(no_such_route()), send, head=scope["method"] == "HEAD", beside=beside)
 
 
 async def write(reply: Reply, send: Send, *, head: bool = False, beside: Sequence[tuple[bytes, bytes]] = ()) -> None:
     """A reply on the wire. `head`: without its body. `beside`: headers of every answer."""
-    headers = [*beside, *((name.encode(), value.encode()) for name, value in reply.headers.items())]
+    headers = fields(reply, beside)
     if reply.status not in _BARE:
         headers.append((b"content-type", reply.media_type.encode()))
         headers.append((b"content-length", b"%d" % len(reply.body)))

@@ -11,8 +11,6 @@ import orjson
 from openbrain.memory import Memory
 from openbrain_api.rendering import Json
 
-CACHING = {"cache-control": "private, no-cache"}
-
 
 def entity_tag(memory: Memory, shown: Json) -> str:
     """Of the memory as it is shown."""

@@ -1,8 +1,10 @@
 """gzip, both ways: bodies come packed, answers go packed where the client says that it can take them."""
 
 import asyncio
+import hashlib
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from dataclasses import dataclass
 
 from openbrain_api.http.refused import Refused
 
@@ -67,6 +69,21 @@ async def gzipped_whole(body: bytes) -> bytes:
     if len(body) < _LONG:
         return zlib.compress(body, _LEVEL, _GZIP)
     return await asyncio.to_thread(zlib.compress, body, _LEVEL, _GZIP)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A body that is the same for everybody: plain, packed, and the entity tag of the plain one."""
+
+    plain: bytes
+    packed: bytes
+    entity_tag: str
+
+    @classmethod
+    def of(cls, plain: bytes) -> "Finished":
+        """Packed once."""
+        tag = hashlib.sha256(plain).hexdigest()[:32]
+        return cls(plain, zlib.compress(plain, zlib.Z_BEST_COMPRESSION, _GZIP), f'"{tag}"')
 
 
 def packed_tag(entity_tag: str) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
@@ -14,7 +14,7 @@ from openbrain.events import first_problem
 from openbrain.ids import is_uuid
 from openbrain.submission import Agent, IdempotencyKey
 from openbrain_api.http.packing import is_packed, packed_tag, takes_gzip, unpacked
-from openbrain_api.http.refused import Refused, bad_json, too_large, wrong_type
+from openbrain_api.http.refused import Refused, bad_json, given_twice, too_large, wrong_type
 
 M = TypeVar("M", bound=BaseModel)
 Headers = Mapping[bytes, bytes]
@@ -30,8 +30,40 @@ _AGENT: TypeAdapter[str] = TypeAdapter(Agent)
 _IDEMPOTENCY_KEY: TypeAdapter[str] = TypeAdapter(IdempotencyKey)
 
 
+_ONCE = (
+    b"authorization",
+    b"content-encoding",
+    b"content-type",
+    b"idempotency-key",
+    b"last-event-id",
+    b"traceparent",
+    b"x-openbrain-agent",
+)
+"""Headers of which two would be a question of who reads first."""
+
+
 class Gone(Exception):
     """The client went away before its request was whole."""
+
+
+def headers_of(raw: Sequence[tuple[bytes, bytes]]) -> Headers:
+    """By name; what comes several times is one list, as RFC 9110 says."""
+    found = dict(raw)
+    if len(found) == len(raw):
+        return found
+    merged: dict[bytes, bytes] = {}
+    for name, value in raw:
+        merged[name] = merged[name] + b", " + value if name in merged else value
+    return merged
+
+
+def once_each(raw: Sequence[tuple[bytes, bytes]]) -> None:
+    """`Refused` where one stands twice that may stand once."""
+    if len({name for name, _ in raw}) < len(raw):
+        names = [name for name, _ in raw]
+        for name in _ONCE:
+            if names.count(name) > 1:
+                raise given_twice(name.decode())
 
 
 async def received(receive: Receive) -> AsyncGenerator[bytes, None]:

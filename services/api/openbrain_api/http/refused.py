@@ -30,6 +30,11 @@ def too_large(limit: int) -> Refused:
     return Refused(413, "too_large", f"the body must be at most {limit} bytes: send fewer memories at once")
 
 
+def given_twice(name: str) -> Refused:
+    """One of two headers can't be the one that counts: another reader of the request may take the other."""
+    return Refused(400, "duplicate_header", f"send the header {name} once")
+
+
 def wrong_type() -> Refused:
     """Not JSON by its own word."""
     return Refused(415, "unsupported_media_type", "send JSON, with the header `Content-Type: application/json`")

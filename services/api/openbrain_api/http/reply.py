@@ -1,7 +1,7 @@
 """Answers on their way out."""
 
 import math
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -57,35 +57,43 @@ def plain(fields: Mapping[str, object], *, status: int = 200) -> Reply:
     return Reply(status, orjson.dumps(fields))
 
 
+def fields(reply: Reply, beside: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Headers of an answer and of every answer. Nothing on the way keeps one that does not say so: it may hold secrets,
+    memories, or who may what."""
+    told = [(name.encode(), value.encode()) for name, value in reply.headers.items()]
+    kept = [] if "cache-control" in reply.headers else [(b"cache-control", b"no-store")]
+    return [*beside, *told, *kept]
+
+
 def problem_fields(error: Exception) -> dict[str, object]:
     """`error`, `message`, and `field` or `head` where there is one. What is not ours to tell is not told."""
     if not isinstance(error, OpenBrainError):
         return {"error": "service_error", "message": "something went wrong here: it was logged, try again later"}
-    fields: dict[str, object] = {"error": error.code, "message": str(error)}
+    told: dict[str, object] = {"error": error.code, "message": str(error)}
     if isinstance(error, Invalid) and error.field:
-        fields["field"] = error.field
+        told["field"] = error.field
     match error:
         case Conflict(head=str(head)):
-            fields["head"] = head
+            told["head"] = head
         case QuotaExceeded():
-            fields |= {"limit": error.limit, "used": error.used}
+            told |= {"limit": error.limit, "used": error.used}
         case RateLimited():
-            fields["rate_limit"] = {"limit": error.per_minute, "remaining": 0, "retry_after": _seconds(error)}
-    return fields
+            told["rate_limit"] = {"limit": error.per_minute, "remaining": 0, "retry_after": _seconds(error)}
+    return told
 
 
 def problem(error: Exception) -> Reply:
     """An error as RFC 9457 with the original's members beside. Logs what was not foreseen, without its text."""
     status = status_of(error)
-    fields = problem_fields(error)
+    told = problem_fields(error)
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("api.request_failed", error=type(error).__name__, where=logs.where(error))
     body = {
-        **fields,
-        "type": f"urn:openbrain:problem:{fields['error']}",
+        **told,
+        "type": f"urn:openbrain:problem:{told['error']}",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": fields["message"],
+        "detail": told["message"],
     }
     return Reply(status, orjson.dumps(body), PROBLEM, _headers(error))
 

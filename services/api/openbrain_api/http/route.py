@@ -72,6 +72,10 @@ class Route:
     """It causes events of its own accord: refused while too many wait, or the stream server is full."""
     streamed: bool = False
     """The body is NDJSON, which the handler reads while it arrives: limits count for each line."""
+    public: bool = False
+    """The same for everybody, and kept by clients by its entity tag: counted by address."""
+    operators: bool = False
+    """Of the system, not of a tenant: see `Door.operator`."""
     form: tuple[str, ...] = ()
     """The body is a form with these fields, as the original's clients send; a name that ends in [] is of files. The
     handler reads it from `stream`."""

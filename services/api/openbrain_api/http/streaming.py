@@ -10,7 +10,7 @@ from openbrain import logs
 from openbrain_api.http.packing import is_packed, unpacked
 from openbrain_api.http.reading import Headers, received
 from openbrain_api.http.refused import Refused
-from openbrain_api.http.reply import Reply
+from openbrain_api.http.reply import Reply, fields
 
 KINDS = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 _log = structlog.get_logger(__name__)
@@ -32,8 +32,7 @@ async def write_stream(
     What fails after the first byte can't become another status: the answer then ends without its end, which every
     client sees as a broken connection. `beside`: headers of every answer.
     """
-    headers = [(b"content-type", reply.media_type.encode()), *beside]
-    headers += [(name.encode(), value.encode()) for name, value in reply.headers.items()]
+    headers = [(b"content-type", reply.media_type.encode()), *fields(reply, beside)]
     parts = reply.stream
     gone = asyncio.ensure_future(_gone(receive))
     if (tell := reply.gone) is not None:

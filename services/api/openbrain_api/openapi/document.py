@@ -21,6 +21,8 @@ from openbrain_api.openapi import examples
 from openbrain_api.requests.memories import BatchItemBody
 
 Json = dict[str, Any]
+
+
 _IN_PATH = re.compile(r"{(\w+)}")
 _REF = "#/components/schemas/{model}"
 
@@ -44,7 +46,10 @@ def document(routes: Sequence[Route]) -> bytes:
             "paths": paths,
             "components": {
                 "schemas": schemas,
-                "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": "A key, `ob_...`."}},
+                "securitySchemes": {
+                    "key": {"type": "http", "scheme": "bearer", "description": "A key, `ob_...`."},
+                    "metrics": {"type": "http", "scheme": "bearer", "description": "OPENBRAIN_SERVER__METRICS_TOKEN."},
+                },
             },
         }
     )
@@ -74,7 +79,10 @@ def _operation(route: Route, named: Named, schemas: dict[str, Json]) -> Json:
         "parameters": [*_path_parameters(route), *_query_parameters(route, schemas), *_header_parameters(route)],
         "responses": {**_successes(route, named), **_problems(route)},
     }
-    if route.needs_key:
+    if route.operators:
+        operation["security"] = [{"key": []}, {"metrics": []}]
+        operation["description"] = "Needs the metrics token of the settings, or an admin key of the workspace `system`."
+    elif route.needs_key:
         operation["security"] = [{"key": []}]
         operation["description"] = f"Needs {_needed(route)}."
     else:
@@ -187,7 +195,10 @@ def _header_parameters(route: Route) -> list[Json]:
 def _successes(route: Route, named: Named) -> Json:
     if route.response is None:
         media = "text/plain" if route.path == "/metrics" else route.media
-        return {"200": {"description": "OK", "content": {media: _ndjson() if media == NDJSON else {}}}}
+        whole: Json = {"200": {"description": "OK", "content": {media: _ndjson() if media == NDJSON else {}}}}
+        if route.public:
+            whole["304"] = {"description": HTTPStatus(304).phrase, "headers": _headers(route, 304)}
+        return whole
     content = {JSON: {"schema": named[route.response, "serialization"]}}
     found: Json = {
         str(status): {
@@ -203,9 +214,13 @@ def _successes(route: Route, named: Named) -> Json:
 
 
 def _problems(route: Route) -> Json:
-    statuses = {*route.problems, 405, 500}
+    statuses = {*route.problems, 400, 405, 500}
     if route.needs_key:
         statuses |= {401, 403, 503, 422, 429}
+    if route.operators:
+        statuses |= {401, 403, 429, 503}
+    if route.public:
+        statuses.add(429)
     if route.matched and route.method != "GET":
         statuses.add(412)
     if route.body is not Nothing or route.form:
@@ -233,6 +248,6 @@ def _headers(route: Route, status: int) -> Json:
         }
     if status in (429, 503):
         found["Retry-After"] = {"description": "Seconds.", "schema": whole}
-    if route.matched and status < 400:
+    if (route.matched or route.public) and status < 400:
         found["ETag"] = {"description": "For `If-Match` and `If-None-Match`.", "schema": text}
     return found

@@ -37,6 +37,6 @@ ROUTES: tuple[Route, ...] = (
         response=answers.Ready,
         statuses=(200, 503),
     ),
-    Route(method="GET", path="/metrics", handler=state.metrics, summary="Prometheus metrics"),
-    Route(method="GET", path="/openapi.json", handler=state.document, summary="This document"),
+    Route(method="GET", path="/metrics", handler=state.metrics, summary="Prometheus metrics", operators=True),
+    Route(method="GET", path="/openapi.json", handler=state.document, summary="This document", public=True),
 )

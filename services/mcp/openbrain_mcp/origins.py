@@ -1,0 +1,22 @@
+"""Whose pages may use the tools from a browser, by the header Origin: a page that DNS led here has another one."""
+
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def may_ask(origin: str | None, allowed: Collection[str]) -> bool:
+    """Programs send none. Pages of this machine may, and those that the settings name."""
+    if origin is None:
+        return True
+    given = origin.strip().lower()
+    if given in {each.strip().lower().rstrip("/") for each in allowed}:
+        return True
+    try:
+        parts = urlsplit(given)
+        of_here = parts.hostname in _THIS_MACHINE and (parts.port is None or parts.port > 0)
+    except ValueError:
+        return False
+    bare = not (parts.path or parts.query or parts.fragment or parts.username is not None)
+    return of_here and bare and parts.scheme in {"http", "https"}
