@@ -1,12 +1,14 @@
 """Hearing over HTTP: the stream and the long poll, on a real server."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import Any
 
 import httpx
 import pytest
 
 from openbrain.answers import BroadcastAnswer, Skipped
-from openbrain.auth import Permission
+from openbrain.auth import Permission, successor
 from openbrain.client import OpenBrain
 from openbrain.errors import Forbidden
 from openbrain.settings import Server
@@ -86,15 +88,51 @@ async def test_silence_is_filled_with_heartbeats(quick: Brain, key: str) -> None
         await until(beats)
 
 
-async def test_a_key_that_is_revoked_hears_no_more(quick: Brain, key: str) -> None:
-    other = await quick.key(agent="bob")
-    async with served(quick.app()) as url, ear(url, other) as bob:
-        await bob.hears_the_state()
-        async with OpenBrain(url, key) as admin:
-            listed = await admin.keys()
-            await admin.revoke_key(next(each.id for each in listed.keys if each.agent_id == "bob"))
-        quick.clock.advance(2_000_000)
+class Asked:
+    """How many keys each question was about."""
+
+    def __init__(self, brain: Brain) -> None:
+        self._truth, self.keys = brain.truth, [0]
+
+    async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
+        self.keys.append(len(ids))
+        return await self._truth.open_keys(ids, now)
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired", "rotated", "workspace closed"])
+async def test_a_key_that_ends_hears_no_more(brain: Brain, key: str, end: str) -> None:
+    """Streams and polls of the process with one question a look; heartbeats are far apart here."""
+    lasting: dict[str, Any] = {"expires_at": brain.clock.now() + 1_000_000} if end == "expired" else {}
+    other = await brain.key("w2" if end == "workspace closed" else "w1", agent="bob", **lasting)
+    operator = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
+    app, asked = brain.app(), Asked(brain)
+    app.state.listening._every_s, app.state.listening._access = 0.05, asked
+    async with served(app) as url, ear(url, key) as ada, ear(url, other) as bob, ear(url, other) as again:
+        for each in (ada, bob, again):
+            await each.hears_the_state()
+        async with listener(url, other) as client, OpenBrain(url, operator) as admin:
+            poll = asyncio.ensure_future(client.get("/v1/amygdala/broadcasts?wait=30"))
+
+            async def all_listen() -> bool:
+                return bool(app.state.hub.listening == 4)
+
+            await until(all_listen)
+            kept = await brain.truth.keys("w2" if end == "workspace closed" else "w1")
+            bobs = next(each for each in kept if each.agent_id == "bob")
+            if end == "revoked":
+                await brain.truth.revoke_key("w1", bobs.id)
+            elif end == "rotated":
+                made, _ = successor(bobs, brain.clock.now())
+                await brain.truth.replace_key(made, "0" * 64, brain.clock.now())
+            elif end == "workspace closed":
+                await admin.delete_workspace("w2")
+            brain.clock.advance(1_000_000)
+            refused(await poll, 401)
         await bob.ends()
+        await again.ends()
+        await burn(brain.truth, "a")
+        await ada.hears(1)
+    assert max(asked.keys) == 2
 
 
 async def test_no_more_listen_than_may(quick: Brain, key: str) -> None:

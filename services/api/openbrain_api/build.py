@@ -26,6 +26,7 @@ from openbrain.pressure import Pressure
 from openbrain.settings import Settings
 from openbrain.streams.health import Watched
 from openbrain_api.broadcasts.hub import Hub
+from openbrain_api.broadcasts.keys import ListeningKeys
 from openbrain_api.broadcasts.presence import Presence
 from openbrain_api.broadcasts.together import Together
 from openbrain_api.chains import Chains
@@ -89,6 +90,7 @@ def build_api(
     keyring = Keyring(truth, clock)
     hub = Hub(truth, hearing, most=settings.server.listeners)
     presence = Presence(truth)
+    listening = ListeningKeys(truth, clock)
     checks: dict[str, Check] = {
         "truth": truth.check,
         "text": text.check,
@@ -114,6 +116,7 @@ def build_api(
         pressure=pressure,
         streams=streams,
         hub=hub,
+        listening=listening,
         presence=presence,
         stopped=Together(lambda seen, agents: truth.ack_halt(*seen, agents)),
         embedders=embedders,
@@ -127,6 +130,7 @@ def build_api(
             yield
         finally:
             await hub.close()
+            await listening.close()
             await presence.close()
             await committer.close()
             await recorder.close()
@@ -138,7 +142,7 @@ def build_api(
     app.router.redirect_slashes = False
     app.router.default = _not_found
     app.state.drain = hub.drain
-    app.state.hub, app.state.presence = hub, presence
+    app.state.hub, app.state.presence, app.state.listening = hub, presence, listening
     return app
 
 

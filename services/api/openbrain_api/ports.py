@@ -17,6 +17,7 @@ from openbrain.settings import Settings
 from openbrain.signals.values import Halt
 from openbrain.visibility import Viewer
 from openbrain_api.broadcasts.hub import Hub
+from openbrain_api.broadcasts.keys import ListeningKeys
 from openbrain_api.broadcasts.presence import Presence
 from openbrain_api.broadcasts.together import Together
 from openbrain_api.chains import Chains
@@ -56,6 +57,7 @@ class Api:
     """To change which of their generations there are."""
     streams: StreamAdmin
     hub: Hub
+    listening: ListeningKeys
     presence: Presence
     stopped: Together[tuple[Viewer, str], Halt]
     """Acknowledges the halt of that id, seen with those eyes, for an agent."""

@@ -82,6 +82,10 @@ class Access(Protocol):
     async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
         """Also a revoked or expired one: the caller decides by the clock. None of a workspace that is being deleted."""
 
+    async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
+        """Of these the ids of keys that open anything then: neither revoked nor expired, nor of a workspace that is
+        being deleted."""
+
     async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
         """One of a workspace, whatever its state."""
 

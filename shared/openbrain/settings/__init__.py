@@ -210,7 +210,7 @@ class Server(Group):
     listeners: int = Field(
         2000, ge=1, le=100_000, description="Who may hear signals by one process of the API at once (streams, polls)."
     )
-    heartbeat_s: Seconds = Field(15, description="Longest silence on a stream of signals; its key is looked at too.")
+    heartbeat_s: Seconds = Field(15, description="Longest silence on a stream of signals.")
     listening_s: Seconds = Field(
         300, description="Agents heard of within this time count as listening, where a halt asks who has not stopped."
     )

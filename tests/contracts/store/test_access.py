@@ -8,6 +8,8 @@ from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.errors import Conflict, NotFound
 from openbrain.ids import joined_hash, uuid7
 from openbrain.ports.access import ApiKey, Workspace
+from openbrain.ports.erasing import CLOSE
+from openbrain.ports.operations import Operation
 from tests.support.store.fixtures import START, FakeClock
 
 KEY = ApiKey(
@@ -72,6 +74,27 @@ async def test_neither_id_nor_secret_is_used_twice(truth: SqlTruth) -> None:
         await truth.create_key(replace(KEY, id=uuid7(START), agent_id="eve"), SECRET)
 
     assert await truth.keys("w1") == [KEY]
+
+
+async def test_keys_that_open_something_are_told_from_those_that_ended(truth: SqlTruth) -> None:
+    await truth.create_workspace(workspace("w1"))
+    await truth.create_workspace(workspace("w2"))
+    ends = {"lasting": None, "later": START + 10, "now": START, "past": START - 1, "revoked": None, "closed": None}
+    keys = {
+        name: replace(KEY, id=uuid7(START), workspace_id="w2" if name == "closed" else "w1", expires_at=at)
+        for name, at in ends.items()
+    }
+    for name, key in keys.items():
+        await truth.create_key(key, joined_hash(name))
+    many = [uuid7(START) for _ in range(1500)]
+    await truth.revoke_key("w1", keys["revoked"].id)
+    close = Operation(id=uuid7(START), workspace_id="system", kind=CLOSE, actor="op", request={"workspace": "w2"})
+    await truth.close_workspace("w2", close)
+
+    ids = [*(key.id for key in keys.values()), *many]
+    assert await truth.open_keys(ids, START) == {keys["lasting"].id, keys["later"].id}
+    assert await truth.open_keys(ids, START + 10) == {keys["lasting"].id}
+    assert await truth.open_keys([], START) == frozenset()
 
 
 async def test_a_key_is_revoked_within_its_workspace(truth: SqlTruth, clock: FakeClock) -> None:

@@ -2,13 +2,13 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import orjson
 
-from openbrain.errors import NeverRetry, OpenBrainError, TryLater
+from openbrain.errors import TryLater
 from openbrain.visibility import Viewer
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import HEARTBEAT, Heard, frame, frames, retry, skipped
@@ -35,8 +35,8 @@ class Watch:
     seconds: float | None
     """After which it ends; None for never."""
     heartbeat_s: float
-    alive: Callable[[int], Awaitable[None]]
-    """Called with the number reached, at the beginning and with every heartbeat; raises where the key is no more."""
+    note: Callable[[int], None]
+    """Called with the number reached, at the beginning and with every heartbeat."""
 
 
 async def watched(watch: Watch, gone: Listener) -> AsyncGenerator[bytes, None]:
@@ -51,8 +51,7 @@ async def watched(watch: Watch, gone: Listener) -> AsyncGenerator[bytes, None]:
             while not gone.ended:
                 if clock.beats():
                     yield HEARTBEAT
-                    if not await _lives(watch, cursor):
-                        return
+                    watch.note(cursor)
                 try:
                     found = await channel.after(cursor)
                 except TryLater:
@@ -113,17 +112,6 @@ def _clock(watch: Watch, gone: Listener) -> Iterator[_Clock]:
         yield made
     finally:
         made.stop()
-
-
-async def _lives(watch: Watch, cursor: int) -> bool:
-    """Whether the key still opens this stream. While nobody can tell it does."""
-    try:
-        await watch.alive(cursor)
-    except NeverRetry:
-        return False
-    except OpenBrainError:
-        return True
-    return True
 
 
 def _told(viewer: Viewer, cursor: int, found: Sequence[Heard]) -> bytes:

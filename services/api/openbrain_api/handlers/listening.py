@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import orjson
@@ -47,12 +48,6 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Reply:
     api.hub.admit()
     # Before the answer begins: a database that is down is a 503.
     present = await api.hub.present(call.actor.viewer())
-    authorization = call.headers.get(b"authorization", b"").decode("latin-1")
-
-    async def alive(cursor: int) -> None:
-        _note(call, query, cursor, Via.SSE)
-        await api.keyring.actor(authorization)
-
     watch = Watch(
         hub=api.hub,
         viewer=call.actor.viewer(),
@@ -61,11 +56,17 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Reply:
         after=_after(call),
         seconds=query.seconds,
         heartbeat_s=api.settings.server.heartbeat_s,
-        alive=alive,
+        note=lambda cursor: _note(call, query, cursor, Via.SSE),
     )
     gone = Listener()
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return Reply(200, b"", MEDIA, headers, watched(watch, gone), gone.end)
+
+    async def told() -> AsyncGenerator[bytes, None]:
+        with api.listening.listens(call.actor.key_id, gone):
+            async with aclosing(watched(watch, gone)) as parts:
+                async for part in parts:
+                    yield part
+
+    return Reply(200, b"", MEDIA, {"x-accel-buffering": "no"}, told(), gone.end)
 
 
 async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Reply:
@@ -103,11 +104,14 @@ async def _awaited(call: Call[Nothing, BroadcastsQuery]) -> tuple[Sequence[Heard
     hub.admit()
     _note(call, query, query.after, Via.POLL)
     listener, until = Listener(), time.monotonic() + query.wait
+    keys = call.api.listening
     async with hub.listener(call.actor.workspace_id, listener) as channel:
-        found = await channel.after(query.after)
-        while not found and not listener.ended and (left := until - time.monotonic()) > 0:
-            await listener.wait(left)
+        with keys.listens(call.actor.key_id, listener):
             found = await channel.after(query.after)
+            while not found and not listener.ended and (left := until - time.monotonic()) > 0:
+                await listener.wait(left)
+                found = await channel.after(query.after)
+            keys.require(listener)
         return found[: query.limit], channel.top
 
 

@@ -20,6 +20,7 @@ from openbrain.ports.clock import Clock
 _WORKSPACE = tuple(workspaces.c[name] for name in ("id", "name", "created_at", "max_memories", "max_bytes"))
 _OPEN = workspaces.c.deleted_at.is_(None)
 _CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~_OPEN)
+_KEYS_AT_ONCE = 500
 _KEY = tuple(column for column in api_keys.c if column.name != "secret_hash")
 
 
@@ -60,6 +61,19 @@ class SqlAccess:
         statement = select(*_KEY).where(api_keys.c.secret_hash == secret_hash, ~_CLOSED)
         row = await self._database.read(lambda connection: connection.execute(statement).mappings().one_or_none())
         return None if row is None else _key(row)
+
+    async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
+        """As in the port."""
+        lasting = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+        statement = select(api_keys.c.id).where(api_keys.c.revoked_at.is_(None), lasting, ~_CLOSED)
+
+        def found(connection: Connection) -> frozenset[str]:
+            parts = [ids[start : start + _KEYS_AT_ONCE] for start in range(0, len(ids), _KEYS_AT_ONCE)]
+            return frozenset(
+                id for part in parts for id in connection.scalars(statement.where(api_keys.c.id.in_(part)))
+            )
+
+        return await self._database.read(found)
 
     async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
         """Whatever its state."""

@@ -1,0 +1,68 @@
+"""Whoever listens with a key that is no more is ended: one question a second for all of them."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+
+from openbrain import logs
+from openbrain.errors import OpenBrainError, Unauthorised
+from openbrain.ports.access import Access
+from openbrain.ports.clock import Clock
+from openbrain_api.broadcasts.channel import Listener
+
+_log = structlog.get_logger(__name__)
+
+
+class ListeningKeys:
+    """The keys of those who listen to this process, and its question which of them still open anything."""
+
+    def __init__(self, access: Access, clock: Clock, every_s: float = 1.0) -> None:
+        self._access = access
+        self._clock = clock
+        self._every_s = every_s
+        self._listeners: dict[Listener, str] = {}
+        self._ended: set[Listener] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def listens(self, key_id: str, listener: Listener) -> Iterator[None]:
+        """While the block runs the listener is ended where its key is."""
+        self._listeners[listener] = key_id
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        try:
+            yield
+        finally:
+            del self._listeners[listener]
+            self._ended.discard(listener)
+
+    def require(self, listener: Listener) -> None:
+        """`Unauthorised` where its key ended while it listened."""
+        if listener in self._ended:
+            raise Unauthorised("this key was revoked or has expired: send a valid one")
+
+    async def close(self) -> None:
+        """Ask no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.wait([self._looking])
+
+    async def _look(self) -> None:
+        while self._listeners:
+            await asyncio.sleep(self._every_s)
+            try:
+                await self._end()
+            except OpenBrainError:
+                continue  # while nobody can tell, every key is what it was
+            except Exception as error:  # noqa: BLE001 - told without its text; the next look may do better
+                _log.error("api.keys_unknown", error=type(error).__name__, where=logs.where(error))
+
+    async def _end(self) -> None:
+        asked = set(self._listeners.values())
+        good = await self._access.open_keys(list(asked), self._clock.now())
+        for listener, key_id in list(self._listeners.items()):
+            if key_id in asked and key_id not in good:
+                self._ended.add(listener)
+                listener.end()
