@@ -58,6 +58,9 @@ class Leader:
         self._task: asyncio.Task[None] | None = None
         self._leads_until = 0.0
         self._heard: dict[str, float] = {}
+        self._truth_down = ""
+        self._failing: dict[str, str] = {}
+        """Duties whose last round failed, and how."""
 
     @property
     def leading(self) -> bool:
@@ -107,8 +110,11 @@ class Leader:
         try:
             ours = await self._leases.acquire(self.group, self._holder, self._lease_s)
         except Exception as error:  # noqa: BLE001 - whatever a database says while it is restored, the loop outlives it
-            _log.warning("leader.truth_down", lease=self.group, message=_words(error))
+            if (words := _words(error)) != self._truth_down:
+                _log.warning("leader.truth_down", lease=self.group, message=words)
+            self._truth_down = words
             return False
+        self._truth_down = ""
         if ours:
             self._leads_until = asked + self._lease_s
         return ours
@@ -118,6 +124,7 @@ class Leader:
         still, and was then had again goes on."""
         _log.info("leader.leads", lease=self.group, holder=self._holder)
         over = asyncio.Event()
+        self._failing.clear()
         tasks = [asyncio.create_task(self._repeat(duty, over), name=duty.name) for duty in self._duties]
         try:
             while self.leading:
@@ -142,11 +149,18 @@ class Leader:
             try:
                 done = await duty.round()
                 backoff.reset()
+                self._failing.pop(duty.name, None)
                 if not over.is_set():  # a round that lost its cancellation must not begin a long pause
                     await duty.wait(done)
             except Exception as error:  # noqa: BLE001 - one duty's trouble must end neither it nor the others
-                _log.warning("leader.duty_failed", lease=self.group, duty=duty.name, message=_words(error))
+                self._tell(duty.name, _words(error))
                 await asyncio.sleep(backoff.next())
+
+    def _tell(self, duty: str, words: str) -> None:
+        """Once, until it passes: what one of them met the others meet too."""
+        if words not in self._failing.values():
+            _log.warning("leader.duty_failed", lease=self.group, duty=duty, message=words)
+        self._failing[duty] = words
 
 
 def _words(error: Exception) -> str:

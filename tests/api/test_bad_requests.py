@@ -4,10 +4,12 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import orjson
 import pytest
 
 from openbrain.auth import Permission
 from openbrain.memory import MICROSECONDS
+from openbrain_api.openapi.document import document
 from openbrain_api.routes import ROUTES
 from tests.support.api.bad_inputs import FULL, RAW, SECRET
 from tests.support.api.brain import Brain, Caller, http, offer, refused, unknown_id
@@ -191,3 +193,36 @@ async def test_nothing_here_is_a_problem_too(caller: Caller) -> None:
         refused(await caller.send("GET", path), 404)
     for path in ("/v1/brain/memories/not-an-id", f"/v1/brain/memories/{unknown_id()}", "/v1/brain/memories/%ff"):
         assert refused(await caller.send("GET", path), 404)["message"] == "no memory with this id"
+
+
+def parameters() -> list[tuple[str, str, str, bool, bool]]:
+    """Of every route each part of its query: whether it may be empty, and come twice, by the document."""
+    found = []
+    for path, operations in orjson.loads(document(ROUTES))["paths"].items():
+        for method, operation in operations.items():
+            for each in (one for one in operation["parameters"] if one["in"] == "query"):
+                schema, listed = each["schema"], each["schema"].get("type") == "array"
+                text = schema.get("type") == "string" and not schema.keys() & {"minLength", "pattern", "enum", "format"}
+                found.append((method.upper(), path, each["name"], each.get("allowEmptyValue", text), listed))
+    return found
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_the_document_forbids_of_a_query_is_refused(module_brain: Brain) -> None:
+    """An empty org is no org: who asks so by mistake would be told of all of them."""
+    key = await module_brain.key("system", permissions=frozenset(Permission))
+    required = {"q": "ferry", "query": "ferry", "path": "a.md", "stream": "memory.stored", "group": "g"}
+    seen = set()
+    async with http(module_brain.app(), key) as client:
+        for method, path, name, empty, listed in parameters():
+            url = path.replace("{id}", unknown_id()).replace("{index}", "text").replace("{name}", "x")
+            module_brain.clock.advance(MICROSECONDS)  # the key may ask again
+            others = {one: value for one, value in required.items() if one != name}
+            bare = await client.request(method, url, params={**others, name: ""})
+            twice = await client.request(method, url, params=[*others.items(), (name, "1"), (name, "1")])
+            if not empty:
+                assert refused(bare, 422)["field"].split(".")[0] == name, (path, name)
+            if not listed:
+                assert refused(twice, 422)["field"] == name, (path, name)
+            seen.add((empty, listed))
+    assert seen == {(False, False), (False, True), (True, False), (True, True)}

@@ -5,12 +5,14 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from redis.exceptions import ConnectionError as NoConnection
+from redis.exceptions import TimeoutError as NoAnswer
 from structlog.testing import capture_logs
 
 from openbrain.errors import TryLater
 from openbrain.settings import Streams
 from openbrain.streams.breaker import Breaker
-from openbrain.streams.pauses import Backoff, Trouble
+from openbrain.streams.pauses import Backoff, Outage, Trouble
 from openbrain.streams.runtime import Closing, Runtime, consumer_name
 from tests.support.waiting import PATIENCE_S
 
@@ -50,7 +52,7 @@ async def test_trouble_is_told_when_it_begins_changes_and_ends() -> None:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    trouble = Trouble("read s", 5, sleep)
+    trouble = Trouble("read s", 5, sleep, Outage())
     with capture_logs() as logs:
         trouble.over()
         for error in (OSError("a"), OSError("b"), ValueError("c"), ValueError("d")):
@@ -64,6 +66,27 @@ async def test_trouble_is_told_when_it_begins_changes_and_ends() -> None:
     ]
     assert slept == sorted(slept)
     assert len(slept) == 4
+
+
+async def test_one_pause_of_the_stream_server_is_told_once_by_all_loops_of_a_process() -> None:
+    async def sleep(_: float) -> None:
+        """At once."""
+
+    outage = Outage()
+    loops = [Trouble(f"loop {number}", 5, sleep, outage) for number in range(20)]
+    with capture_logs() as logs:
+        for _ in range(2):
+            for number, each in enumerate(loops * 2):
+                await each.met((OSError, NoConnection, NoAnswer, TimeoutError)[number % 4]("away"))
+            for each in loops:
+                each.over()
+        for each in loops[:2]:
+            await each.met(OSError())
+        loops.remove(each)
+        del each  # its room was stopped meanwhile
+        loops[0].over()
+    begun_and_over = ["streams.redis_trouble", "streams.redis_answers"]
+    assert [line["event"] for line in logs] == begun_and_over * 3
 
 
 def _runtime(now: list[float]) -> Runtime:

@@ -90,7 +90,7 @@ class Endpoint:
                 await self._api.admission.admit(actor, more, beside)
         query: Any = NOTHING
         if route.query is not Nothing:
-            query = reading.parse_query(route.query, scope["query_string"], route.many)
+            query = reading.parse_query(route.query, scope["query_string"], route.many, route.lenient)
         call = Call(
             api=self._api,
             actor=actor,

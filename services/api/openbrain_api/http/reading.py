@@ -126,8 +126,9 @@ def told(error: ValidationError) -> Refused | Invalid:
     return Invalid(*first_problem(error))
 
 
-def parse_query(model: type[M], raw: bytes, many: frozenset[str]) -> M:
-    """The query string; names in `many` may come several times (also as `name[]`), of others the last counts."""
+def parse_query(model: type[M], raw: bytes, many: frozenset[str], lenient: frozenset[str] = frozenset()) -> M:
+    """The query string; names in `many` may come several times (also as `name[]`), those in `lenient` stand for nothing
+    where they are empty. `Invalid` for whatever else the document does not let through."""
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_QUERY_FIELDS)
     except ValueError:
@@ -135,12 +136,16 @@ def parse_query(model: type[M], raw: bytes, many: frozenset[str]) -> M:
     values: dict[str, Any] = {}
     for name, value in pairs:
         plain = name.removesuffix("[]")
-        if plain not in many:
-            values[plain] = value
-        elif value:
+        if value == "" and plain in lenient:
+            continue
+        if plain in many:
             values.setdefault(plain, []).append(value)
+        elif plain in values and plain in model.model_fields:
+            raise Invalid(plain, "must be given once")
+        else:
+            values[plain] = value
     try:
-        return model.model_validate({name: value for name, value in values.items() if value != ""})
+        return model.model_validate(values)
     except ValidationError as error:
         raise Invalid(*first_problem(error)) from None
 

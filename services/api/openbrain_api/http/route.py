@@ -91,3 +91,8 @@ class Route:
     def many(self) -> frozenset[str]:
         """Names of the query that may come several times."""
         return getattr(self.query, "many", frozenset())
+
+    @property
+    def lenient(self) -> frozenset[str]:
+        """Names of the query that stand for nothing where they are empty."""
+        return getattr(self.query, "lenient", frozenset())

@@ -151,6 +151,7 @@ def _query_parameters(route: Route, schemas: dict[str, Json]) -> list[Json]:
             "in": "query",
             "required": name in required,
             "schema": _without_null(part),
+            **({"allowEmptyValue": True} if name in route.lenient else {}),
             **({"description": part["description"]} if "description" in part else {}),
         }
         for name, part in schema.get("properties", {}).items()

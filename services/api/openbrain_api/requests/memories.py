@@ -195,7 +195,8 @@ class RestoreBody(Body):
 
 
 class QueryString(BaseModel):
-    """Base of query strings. Names in `many` may come several times."""
+    """Base of query strings. Names in `many` may come several times; those in `lenient` may be empty, as clients of the
+    original send what they don't narrow by."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     many: ClassVar[frozenset[str]] = frozenset()

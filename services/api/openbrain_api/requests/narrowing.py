@@ -1,6 +1,6 @@
 """What narrows a list, a search or a count, and the criteria that it means."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -15,6 +15,7 @@ class NarrowQuery(SessionQuery):
     """Browsing: what is of no such org, project, … is left out."""
 
     many = frozenset({"type", "tags", "source", "agent_id", "include_scopes"})
+    lenient: ClassVar[frozenset[str]] = frozenset({"org", "project", "type", "agent_id"})
 
     org: Org | None = None
     project: Annotated[Project | None, Field(description="Exactly this project.")] = None
