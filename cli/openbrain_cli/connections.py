@@ -252,6 +252,8 @@ def _answer(status: int, headers: Any) -> bytes:
     code, message = _TOLD[status]
     title = HTTPStatus(status).phrase
     problem = {"error": code, "message": message, "type": f"urn:openbrain:problem:{code}", "title": title}
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        problem["stored"] = "no"
     body = json.dumps({**problem, "status": status, "detail": message}).encode()
     fields = [*headers, (b"content-type", b"application/problem+json"), (b"content-length", b"%d" % len(body))]
     fields += [(b"cache-control", b"no-store"), (b"connection", b"close")]

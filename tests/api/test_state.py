@@ -12,7 +12,9 @@ from openbrain.parts import Parts
 from openbrain.ports.truth import Outcome, Write
 from openbrain.settings import Settings
 from openbrain_api import app as process
-from tests.support.api.brain import Brain, http, offer, refused, remembered
+from openbrain_api.routes import ROUTES
+from tests.support.api.bad_inputs import FULL
+from tests.support.api.brain import Brain, http, offer, refused, remembered, unknown_id
 
 SECRET = "correct-horse-battery"
 
@@ -102,6 +104,8 @@ async def test_what_breaks_inside_is_told_without_what_it_held(
             response = await client.post(f"/v1/brain/remember{path}", json=body)
             problem = refused(response, status)
             assert problem["error"] == "service_error"
+            assert problem["stored"] == "unknown"
+            assert "Idempotency-Key" in problem["message"]
             assert SECRET not in response.text
     printed = capsys.readouterr()
     assert SECRET not in printed.out + printed.err
@@ -139,3 +143,46 @@ async def test_the_app_of_a_process_closes_its_parts(brain: Brain) -> None:
             await remembered(client, "until the end")
         assert not closed
     assert closed == [True]
+
+
+class Away:
+    """A truth of which every call but the spared ones fails as a lost connection does."""
+
+    def __init__(self, real: Any, spared: Sequence[str]) -> None:
+        self._real, self._spared = real, spared
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._real, name)
+        if not callable(found) or name in self._spared:
+            return found
+
+        async def broken(*_: Any, **__: Any) -> Any:
+            raise TryLater("the database can't be reached")
+
+        return broken
+
+
+@pytest.mark.parametrize("where", ["before", "within"])
+async def test_a_write_that_failed_says_whether_it_may_have_been_stored(brain: Brain, where: str) -> None:
+    """`before` anything was begun, and `within`, where a commit may stand whose answer was lost."""
+    key = await brain.key("system", permissions=frozenset(Permission))
+    spared = ("key_by_hash", "open_keys", "check") if where == "within" else ("check",)
+    told = {}
+    async with http(brain.app(truth=Away(brain.truth, spared)), key) as client:
+        for route in ROUTES:
+            path = route.path.replace("{id}", unknown_id()).replace("{index}", "text").replace("{name}", "x")
+            body = FULL.get(route.path)
+            response = await client.request(route.method, path, json=body)
+            if response.status_code == 503 and route.needs_key:
+                told[route.method, route.path] = response.json()
+    changing = {(route.method, route.path): route for route in ROUTES if route.changes}
+    assert told.keys() & changing.keys()
+    for name, problem in told.items():
+        assert problem["error"] == "service_error"
+        changed = changing.get(name)
+        expected = None if changed is None else "no" if where == "before" else "unknown"
+        assert problem.get("stored") == expected, name
+        keyed = changed is not None and changed.keyed and where == "within"
+        assert ("Idempotency-Key" in problem["message"]) == keyed, name
+    if where == "before":
+        assert told.keys() == {(route.method, route.path) for route in ROUTES if route.needs_key}

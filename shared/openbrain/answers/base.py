@@ -1,5 +1,7 @@
 """What every answer is, and what a refusal says."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -31,3 +33,6 @@ class Problem(Answer):
     used: int | None = Field(default=None, description="Of that quota.")
     rate_limit: RateLimit | None = None
     head: str | None = Field(default=None, description="The memory that now stands at the end of the chain.")
+    stored: Literal["no", "unknown"] | None = Field(
+        default=None, description="Of a write that failed with 5xx: whether anything of it may have been stored."
+    )

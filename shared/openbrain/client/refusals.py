@@ -54,6 +54,12 @@ def refusal(status: int, raw: bytes) -> OpenBrainError:
     return Invalid(field, message.removeprefix(f"{field}: ") if field else message)
 
 
+def nothing_stored(raw: bytes) -> bool:
+    """Whether the body of a 503 says so."""
+    problem = _problem(raw)
+    return problem.get("error") == Backlogged.code or problem.get("stored") == "no"
+
+
 def _problem(raw: bytes) -> Mapping[str, Any]:
     try:
         problem = orjson.loads(raw)

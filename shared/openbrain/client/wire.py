@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from openbrain import answers
 from openbrain.client.breaker import Breaker
-from openbrain.client.refusals import refusal, unreachable
+from openbrain.client.refusals import nothing_stored, refusal, unreachable
 from openbrain.errors import Backlogged, SetupError, TryLater
 
 A = TypeVar("A", bound=answers.Answer)
@@ -164,8 +164,8 @@ def write_headers(idempotency_key: str = "", *, wait: int = 0, if_match: str = "
 
 def _worth_repeating(response: httpx.Response, raw: bytes, repeat: bool) -> bool:
     if response.status_code == 503:
-        # Refused for what waits behind it, nothing was stored: any request may come again.
-        return repeat or isinstance(refusal(503, raw), Backlogged)
+        # Nothing was stored: any request may come again.
+        return repeat or nothing_stored(raw)
     return response.status_code in (408, 429)
 
 

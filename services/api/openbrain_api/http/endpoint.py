@@ -15,7 +15,7 @@ from openbrain_api.http.admission import Fields
 from openbrain_api.http.forms import form_body
 from openbrain_api.http.packing import gzipped_whole, packed_tag, takes_gzip
 from openbrain_api.http.refused import no_such_route, wrong_method
-from openbrain_api.http.reply import Reply, allowed_methods, fields, problem
+from openbrain_api.http.reply import Reply, Stored, allowed_methods, fields, problem
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.http.streaming import streamed_body, write_stream
 from openbrain_api.ports import Api
@@ -56,7 +56,7 @@ class Endpoint:
             except reading.Gone:
                 return
             except Exception as error:  # noqa: BLE001 - every failure gets its answer
-                reply = problem(error)
+                reply = problem(error, Stored.NO if route.changes else None)
             if reply.stream is not None:
                 await write_stream(reply, receive, send, head=head, beside=beside)
             else:
@@ -100,7 +100,12 @@ class Endpoint:
             headers=headers,
             stream=_stream(route, headers, receive),
         )
-        return await route.handler(call)
+        try:
+            return await route.handler(call)
+        except reading.Gone:
+            raise
+        except Exception as error:  # noqa: BLE001 - it may have come after a commit
+            return problem(error, _stored(route))
 
     async def _packed(self, reply: Reply, headers: reading.Headers) -> Reply:
         """The same, packed where it is long and the client takes it so."""
@@ -129,6 +134,13 @@ def _stream(route: Route, headers: reading.Headers, receive: Receive) -> AsyncIt
     if route.form:
         return form_body(headers, receive, route.body_bytes)
     return streamed_body(headers, receive) if route.streamed else None
+
+
+def _stored(route: Route) -> Stored | None:
+    """What is known of a write whose handler failed."""
+    if not route.changes:
+        return None
+    return Stored.ASK_AGAIN if route.keyed else Stored.LOOK
 
 
 NOTHING = Nothing()

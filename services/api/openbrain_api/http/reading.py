@@ -37,6 +37,7 @@ _ONCE = (
     b"idempotency-key",
     b"last-event-id",
     b"traceparent",
+    b"x-idempotency-key",
     b"x-openbrain-agent",
 )
 """Headers of which two would be a question of who reads first."""

@@ -1,5 +1,6 @@
 """Answers on their way out."""
 
+import enum
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,10 +83,23 @@ def problem_fields(error: Exception) -> dict[str, object]:
     return told
 
 
-def problem(error: Exception) -> Reply:
+class Stored(enum.Enum):
+    """What a 5xx says of the write that it answers: the member `stored`, and the words behind its message."""
+
+    NO = "no", "nothing was stored"
+    ASK_AGAIN = "unknown", "it may have been stored: send it again with its Idempotency-Key, which stores it once"
+    LOOK = "unknown", "it may have been done: look before you send it again"
+
+
+def problem(error: Exception, stored: Stored | None = None) -> Reply:
     """An error as RFC 9457 with the original's members beside. Logs what was not foreseen, without its text."""
     status = status_of(error)
     told = problem_fields(error)
+    if stored is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        kept = isinstance(error, Backlogged | VaultBusy)
+        told["stored"], words = Stored.NO.value if kept else stored.value
+        if not kept:
+            told["message"] = f"{told['message']}; {words}"
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("api.request_failed", error=type(error).__name__, where=logs.where(error))
     body = {

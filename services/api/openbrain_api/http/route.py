@@ -88,6 +88,11 @@ class Route:
         return self.authenticated or self.permission is not None
 
     @property
+    def changes(self) -> bool:
+        """Whether something may be different once it was answered."""
+        return self.method != "GET" and self.permission not in (Permission.BRAIN_READ, Permission.VAULT_READ)
+
+    @property
     def many(self) -> frozenset[str]:
         """Names of the query that may come several times."""
         return getattr(self.query, "many", frozenset())
