@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from openbrain.settings import Server
+from openbrain.settings.server import Server
 from openbrain_cli.connections import Bounds, Connection, affordable
 
 KEEP_ALIVE_S = 75

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from openbrain.auth import Permission
-from openbrain.settings import Server
+from openbrain.settings.server import Server
 from openbrain_api.http.route import Route
 from openbrain_api.routes import ROUTES
 from openbrain_mcp.http import with_mcp

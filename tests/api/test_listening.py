@@ -11,7 +11,7 @@ from openbrain.answers import BroadcastAnswer, Skipped
 from openbrain.auth import Permission, successor
 from openbrain.client import OpenBrain
 from openbrain.errors import Forbidden
-from openbrain.settings import Server
+from openbrain.settings.server import Server
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.listening import Ear, ear
 from tests.support.api.served import served

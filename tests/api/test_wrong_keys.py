@@ -17,7 +17,8 @@ from openbrain.client import OpenBrain
 from openbrain.errors import RateLimited, Unauthorised
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.rates import Rate
-from openbrain.settings import Server, Streams
+from openbrain.settings import Streams
+from openbrain.settings.server import Server
 from openbrain_api.http.door import source
 from openbrain_mcp.http import with_mcp
 from tests.support.api.brain import Brain, refused

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from openbrain import limits
-from openbrain.settings import Server
+from openbrain.settings.server import Server
 from openbrain_api.routes import ROUTES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "http.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from openbrain.errors import RateLimited
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.rates import Allowance, Rate, Rates
-from openbrain.settings import Server
+from openbrain.settings.server import Server
 
 Fields = list[tuple[bytes, bytes]]
 

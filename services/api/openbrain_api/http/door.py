@@ -11,7 +11,7 @@ from openbrain.errors import Forbidden, Unauthorised, VisitsLimited, WrongKeys
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.rates import Allowance, Rate, Rates
-from openbrain.settings import Server
+from openbrain.settings.server import Server
 from openbrain_api.http.admission import Fields, tell
 
 _UNKNOWN = "unknown"
