@@ -27,14 +27,17 @@ class Keeper:
     async def run(self) -> None:
         """Until the room is closed."""
         trouble = Trouble("renew leases", self._period / 4, self.runtime.until_closed)
-        while not await self.runtime.until_closed(self._period):
+        pause = self._period
+        while not await self.runtime.until_closed(pause):
             self.runtime.beat("renew leases", 60 + self._period)
             try:
                 await self.renew()
             except AWAY as error:
                 await trouble.met(error)
+                pause = 0.0  # it has waited
             else:
                 trouble.over()
+                pause = self._period
 
     async def renew(self) -> None:
         """Renew now. Raises what redis-py raises."""
