@@ -24,7 +24,7 @@ from openbrain.control_characters import plain_json, plain_text
 from openbrain.errors import Invalid
 from openbrain.events import MemoryId, first_problem
 from openbrain.ids import content_hash
-from openbrain.memory import MICROSECONDS, Memory, MemoryType, Reason, Scope
+from openbrain.memory import Memory, MemoryType, Reason, Scope
 from openbrain.ports.transfer import Kept, Link, Told
 from openbrain.submission import (
     Agent,
@@ -84,12 +84,21 @@ class Header(Line):
     part: Annotated[bool, Field(description="A piece of a larger file: the footer's digest is not of it.")] = False
 
 
+_ERASED = ("content", "project", "speaker", "turn", "tags", "metadata", "source")
+"""What nothing is left of when a memory was erased."""
+
+
 class MemoryLine(Line):
     """One memory as it stood."""
 
     kind: Literal["memory"]
     id: MemoryId
-    content: Annotated[str, StringConstraints(max_length=limits.CONTENT_CHARS), AfterValidator(plain_text)]
+    content: Annotated[
+        str,
+        StringConstraints(max_length=limits.CONTENT_CHARS),
+        AfterValidator(plain_text),
+        Field(description="Absent where the memory was erased."),
+    ] = ""
     type: MemoryType
     memory_scope: Scope
     org: Org | None = None
@@ -104,7 +113,7 @@ class MemoryLine(Line):
     confidence: Confidence = 1.0
     supersedes_id: MemoryId | None = None
     version: Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)] = 1
-    revision: Counted = 1
+    revision: Annotated[Counted, Field(description="Older exports have it.")] = 1
     occurred_at: Moment
     confirmed_at: Moment
     created_at: Moment
@@ -115,15 +124,15 @@ class MemoryLine(Line):
     reason: Reason | None = None
     embed: bool = True
     allow_duplicate: bool = False
-    passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20)] = 0
+    passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20, description="Older exports have it.")] = 0
 
     def kept(self, workspace_id: str, now: int) -> Kept:
         """As a row of this workspace that is put there now (microseconds); `Invalid` as in `check`.
 
-        Its revision rises by the seconds since 1970: an index that remembers a later one, or that the memory was
-        removed, takes this one.
+        Its revision is the time: an index that remembers another of this memory, or that it was removed, takes it.
         """
         self.check()
+        erased = self.reason is Reason.ERASED
         memory = Memory(
             id=self.id,
             workspace_id=workspace_id,
@@ -138,12 +147,12 @@ class MemoryLine(Line):
             speaker=self.speaker or "",
             tags=self.tags,
             metadata=self.metadata,
-            source=self.source,
+            source="" if erased else self.source,
             confidence=self.confidence,
             supersedes_id=self.supersedes_id,
             version=self.version,
-            revision=self.revision + now // MICROSECONDS,
-            content_hash=content_hash(self.content),
+            revision=max(self.revision + 1, now),
+            content_hash="" if erased else content_hash(self.content),
             occurred_at=from_datetime(self.occurred_at),
             confirmed_at=from_datetime(self.confirmed_at),
             created_at=from_datetime(self.created_at),
@@ -158,8 +167,11 @@ class MemoryLine(Line):
         return Kept(memory, not (self.ended or self.allow_duplicate))
 
     def check(self) -> None:
-        """`Invalid` where a living memory says nothing, or nobody could see it."""
-        if not self.ended and not self.content.strip():
+        """`Invalid` where a memory says nothing, an erased one says something, or nobody could see it."""
+        if self.reason is Reason.ERASED:
+            if left := sorted(name for name in self.model_fields_set.intersection(_ERASED) if getattr(self, name)):
+                raise Invalid(left[0], "must be absent: this memory was erased, and only the proof of it is kept")
+        elif not self.content or not (self.ended or self.content.strip()):
             raise Invalid("content", "must hold more than white space")
         if self.memory_scope is Scope.SESSION and not self.session_id:
             raise Invalid("session_id", "is required for memory_scope session")

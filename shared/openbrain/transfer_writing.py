@@ -40,7 +40,7 @@ def header_line(
 
 
 def memory_line(kept: Kept) -> bytes:
-    """`MemoryLine`; what is absent is left out."""
+    """`MemoryLine`; what is absent is left out, and so are the numbers that each database and index gives anew."""
     memory = kept.memory
     ended = memory.reason is not None or memory.deleted_at is not None or memory.archived_at is not None
     fields: dict[str, object] = {
@@ -61,7 +61,6 @@ def memory_line(kept: Kept) -> bytes:
         "confidence": memory.confidence,
         "supersedes_id": memory.supersedes_id,
         "version": memory.version,
-        "revision": memory.revision,
         "occurred_at": to_iso(memory.occurred_at),
         "confirmed_at": to_iso(memory.confirmed_at),
         "created_at": to_iso(memory.created_at),
@@ -70,7 +69,6 @@ def memory_line(kept: Kept) -> bytes:
         "archived_at": _iso(memory.archived_at),
         "deleted_at": _iso(memory.deleted_at),
         "reason": memory.reason,
-        "passages_high": memory.passages_high,
     }
     if not memory.wants_vector:
         fields["embed"] = False

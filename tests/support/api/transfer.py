@@ -39,8 +39,8 @@ def as_file(lines: Iterable[Line], *, footer: bool = True) -> bytes:
 
 
 def differences(one: Iterable[bytes], other: Iterable[bytes]) -> Iterator[str]:
-    """What two whole exports say differently of a memory: of itself, its history in order, its parents. Where pages
-    end, and the number of a row's revision, is each database's own."""
+    """What two whole exports say differently of a memory: of itself, its history in order, its parents, wherever their
+    pages end."""
     ours, theirs = _by_memory(one), _by_memory(other)
     for memory_id in ours.keys() | theirs.keys():
         if ours.get(memory_id) != theirs.get(memory_id):
@@ -73,8 +73,6 @@ def _told(lines: Iterable[bytes]) -> Iterator[Line]:
     for raw in lines:
         line = json.loads(raw)
         if line["kind"] in ("memory", "history", "lineage"):
-            if line["kind"] == "memory":
-                del line["revision"]
             yield line
         elif line["kind"] == "footer":
             del line["digest"]

@@ -12,7 +12,7 @@ from openbrain.adapters.sql.ending import TIME
 from openbrain.adapters.sql.identity import dedupe_key
 from openbrain.adapters.sql.inserts import insert_rows
 from openbrain.adapters.sql.quotas import admit, total
-from openbrain.adapters.sql.rows import row_from_memory
+from openbrain.adapters.sql.rows import json_text, row_from_memory
 from openbrain.adapters.sql.statements import chunks, slots
 from openbrain.adapters.sql.tables import memories, memory_history, memory_lineage
 from openbrain.ids import is_uuid, transfer_id
@@ -21,6 +21,7 @@ from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
 
 _NAMING = ("superseded_by", "supersedes_id")
 """Where a line of the audit names another memory."""
+_ERASED = json_text({"reason": Reason.ERASED.value})
 _BULK = replace(TIME, bulk=True)
 _LINE = tuple(memory_history.c[name] for name in ("memory_id", "version", "revision", "action", "at"))
 
@@ -107,13 +108,14 @@ class Landing:
         owners = [self._own(line.memory_id) for line in lines]
         old = {owner for owner in owners if owner not in new and self._here(owner, new)}
         known, erased = self._known_lines(sorted(old))
+        erased |= {name for name, item in new.items() if item.memory.reason is Reason.ERASED}
         rows: list[tuple[Any, ...]] = []
         landed: list[Landed] = []
         for line, owner in zip(lines, owners, strict=True):
             told = (owner, line.version, line.revision, line.action, line.at)
             if not self._here(owner, new):
                 landed.append(Landed.HOMELESS)
-            elif told in known or owner in erased:
+            elif told in known or (owner in erased and not _proves(line)):
                 landed.append(Landed.PRESENT)
             else:
                 known.add(told)
@@ -123,7 +125,7 @@ class Landing:
         return landed
 
     def _known_lines(self, ids: Sequence[str]) -> tuple[set[tuple[Any, ...]], set[str]]:
-        """The lines that stand, and which of the memories were erased: what a file tells of them stays away."""
+        """The lines that stand, and which of the memories were erased: what a file says of them stays away."""
         known: set[tuple[Any, ...]] = set()
         erased: set[str] = set()
         for some in chunks(ids):
@@ -181,6 +183,13 @@ def _named(item: Item) -> Iterator[str]:
             yield item.memory_id
             yield from _names_in(item.before).values()
             yield from _names_in(item.after).values()
+
+
+def _proves(line: Told) -> bool:
+    """Whether a line of an erased memory holds nothing of what it said."""
+    if line.action == Reason.ERASED:
+        return line.before is None and line.after == _ERASED
+    return line.before is None and line.after is None and not line.note
 
 
 def _names_in(text: str | None) -> dict[str, str]:
