@@ -62,7 +62,7 @@ def _lines(index: Mapping[str, Any]) -> Iterator[str]:
     yield f"{index['name']} ({index['status']})"
     yield f"holds {index['entries']} of {index['rows']}, tombstones: {index['tombstones']}"
     found = ", ".join(f"{count} {fault}" for fault, count in index["faults"].items() if count)
-    yield found or index["note"] or "equal"
+    yield "; ".join(part for part in (found, index["note"]) if part) or "equal"
     if index["queued"]:
         yield f"{index['queued']} on their way"
 
@@ -70,7 +70,9 @@ def _lines(index: Mapping[str, Any]) -> Iterator[str]:
 def _sum_up(result: Mapping[str, Any]) -> None:
     if "lifted" in result:
         say(f"{result['lifted']} memories are indexed again")
-    if result["differences"] > result["repaired"]:
+    if any(each["note"] for each in result["indexes"]):
+        say("not every index could be compared or repaired: see the notes above")
+    elif result["differences"] > result["repaired"]:
         say(f"{result['differences']} memories differ: `openbrain verify --repair` makes them equal")
     elif result["repaired"]:
         say(f"{result['repaired']} memories were repaired: they are searched as they should be in a moment")

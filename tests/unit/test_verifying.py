@@ -1,7 +1,9 @@
 """What a verification leaves behind when it is cancelled, what it looks for in a vector index, and how often."""
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from openbrain.adapters.qdrant_vectors import QdrantVectors
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.truth import SqlTruth
 from openbrain.adapters.tantivy_text import TantivyText
+from openbrain.generations import text_generation
 from openbrain.ids import uuid7
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
@@ -20,6 +23,7 @@ from openbrain_housekeeper.gate import Gate
 from openbrain_housekeeper.operating import Worker
 from openbrain_housekeeper.reconciliation import Everything
 from openbrain_housekeeper.verifying import Verification, Verifier, Verifying
+from openbrain_indexer.entries import text_entry
 from tests.support.embedder.handler import database, truth
 from tests.support.indexes.entries import direction, tombstone, vector_entry
 from tests.support.indexes.entries import memory as row
@@ -135,3 +139,35 @@ async def test_every_entry_is_compared_once_a_day_and_counted_every_time(
         assert (await index.read("first", [ghost.id]))[ghost.id].tombstone
         clock.advance(3600 * MICROSECONDS)
     assert [number for number, digests in enumerate(asked) if digests] == [0, 24]
+
+
+async def test_an_index_of_another_database_is_left_alone(
+    truth: SqlTruth, database: Database, clock: FakeClock, tmp_path: Path
+) -> None:
+    """Nothing is removed from it, unless somebody says that the database is the right one."""
+    index = TantivyText(tmp_path / "text", commit_ms=1)
+    gate = Gate(truth, {IndexKind.TEXT: nothing_waits}, clock)
+    verifier = Verifier(truth, {IndexKind.TEXT: lambda: index}, gate, clock, Asked(repair=True, grace=0))
+    generation = await text_generation(truth, index, "t-1")
+    others = [memory(f"of another database {number}") for number in range(30)]
+    await index.write("t-1", [text_entry(each, index.builder) for each in others])
+    clock.advance(600 * MICROSECONDS)
+
+    async def verified(asked: Asked) -> dict[str, Any]:
+        run = Verification(verifier, asked)
+        async for waits in run.pieces():
+            if waits:
+                clock.advance(61 * MICROSECONDS)
+        (told,) = run.told()["indexes"]
+        return {**told, "equal": run.told()["equal"]}
+
+    for written in ([], [memory("written into the wrong database")]):
+        await put(database, *written)
+        told = await verified(verifier.asked)
+        assert (told["equal"], told["repaired"], told["entries"]) == (False, 0, 30)
+        assert "OPENBRAIN_TRUTH__URL" in told["note"]
+    confirmed = await verified(replace(verifier.asked, restored=True))
+    assert (confirmed["faults"]["ghost"], confirmed["note"]) == (30, "")
+    assert (await verified(verifier.asked))["entries"] == 0
+    assert generation.name == "t-1"
+    await index.close()

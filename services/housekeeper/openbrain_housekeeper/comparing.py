@@ -24,6 +24,10 @@ AT_ONCE = 5_000
 """Announced before it is waited until they have been taken: the outbox stays short."""
 PATIENCE = 60 * MICROSECONDS
 """How long that is waited for; what differs after that counts as queued."""
+FEW = 16
+"""An index of no more entries than these is compared whatever they are of."""
+SAMPLED = 1_000
+"""Entries by which it is judged whose index it is."""
 _ANNOUNCED = frozenset({Fault.MISSING, Fault.STALE, Fault.WAITING, Fault.UNMARKED})
 _log = structlog.get_logger(__name__)
 
@@ -41,6 +45,8 @@ class Asked:
     repair: bool = False
     digests: bool = True
     """Compare digests too where that takes reading every entry; else numbers alone."""
+    restored: bool = False
+    """The database is said to be the right one, whatever the index holds."""
     patient: bool = True
     """Look once more at what changed just now, after the grace time; else that is left for the next time."""
     grace: int = 60 * MICROSECONDS
@@ -111,6 +117,8 @@ class Comparison:
         ):
             differing = self._accounted(account)
             yield False
+        if await self._foreign():
+            return
         buckets = frozenset(range(BUCKETS)) if self._asked.full else differing
         async for found in self._found(buckets):
             async for waits in self._settled(found):
@@ -131,6 +139,26 @@ class Comparison:
         tally.tombstones = account.standing.tombstones
         tally.differing_buckets = len(account.differing)
         return account.differing
+
+    async def _foreign(self) -> bool:
+        """Whether most of the index is of memories that the database never had: then one of them is the wrong one, and
+        nothing is removed."""
+        tally = self.tally
+        if self._asked.restored or tally.entries <= max(FEW, 2 * tally.rows):
+            return False
+        buckets = range(max(1, min(BUCKETS, SAMPLED * BUCKETS // tally.entries)))
+        standing = await self._index.in_buckets(tally.name, buckets)
+        owners = sorted({each.memory_id for each in standing if not each.tombstone})[:SAMPLED]
+        known = await self._truth.due(self._generation, owners)
+        if 2 * len(known) >= len(owners):
+            return False
+        tally.faults[Fault.GHOST] = tally.entries - tally.rows
+        tally.note = (
+            "nothing was changed: most of this index is of memories that the database does not know. Is it the right "
+            "database (OPENBRAIN_TRUTH__URL)? If it is: `openbrain db restored`"
+        )
+        _log.warning("reconcile.foreign_index", index=tally.name, rows=tally.rows, entries=tally.entries)
+        return True
 
     async def _found(self, buckets: frozenset[int]) -> AsyncIterator[Sequence[Difference]]:
         standing = self.tally.entries + self.tally.tombstones

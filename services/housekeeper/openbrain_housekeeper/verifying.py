@@ -127,6 +127,7 @@ class Verifying:
         return Asked(
             full=bool(request.get("full")),
             repair=bool(request.get("repair")),
+            restored=bool(request.get("restored")),
             grace=own.grace,
             retention=own.retention,
         )
