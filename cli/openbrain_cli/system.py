@@ -12,8 +12,9 @@ from starlette.applications import Starlette
 
 from openbrain.adapters.data_folder import DataFolder
 from openbrain.adapters.embedded_valkey import EmbeddedValkey
+from openbrain.adapters.lost_truth import refuse_lost, set_aside
 from openbrain.adapters.sql.schema_commands import upgrade
-from openbrain.adapters.sql.truth import truth_url
+from openbrain.adapters.sql.truth import FILE, truth_url
 from openbrain.auth import OPERATORS
 from openbrain.collecting import long_running
 from openbrain.errors import Conflict
@@ -61,13 +62,18 @@ class Running:
 
 
 @asynccontextmanager
-async def running(settings: Settings, make_parts: Callable[[Settings], Parts] | None = None) -> AsyncIterator[Running]:
+async def running(
+    settings: Settings, make_parts: Callable[[Settings], Parts] | None = None, *, new: bool = False
+) -> AsyncIterator[Running]:
     """Every room but the API, started in order and stopped at once. Nothing acknowledged is lost by it.
 
-    `make_parts` replaces parts, as benchmarks do with the embedder.
+    `make_parts` replaces parts, as benchmarks do with the embedder. `new`: where the embedded database is missing
+    beside its indexes, begin anew; else that is a `SetupError`.
     """
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(DataFolder(settings.data_dir))
+        if settings.truth.url == EMBEDDED:
+            (set_aside if new else refuse_lost)(folder.path, folder.path / FILE)
         if settings.streams.url == EMBEDDED:
             valkey = EmbeddedValkey(folder.path / "streams", settings.streams.maxmemory_mb)
             stack.push_async_callback(valkey.stop)

@@ -20,8 +20,13 @@ DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of every
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")]
 
 
+NewOption = Annotated[
+    bool, typer.Option("--new", help="Begin an empty brain where the database is missing beside its indexes.")
+]
+
+
 @command("openbrain up", "openbrain up --data ./brain --port 9000")
-def up(data: DataOption = None, port: PortOption = None) -> None:
+def up(data: DataOption = None, port: PortOption = None, new: NewOption = False) -> None:
     """Start the whole pipeline on this machine and print what to type next. Ctrl-C stops it and loses nothing."""
     settings = load()
     if data is not None:
@@ -31,19 +36,19 @@ def up(data: DataOption = None, port: PortOption = None) -> None:
     from openbrain_cli.serving import loop_factory
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(serve(settings))
+        runner.run(serve(settings, new=new))
 
 
-async def serve(settings: Settings) -> None:
+async def serve(settings: Settings, *, new: bool = False) -> None:
     """Run until SIGINT or SIGTERM."""
-    async with started(settings) as (url, key_file):
+    async with started(settings, new=new) as (url, key_file):
         _welcome(url, key_file)
         await _stopped()
         typer.echo("stopping: what is running ends first ...")
 
 
 @contextlib.asynccontextmanager
-async def started(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
+async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tuple[str, Path]]:
     """The whole pipeline while the block runs: where it answers, and the file of its key."""
     from openbrain import logs
     from openbrain_cli.system import running
@@ -52,7 +57,7 @@ async def started(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
     listener = _listen(settings.server.host, settings.server.port)
     url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
     async with (
-        running(settings) as system,
+        running(settings, new=new) as system,
         _http(system.api(), listener, settings),
         _noted(settings.data_dir / "url", url),
     ):
