@@ -13,13 +13,16 @@ SEED   ?= 7
 COUNT  ?= 30
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-servers test-faults test-long check servers bench faults faults-mutants faults-signals backlog rebuild doctor lock clean mutants
+.PHONY: help up env test test-servers test-faults test-long check servers bench faults faults-mutants faults-signals backlog rebuild doctor lock clean mutants
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 up: $(VENV)/.installed ## install into .venv and start the whole pipeline on embedded parts (ARGS="--port 9000")
 	@$(BIN)/openbrain up $(ARGS)
+
+env: ## make the passwords that docker-compose.yml asks for, in .env; what stands there stays
+	@$(PYTHON) deploy/make_env.py
 
 # Files of the tests lie in memory where there is room. Compiled modules are kept: thousands of them are read again and again.
 # One worker more than there are cores: tests wait as often as they work.

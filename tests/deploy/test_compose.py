@@ -3,7 +3,10 @@
 import json
 import os
 import re
+import runpy
+import stat
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +20,33 @@ from tests.servers.go_tools import COMPOSE
 from tests.servers.plugin import need
 
 ROOT = Path(__file__).parents[2]
-FILE: Any = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+FILE_TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+FILE: Any = yaml.safe_load(FILE_TEXT)
 SERVICES: dict[str, Any] = FILE["services"]
 ONCE = {"migrate", "model", "keys"}
 """They end by themselves."""
 
 
-def loaded(file: Path) -> "subprocess.CompletedProcess[str]":
-    """What Compose's own loader makes of the file, with every default."""
+_MAKE_ENV: Any = runpy.run_path(str(ROOT / "deploy" / "make_env.py"))
+asked_for, make_env = _MAKE_ENV["asked_for"], _MAKE_ENV["make_env"]
+SECRET = re.compile(r"PASSWORD|SECRET|KEY|AUTH")
+ASKED_FOR = asked_for(FILE_TEXT)
+URLS = {
+    "OPENBRAIN_STREAMS__URL": "redis://:given-for-REDIS_PASSWORD@redis:6379/0",
+    "OPENBRAIN_TRUTH__URL": "mysql+aiomysql://openbrain:given-for-MARIADB_PASSWORD@mariadb/openbrain",
+    "OPENBRAIN_TEXT__URL": "http://elastic:given-for-ELASTIC_PASSWORD@elasticsearch:9200",
+    "OPENBRAIN_VECTORS__API_KEY": "given-for-QDRANT_API_KEY",
+}
+PASSWORDS = {name: f"given-for-{name}" for name in ASKED_FOR}
+
+
+def loaded(
+    folder: Path, given: Mapping[str, str] = PASSWORDS, text: str = FILE_TEXT
+) -> "subprocess.CompletedProcess[str]":
+    """What Compose's own loader makes of the file. Alone it knows no variables: `given` are put in as defaults."""
     need("compose")
+    file = folder / "docker-compose.yml"
+    file.write_text(re.sub(r"\$\{(\w+):\?[^}]*\}", lambda found: _with_default(found, given), text), encoding="utf-8")
     return subprocess.run(
         [str(COMPOSE.path), "-format", "json", str(file)],
         env={"PATH": os.environ["PATH"]},
@@ -35,18 +56,60 @@ def loaded(file: Path) -> "subprocess.CompletedProcess[str]":
     )
 
 
+def _with_default(found: "re.Match[str]", given: Mapping[str, str]) -> str:
+    return f"${{{found[1]}:-{given[found[1]]}}}" if found[1] in given else found[0]
+
+
 @pytest.mark.servers("compose")
-def test_compose_itself_takes_it() -> None:
-    done = loaded(ROOT / "docker-compose.yml")
+def test_compose_itself_takes_it(tmp_path: Path) -> None:
+    done = loaded(tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     services = json.loads(done.stdout)["services"]
     assert set(services) == set(SERVICES)
     for room in ROOMS:
         environment = services[room]["environment"]
-        assert environment["OPENBRAIN_TRUTH__URL"] == "mysql+aiomysql://openbrain:openbrain@mariadb/openbrain"
+        for name, url in URLS.items():
+            assert environment[name] == url
         assert services[room]["stop_grace_period"] == "90s"
     (port,) = services["api"]["ports"]
     assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "8788", 8788)
+
+
+@pytest.mark.servers("compose")
+@pytest.mark.parametrize("missing", ASKED_FOR)
+def test_no_password_has_a_default(missing: str, tmp_path: Path) -> None:
+    done = loaded(tmp_path, {name: text for name, text in PASSWORDS.items() if name != missing})
+    assert done.returncode != 0
+    assert f"required variable {missing} is missing a value: set it in .env, `make env` makes one" in done.stderr
+
+
+def test_every_secret_is_asked_for() -> None:
+    """Wherever a secret stands, also in a URL: nothing of it is written down here."""
+    asked = re.compile(r"\$\{\w+:\?[^}]*\}")
+    for service in SERVICES.values():
+        for name, value in service.get("environment", {}).items():
+            if SECRET.search(name) and name != "MARIADB_RANDOM_ROOT_PASSWORD":
+                assert asked.fullmatch(value), name
+            if found := re.search(r"//[^:/@]*:(.*)@", str(value)):
+                assert asked.fullmatch(found[1]), name
+    assert {"REDIS_PASSWORD", "ELASTIC_PASSWORD", "MARIADB_PASSWORD", "QDRANT_API_KEY"} == set(ASKED_FOR)
+    assert not re.search(r"\$\{\w*(PASSWORD|KEY|SECRET)\w*(:?-|\})", FILE_TEXT)
+
+
+def test_make_env_makes_what_is_asked_for_and_changes_nothing(tmp_path: Path) -> None:
+    env = tmp_path / ".env"
+    assert make_env(ROOT / "docker-compose.yml", env) == ASKED_FOR
+    made = dict(line.split("=") for line in env.read_text().splitlines())
+    assert list(made) == ASKED_FOR
+    assert len(set(made.values())) == len(made)
+    assert all(re.fullmatch(r"[A-Za-z0-9]{32}", value) for value in made.values())
+    assert stat.S_IMODE(env.stat().st_mode) == 0o600
+    before = env.read_bytes()
+    assert make_env(ROOT / "docker-compose.yml", env) == []
+    assert env.read_bytes() == before
+    env.write_text("# mine\nMARIADB_PASSWORD=openbrain")
+    assert make_env(ROOT / "docker-compose.yml", env) == [name for name in ASKED_FOR if name != "MARIADB_PASSWORD"]
+    assert env.read_text().startswith("# mine\nMARIADB_PASSWORD=openbrain\n")
 
 
 @pytest.mark.servers("compose")
@@ -55,11 +118,8 @@ def test_compose_itself_takes_it() -> None:
     [("healthcheck:", "healthcheckk:"), ("service_healthy}", "healthy}"), ("retries: 12", "retries: [12]")],
 )
 def test_compose_itself_would_refuse_a_slip(tmp_path: Path, right: str, wrong: str) -> None:
-    text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
-    slip = tmp_path / "docker-compose.yml"
-    assert right in text
-    slip.write_text(text.replace(right, wrong))
-    assert loaded(slip).returncode != 0
+    assert right in FILE_TEXT
+    assert loaded(tmp_path, text=FILE_TEXT.replace(right, wrong)).returncode != 0
 
 
 def test_every_room_is_a_service() -> None:
