@@ -11,10 +11,13 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from openbrain_api.transfer import importing
-from tests.support.api.brain import Brain, http
+from tests.support.api.brain import Brain, http, unknown_id
 from tests.support.api.transfer import (
     EVERYTHING,
     HEADER,
+    TIMES,
+    Line,
+    admin,
     as_file,
     brain_database_url,
     export,
@@ -205,3 +208,51 @@ async def test_whatever_happened_comes_back(brain: Brain, steps: Sequence[tuple[
             history = History(brain, client)
             for step in itertools.chain(steps, [("move",)]):
                 await history.step(*step)
+
+
+async def test_nothing_is_said_of_what_was_erased(brain: Brain) -> None:
+    """Whatever a file says: the line of an erased memory holds the proof alone, and so does its history."""
+    proof = {
+        name: value
+        for name, value in memory_line("", reason="erased", deleted_at=TIMES["created_at"]).items()
+        if name != "content"
+    }
+    said = {
+        "content": "a",
+        "project": "a",
+        "speaker": "a",
+        "turn": 1,
+        "tags": ["a"],
+        "metadata": {"a": 1},
+        "source": "a",
+    }
+    told: Line = {
+        "kind": "history",
+        "memory_id": proof["id"],
+        "version": 1,
+        "revision": 1,
+        "actor": "eve",
+        "at": TIMES["created_at"],
+    }
+    lines = [
+        HEADER,
+        *({**proof, "id": unknown_id(), name: value} for name, value in said.items()),
+        *({**memory_line("", reason=reason), "id": unknown_id()} for reason in ("forgotten", "expired", None)),
+        proof,
+        {**told, "action": "created"},
+        {**told, "action": "updated", "after": {"content": "a"}},
+        {**told, "action": "forgotten", "note": "a"},
+        {**told, "action": "erased", "after": {"reason": "erased", "content": "a"}},
+        {**told, "action": "erased", "after": {"reason": "erased"}, "note": "asked to"},
+    ]
+    async with http(brain.app(), await admin(brain, "w2", "eve")) as eve:
+        answer = await take_in(eve, as_file(lines))
+        copy = await export(eve)
+
+    assert [each["field"] for each in answer["refusals"]] == [*said, "content", "content", "content"]
+    assert (answer["created"], answer["history"]) == (1, 2)
+    assert [each["id"] for each in of_kind(copy, "memory")] == [proof["id"]]
+    assert [(each["action"], each["note"]) for each in of_kind(copy, "history")] == [
+        ("created", ""),
+        ("erased", "asked to"),
+    ]
