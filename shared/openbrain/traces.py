@@ -43,8 +43,8 @@ def of_workspace(workspace_id: str) -> Doomed:
 
 def _said(raw: bytes, bound: str) -> tuple[str, str]:
     data = _data(raw)
-    content = data.get("content")
-    workspace = bound or str(data.get("workspace_id"))
+    content, named = data.get("content"), data.get("workspace_id")
+    workspace = bound or (named if isinstance(named, str) else "")
     return workspace, content_hash(normalised(content)) if isinstance(content, str) else ""
 
 

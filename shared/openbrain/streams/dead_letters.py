@@ -17,6 +17,7 @@ PAGE = 200
 LOOKED_AT = 5000
 """Dead letters that one page of a list looks at, at most."""
 _ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
+_HIGHEST = 2**64 - 1
 
 
 class Revival(StrEnum):
@@ -69,7 +70,7 @@ def box_of(letter: str, among: Sequence[Box]) -> tuple[Box, str] | None:
     """The box and the id within it that a letter's id names; None for what is no such id."""
     for box in among:
         entry = letter.removeprefix(f"{box.name}.")
-        if entry != letter and _ID.fullmatch(entry):
+        if entry != letter and _ID.fullmatch(entry) and all(int(part) <= _HIGHEST for part in entry.split("-")):
             return box, entry
     return None
 
@@ -173,7 +174,7 @@ _ABOUT = ("entry", "error", "message", "attempts", "abandonments", "first_at", "
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) <= len(str(_HIGHEST)) else 0
 
 
 def _own(name: bytes) -> str:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import structlog
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
@@ -19,7 +20,7 @@ from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.settings import Streams
 from openbrain.streams.connection import AWAY, ask
-from openbrain.streams.group import states
+from openbrain.streams.group import folded, kind, message, states
 from openbrain.streams.scripts import Script
 from openbrain.streams.table import STREAMS, SUBMITTED, dead_letters, replays
 
@@ -27,7 +28,10 @@ PAGE = 500
 LONGEST = 50_000
 """Entries of a stream that is written anew: that stops the server for some 10 microseconds an entry."""
 PATIENCE_S = 20.0
+LAST_ID = f"{2**64 - 1}-{2**64 - 1}"
+"""The highest id that an entry can have."""
 _FIELD = FIELD.encode()
+_log = structlog.get_logger(__name__)
 _PARTS = re.compile(
     rf"(?:\.(?P<workspace>[A-Za-z0-9_-]+))?(?P<dead>\.(?:{'|'.join(SUBMITTED.groups)})\.(?:dead|replay))?"
 )
@@ -46,6 +50,8 @@ class Swept:
     """Entries by stream, as the server names it."""
     too_long: tuple[str, ...] = ()
     """Streams that were not written anew: what was deleted leaves their blocks when they are trimmed."""
+    unjudged: int = 0
+    """Entries that could not be judged, and stay."""
 
 
 class StreamEraser:
@@ -61,20 +67,21 @@ class StreamEraser:
         """Delete what is doomed. `TryLater` while the server does not answer; again: what is left."""
         deleted: dict[str, int] = {}
         too_long: list[str] = []
-        looked_at = 0
+        looked_at = unjudged = 0
         try:
             ahead = await self._ahead()
             async for stream in self._streams():
-                ids, seen = await self._doomed(stream, doomed, ahead)
-                looked_at += seen
-                if not ids:
+                found = await self._judged(stream, doomed, ahead)
+                looked_at += found.seen
+                unjudged += found.unjudged
+                if not found.doomed:
                     continue
-                if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST, *ids) < 0:
+                if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST, *found.doomed) < 0:
                     too_long.append(stream)
-                deleted[stream] = len(ids)
+                deleted[stream] = len(found.doomed)
         except AWAY as error:
             raise TryLater(f"Redis does not answer ({type(error).__name__}): streams are swept later") from error
-        return Swept(looked_at, deleted, tuple(too_long))
+        return Swept(looked_at, deleted, tuple(too_long), unjudged)
 
     async def drop(self, workspace_id: str) -> int:
         """Delete the streams of a workspace whole, with their dead letters and counts; how many keys that was."""
@@ -144,8 +151,10 @@ class StreamEraser:
         return found
 
     async def _streams(self) -> AsyncIterator[str]:
-        names = [key.decode() async for key in self._client.scan_iter(f"{self._first}*", count=1000, _type="stream")]
-        for name in sorted(set(names)):
+        found = self._client.scan_iter(f"{self._first}*", count=1000, _type="stream")
+        # A name that is no text is nobody's of ours.
+        names = {key.decode(errors="replace") async for key in found}
+        for name in sorted(names):
             if _PARTS.fullmatch(name.removeprefix(self._first)):
                 yield name
 
@@ -154,27 +163,53 @@ class StreamEraser:
         seconds, micros = await ask(self._client, "TIME")
         return int(seconds) * MICROSECONDS + int(micros) - self._clock.now()
 
-    async def _doomed(self, stream: str, doomed: Doomed, ahead: int) -> tuple[list[str], int]:
-        """The ids to delete, and how many entries were looked at."""
+    def _added(self, entry_id: str, ahead: int) -> int | None:
+        """None for an id that somebody chose: its time is yet to come."""
+        added = int(entry_id.partition("-")[0]) * MICROSECONDS // 1000 - ahead
+        return added if added <= self._clock.now() + MICROSECONDS else None
+
+    async def _judged(self, stream: str, doomed: Doomed, ahead: int) -> "_Judged":
+        """The ids to delete. An entry that stops the judgement stays, and never keeps others waiting."""
         parts = _PARTS.fullmatch(stream.removeprefix(self._first))
         bound, dead = (parts["workspace"] or "", bool(parts["dead"])) if parts else ("", False)
         ids: list[str] = []
-        seen, after = 0, "-"
-        while entries := await ask(self._client, "XRANGE", stream, after, "+", "COUNT", PAGE):
+        seen, unjudged = 0, 0
+        async for entry_id, fields in self._entries(stream):
+            seen += 1
+            added = None if dead else self._added(entry_id, ahead)
+            try:
+                goes = any(doomed(value, bound, added) for value in _values(fields))
+            except Exception as error:  # noqa: BLE001 - anybody may have written it
+                unjudged += 1
+                about = {"entry": entry_id, "error": kind(error), "message": message(error)}
+                _log.error("erasing.not_judged", stream=stream, **about)
+                continue
+            if goes:
+                ids.append(entry_id)
+        return _Judged(ids, seen, unjudged)
+
+    async def _entries(self, stream: str) -> AsyncIterator[tuple[str, Mapping[bytes, bytes]]]:
+        start = "-"
+        while entries := await ask(self._client, "XRANGE", stream, start, "+", "COUNT", PAGE):
             for raw_id, fields in entries:
-                entry_id = raw_id.decode()
-                added = None if dead else int(entry_id.partition("-")[0]) * MICROSECONDS // 1000 - ahead
-                if any(doomed(value, bound, added) for value in _values(fields)):
-                    ids.append(entry_id)
-            seen += len(entries)
-            after = f"({entries[-1][0].decode()}"
-        return ids, seen
+                yield raw_id.decode(), fields
+            last = entries[-1][0].decode()
+            if last == LAST_ID:  # nothing can be asked for behind it
+                return
+            start = f"({last}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    doomed: Sequence[str]
+    seen: int
+    unjudged: int
 
 
 def _values(fields: Mapping[bytes, bytes]) -> Sequence[bytes]:
     """The event, or whatever a foreign entry holds instead."""
     own = fields.get(_FIELD)
-    return list(fields.values()) if own is None else [own]
+    return [*fields.values(), *folded(fields)] if own is None else [own]
 
 
 def _refused(command: str, error: ResponseError) -> str:

@@ -1,6 +1,6 @@
 """One stream as one consumer of one group: what this process may do to the entries it holds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ DEAD_FIELDS = {
     for name in ("stream", "group", "entry", "error", "message", "attempts", "abandonments", "first_at", "last_at")
 }
 _MOST_FIELDS = 1000
+_FOLDED = b"entry.fields"
 
 
 def states(stream: str, group: str) -> str:
@@ -86,7 +87,7 @@ class ConsumerGroup:
         """Move the entry to the dead letters; False if it is no longer ours."""
         keys = (*self._keys, self.dead)
         about = (entry.id, int(attempted), kind(error), message(error))
-        return bool(await scripts.BURY(self.client, keys, self.group, self.consumer, *about, *_whole(entry.fields)))
+        return bool(await scripts.BURY(self.client, keys, self.group, self.consumer, *about, *whole(entry.fields)))
 
     async def renew(self, ids: Sequence[str]) -> list[str]:
         """Renew the leases of these; the ids that are no longer ours."""
@@ -127,9 +128,18 @@ def message(error: Exception) -> str:
     return f"an unexpected error in {code.co_qualname}, {code.co_filename.rpartition('/')[2]}:{at.tb_lineno}"
 
 
-def _whole(fields: Sequence[bytes]) -> list[bytes]:
+def whole(fields: Sequence[bytes]) -> list[bytes]:
     """The entry's own fields; those named like ours are set apart, and very many are put into one."""
     if len(fields) > _MOST_FIELDS:
-        return [b"entry.fields", orjson.dumps([each.decode(errors="backslashreplace") for each in fields])]
+        return [_FOLDED, orjson.dumps([each.decode(errors="backslashreplace") for each in fields])]
     names = (b"entry." + name if name in DEAD_FIELDS else name for name in fields[::2])
     return [part for pair in zip(names, fields[1::2], strict=True) for part in pair]
+
+
+def folded(fields: Mapping[bytes, bytes]) -> list[bytes]:
+    """The values of a dead letter whose fields were put into one."""
+    try:
+        parts = orjson.loads(fields.get(_FOLDED, b"[]"))
+    except orjson.JSONDecodeError:
+        return []
+    return [each.encode() for each in parts[1::2] if isinstance(each, str)] if isinstance(parts, list) else []

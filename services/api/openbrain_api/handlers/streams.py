@@ -165,8 +165,8 @@ def known(call: Call[Any, Any], stream: str) -> StreamSpec:
 
 
 def moment(milliseconds: int) -> str:
-    """A time of the stream server."""
-    return to_iso(milliseconds * 1000)
+    """A time of the stream server; of one that somebody chose, the last that can be written."""
+    return to_iso(min(milliseconds, _LAST) * 1000)
 
 
 def _room(group: str) -> str:

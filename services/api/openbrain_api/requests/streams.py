@@ -14,10 +14,17 @@ LETTERS = 500
 _ID = re.compile(r"[0-9]{1,15}(-[0-9]{1,20})?")
 
 
+def _numbered(text: str) -> str:
+    """An id whose sequence number a stream can hold."""
+    if int(text.rpartition("-")[2]) >= 2**64:
+        raise ValueError("must be an entry's id: its last number is at most 18446744073709551615")
+    return text
+
+
 def _place(text: str) -> str:
     """An entry's id, or a time as the first id of its millisecond."""
     if _ID.fullmatch(text):
-        return text
+        return _numbered(text)
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
@@ -29,8 +36,12 @@ def _place(text: str) -> str:
 
 StreamName = Annotated[str, StringConstraints(pattern=r"^[a-z_]+\.[a-z_]+(\.[A-Za-z0-9_-]+)?$", max_length=200)]
 GroupName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$", max_length=100)]
-EntryId = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,15}-[0-9]{1,20}$")]
-LetterId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+\.[0-9]{1,20}-[0-9]{1,20}$", max_length=400)]
+EntryId = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,15}-[0-9]{1,20}$"), AfterValidator(_numbered)]
+LetterId = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9_.-]+\.[0-9]{1,20}-[0-9]{1,20}$", max_length=400),
+    AfterValidator(_numbered),
+]
 ErrorName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
 Place = Annotated[str, StringConstraints(max_length=40), AfterValidator(_place)]
 Rate = Annotated[int, Field(strict=True, ge=1, le=1_000_000, description="Entries a second; null: as many as can be.")]
