@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 
 from openbrain.ports.streams import DeadFilter, DeadLetter
 from openbrain.streams.connection import ask
+from openbrain.streams.entry_ids import LAST, behind
 from openbrain.streams.group import DEAD_FIELDS, states
 from openbrain.streams.scripts import REVIVE
 from openbrain.streams.table import StreamSpec, dead_letters, every_stream, replays
@@ -17,7 +18,7 @@ PAGE = 200
 LOOKED_AT = 5000
 """Dead letters that one page of a list looks at, at most."""
 _ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
-_HIGHEST = 2**64 - 1
+_HIGHEST = int(LAST.partition("-")[0])
 
 
 class Revival(StrEnum):
@@ -85,16 +86,16 @@ class Page:
     """Id within the box of the last that was looked at."""
 
 
-async def pages(client: Redis, box: Box, wanted: DeadFilter, after: str = "-") -> AsyncIterator[Page]:
-    """A box whole, oldest first. `after`: as in XRANGE. Raises what redis-py raises."""
+async def pages(client: Redis, box: Box, wanted: DeadFilter, after: str | None = "-") -> AsyncIterator[Page]:
+    """A box whole, oldest first. `after`: as in XRANGE; None for nothing. Raises what redis-py raises."""
     if after == "-" and wanted.since is not None:
         after = str(max(0, wanted.since))
     end = "+" if wanted.until is None else str(wanted.until - 1) if wanted.until > 0 else "0-0"
-    while entries := await ask(client, "XRANGE", box.key, after, end, "COUNT", PAGE):
+    while after and (entries := await ask(client, "XRANGE", box.key, after, end, "COUNT", PAGE)):
         letters = [letter(box, entry.decode(), fields) for entry, fields in entries]
         last = entries[-1][0].decode()
         yield Page([each for each in letters if wanted.error in ("", each.error)], last)
-        after = f"({last}"
+        after = behind(last)
 
 
 async def listed(
@@ -105,7 +106,7 @@ async def listed(
     found: list[DeadLetter] = []
     seen = 0
     for box in among[among.index(start[0]) :] if start else among:
-        begin = f"({start[1]}" if start and box == start[0] else "-"
+        begin = behind(start[1]) if start and box == start[0] else "-"
         async for page in pages(client, box, wanted, begin):
             found += page.letters
             seen += PAGE

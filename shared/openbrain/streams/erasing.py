@@ -20,6 +20,7 @@ from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.settings import Streams
 from openbrain.streams.connection import AWAY, ask
+from openbrain.streams.entry_ids import behind
 from openbrain.streams.group import folded, kind, message, states
 from openbrain.streams.scripts import Script
 from openbrain.streams.table import STREAMS, SUBMITTED, dead_letters, replays
@@ -28,8 +29,6 @@ PAGE = 500
 LONGEST = 50_000
 """Entries of a stream that is written anew: that stops the server for some 10 microseconds an entry."""
 PATIENCE_S = 20.0
-LAST_ID = f"{2**64 - 1}-{2**64 - 1}"
-"""The highest id that an entry can have."""
 _FIELD = FIELD.encode()
 _log = structlog.get_logger(__name__)
 _PARTS = re.compile(
@@ -189,14 +188,11 @@ class StreamEraser:
         return _Judged(ids, seen, unjudged)
 
     async def _entries(self, stream: str) -> AsyncIterator[tuple[str, Mapping[bytes, bytes]]]:
-        start = "-"
-        while entries := await ask(self._client, "XRANGE", stream, start, "+", "COUNT", PAGE):
+        start: str | None = "-"
+        while start and (entries := await ask(self._client, "XRANGE", stream, start, "+", "COUNT", PAGE)):
             for raw_id, fields in entries:
                 yield raw_id.decode(), fields
-            last = entries[-1][0].decode()
-            if last == LAST_ID:  # nothing can be asked for behind it
-                return
-            start = f"({last}"
+            start = behind(entries[-1][0].decode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from openbrain.events import FIELD, encode
 from openbrain.ids import content_hash
 from openbrain.settings import Streams
 from openbrain.streams.connection import connect
-from openbrain.streams.erasing import LAST_ID, PAGE, StreamEraser
+from openbrain.streams.entry_ids import LAST
+from openbrain.streams.erasing import PAGE, StreamEraser
 from openbrain.streams.group import whole
 from openbrain.streams.table import SUBMITTED, dead_letters, replays
 from openbrain.submission import MemorySubmitted
@@ -95,7 +96,7 @@ async def _clear(redis: Redis, streams: Streams) -> None:
 @example([(place, "*", IN_YEAR_ONE) for place in PLACES])
 @example([(place, "*", WIDE) for place in PLACES])
 @example([(place, "*", [*WIDE, (DATA, b"{}")]) for place in PLACES])
-@example([(place, LAST_ID, [(DATA, b"{}")]) for place in PLACES])
+@example([(place, LAST, [(DATA, b"{}")]) for place in PLACES])
 @example([(place, "*", [(DATA, b"[" * 100_000)]) for place in PLACES])
 @example([(place, "*", [(DATA, b'{"data":{"workspace_id":' + b"[" * 900 + b"]" * 900 + b"}}")]) for place in PLACES])
 def test_no_entry_keeps_a_sweep_from_its_end(
@@ -108,7 +109,7 @@ async def test_the_highest_id_ends_a_full_page(redis: Any, settings: Streams) ->
     main = settings.prefix + SUBMITTED.name
     for number in range(PAGE - 1):
         await redis.xadd(main, {FIELD: b"{}"}, id=f"{number + 1}-1")
-    await redis.xadd(main, {FIELD: secret()}, id=LAST_ID)
+    await redis.xadd(main, {FIELD: secret()}, id=LAST)
 
     assert (await StreamEraser(redis, settings, SystemClock()).sweep(WANTED[0])).deleted == {main: 1}
     assert await redis.xlen(main) == PAGE - 1

@@ -1,0 +1,10 @@
+"""Ids of stream entries."""
+
+LAST = f"{2**64 - 1}-{2**64 - 1}"
+"""The highest that there can be."""
+
+
+def behind(entry: str) -> str | None:
+    """Where a range begins that leaves out this entry and all before it; None where nothing can come, which the server
+    takes for a mistake."""
+    return None if entry == LAST else f"({entry}"
