@@ -77,7 +77,7 @@ def queries(route: Route) -> Iterator[tuple[str, list[str]]]:
                 asked = parse_query(route.query, text.encode(), route.many)
             except Invalid:
                 continue
-            if not any(getattr(asked, each, 0) for each in WAITS):
+            if all(getattr(asked, each, 0) == 0 for each in WAITS):
                 taken.append(text)
         yield name, taken
 
