@@ -26,7 +26,12 @@ MemoryId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8}-[0-9a-f]{4}-[
 Org = Annotated[str, StringConstraints(max_length=limits.ORG_CHARS), AfterValidator(plain_line)]
 Project = Annotated[str, StringConstraints(max_length=limits.PROJECT_CHARS), AfterValidator(plain_line)]
 WorkspaceId = Annotated[str, StringConstraints(min_length=1, max_length=limits.WORKSPACE_CHARS)]
-Revision = Annotated[int, Field(ge=1)]
+MOST = 2**53 - 1
+"""The largest number that every reader, database and JSON parser holds exactly."""
+Counted = Annotated[int, Field(ge=1, le=MOST)]
+Revision = Counted
+Seq = Annotated[int, Field(ge=0, le=MOST)]
+"""Of a broadcast; 0 stands before the first."""
 
 
 class EventData(BaseModel):
@@ -40,7 +45,7 @@ class MemoryStored(EventData):
 
     memory_id: MemoryId
     workspace_id: WorkspaceId
-    version: Annotated[int, Field(ge=1)]
+    version: Counted
     revision: Revision
     change: Change
 
@@ -148,7 +153,7 @@ class SignalAcknowledged(EventData):
     signal_id: MemoryId | None = None
     halt_id: MemoryId | None = None
     """With ack: this halt instead of a signal."""
-    seq: Annotated[int, Field(ge=0)] | None = None
+    seq: Seq | None = None
     """What was heard last; names the signal where no id does."""
     org: Org | None = None
     project: Project | None = None
@@ -158,7 +163,7 @@ class Broadcast(EventData):
     """A signal's state as every agent of a workspace hears it, and its halt's; `seq` has no gaps. The last one about a
     signal stands for all before it."""
 
-    seq: Annotated[int, Field(ge=1)]
+    seq: Counted
     signal_id: Identifier
     change: Step
     state: SignalState
@@ -177,7 +182,7 @@ class Broadcast(EventData):
     source: str
     org: str | None = None
     project: str | None = None
-    count: Annotated[int, Field(ge=1)] = 1
+    count: Counted = 1
     """Raises so far."""
     storm: bool = False
     """Whether it stands for many signals of its source, which came too fast to be told one by one."""

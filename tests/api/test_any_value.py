@@ -30,14 +30,14 @@ from tests.support.api.bad_inputs import FULL
 from tests.support.api.brain import http, offer, open_brain
 from tests.support.api.marked_requests import HEADERS, SCHEMAS, header, memory_line
 from tests.support.api.transfer import NDJSON, as_file
-from tests.support.extremes import PLAIN, RAW, Place, around, places
+from tests.support.extremes import PLAIN, RAW, Place, around, drawn, places
 from tests.support.forms import long_form
 from tests.support.overhearing import Marks
 from tests.support.streams.consumers import scaled
 
 SEED = os.environ.get("OPENBRAIN_VALUES_SEED") or str(random.SystemRandom().randrange(10**6))
-SENT = 10_000 if long_form() else 2
-"""Of the values of a place that a model takes, so many are sent."""
+SENT = 10_000 if long_form() else 1
+"""Of the values of a place that a model takes, so many are sent beside the least and the greatest number."""
 BODIES = [route for route in ROUTES if route.body.model_fields]
 QUERIES = [route for route in ROUTES if route.query.model_fields]
 WAITS = ("wait", "seconds")
@@ -51,8 +51,9 @@ def usual(route: Route) -> dict[str, Any]:
     return dict(FULL[route.path])
 
 
-def bodies(route: Route) -> Iterator[tuple[Place, list[bytes]]]:
-    """Of each place of its body: the documents that its model takes. Fails where it neither takes nor refuses one."""
+def bodies(route: Route) -> Iterator[tuple[Place, list[tuple[bytes, bytes]]]]:
+    """Of each place of its body: the values that its model takes, and the documents. Fails where one is neither taken
+    nor refused."""
     for place in places(SCHEMAS[route.body.__name__], SCHEMAS):
         taken = []
         before, behind = around(usual(route), place)
@@ -62,11 +63,11 @@ def bodies(route: Route) -> Iterator[tuple[Place, list[bytes]]]:
                 parse_body(route.body, body)
             except (Invalid, Refused):
                 continue
-            taken.append(body)
+            taken.append((raw, body))
         yield place, taken
 
 
-def queries(route: Route) -> Iterator[tuple[str, list[str]]]:
+def queries(route: Route) -> Iterator[tuple[str, list[tuple[bytes, str]]]]:
     """The same of each parameter; none that asks for a wait."""
     needed = {name: "x" for name, each in route.query.model_fields.items() if each.is_required()}
     for name in route.query.model_fields:
@@ -78,11 +79,11 @@ def queries(route: Route) -> Iterator[tuple[str, list[str]]]:
             except Invalid:
                 continue
             if all(getattr(asked, each, 0) == 0 for each in WAITS):
-                taken.append(text)
+                taken.append((value.encode(), text))
         yield name, taken
 
 
-def lines(kind: type[Line], line: Mapping[str, Any]) -> Iterator[tuple[Place, list[bytes]]]:
+def lines(kind: type[Line], line: Mapping[str, Any]) -> Iterator[tuple[Place, list[tuple[bytes, bytes]]]]:
     """The same of each member of a line of an export."""
     schema = kind.model_json_schema()
     for place in places(schema, schema.get("$defs", {})):
@@ -95,7 +96,7 @@ def lines(kind: type[Line], line: Mapping[str, Any]) -> Iterator[tuple[Place, li
                 parse_line(text)
             except Invalid:
                 continue
-            taken.append(text)
+            taken.append((raw, text))
         yield place, taken
 
 
@@ -114,8 +115,8 @@ class Asked:
         own = next((own for start, own in self.ids.items() if route.path.startswith(start)), "none")
         return route.path.replace("{id}", own).replace("{index}", "text").replace("{name}", "none")
 
-    def some(self, taken: Sequence[Any]) -> Sequence[Any]:
-        return self.chance.sample(taken, min(SENT, len(taken)))
+    def some(self, values: Sequence[str]) -> Sequence[str]:
+        return self.chance.sample(values, min(2 * SENT, len(values)))
 
     async def send(self, route: Route, about: object, **parts: Any) -> None:
         await self.answered(route.method, await self.path(route), about, **parts)
@@ -167,7 +168,7 @@ async def asked(tmp_path_factory: pytest.TempPathFactory, valkey_server: Any) ->
 @pytest.mark.parametrize("route", BODIES, ids=lambda route: f"{route.method} {route.path}")
 async def test_of_bodies(asked: Asked, route: Route) -> None:
     for place, taken in bodies(route):
-        for body in asked.some(taken):
+        for body in drawn(asked.chance, taken, SENT):
             await asked.send(route, place, content=body, headers=JSON)
 
 
@@ -176,7 +177,7 @@ async def test_of_bodies(asked: Asked, route: Route) -> None:
 async def test_of_queries(asked: Asked, route: Route) -> None:
     content = json.dumps(usual(route)).encode() if route in BODIES else b""
     for name, taken in queries(route):
-        for query in asked.some(taken):
+        for query in drawn(asked.chance, taken, SENT):
             await asked.send(route, name, query=query, content=content, headers=JSON if content else {})
 
 
@@ -184,7 +185,8 @@ async def test_of_queries(asked: Asked, route: Route) -> None:
 async def test_of_paths_headers_and_forms(asked: Asked) -> None:
     for route in ROUTES:
         calm = "&".join(f"{name}=0" for name in WAITS if name in route.query.model_fields)
-        content = {"content": json.dumps(usual(route)).encode(), "headers": JSON} if route in BODIES else {}
+        body = json.dumps(usual(route)).encode() if route in BODIES else b""
+        content: dict[str, Any] = {"content": body, "headers": JSON} if body else {}
         if "{" in route.path:
             for value in asked.some([each for each in PLAIN if each.strip("./")]):
                 steps = ["x" if not step.startswith("{") else quote(value, safe="") for step in route.path.split("/")]
@@ -222,7 +224,7 @@ async def test_of_lines_of_an_import(asked: Asked, whole: bool) -> None:
         (HistoryEntryLine, history),
         (LineageLine, {**lineage, "parent_id": str(uuid.uuid4())}),
     ]
-    taken = [text for kind, line in kinds for _, found in lines(kind, line) for text in found]
+    taken = [text for kind, line in kinds for _, found in lines(kind, line) for _, text in found]
     if not whole:
         assert len(taken) > 200
     workspace = f"w-{uuid.uuid4().hex}"

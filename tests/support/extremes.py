@@ -1,8 +1,11 @@
 """Values of every JSON type at the ends of what can be written, and the places of a schema where they can stand."""
 
 import json
+import random
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 Place = tuple[str | int, ...]
 
@@ -130,6 +133,21 @@ def around(usual: Mapping[str, Any], place: Place) -> tuple[bytes, bytes]:
         at = at[step]
     before, _, behind = json.dumps(made).encode().partition(b'"%s"' % _SIGN.encode())
     return before, behind
+
+
+def drawn(chance: random.Random, taken: Sequence[tuple[bytes, T]], most: int) -> list[T]:
+    """Some of what is taken, each beside the value in it; the least and the greatest number among them always."""
+    numbers = sorted((number, place) for place, (raw, _) in enumerate(taken) if (number := _number(raw)) is not None)
+    ends = {place for _, place in (*numbers[:1], *numbers[-1:])}
+    rest = [place for place in range(len(taken)) if place not in ends]
+    return [taken[place][1] for place in (*ends, *chance.sample(rest, min(most, len(rest))))]
+
+
+def _number(raw: bytes) -> float | None:
+    try:
+        return float(raw) if len(raw) < 400 else None
+    except ValueError:
+        return None
 
 
 def places(schema: Mapping[str, Any], schemas: Mapping[str, Any], here: Place = (), depth: int = 4) -> Iterator[Place]:
