@@ -1,35 +1,90 @@
-"""How long the chain behind a memory is. Parents never change, so each answer is kept."""
+"""What stands behind a memory: how long its chain is, and whom it supersedes where the one who asks may see that one.
+
+Parents never change, nor does who may see them, so each answer is kept.
+"""
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from openbrain.memory import Memory
 from openbrain.ports.truth import Reading
+from openbrain.visibility import Criteria, Viewer, matches, visible
 
 LONGEST = 50
 _KEPT = 10_000
 
 
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Of one memory."""
+
+    depth: int = 0
+    """How many it supersedes, at most 50."""
+    parent: str | None = None
+    """None also where the one who asks may not see it."""
+
+
+NOTHING = Behind()
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    depth: int
+    parent: Memory | None
+    """Without what it says."""
+
+
 class Chains:
-    """Counts of superseded predecessors."""
+    """Of superseded predecessors."""
 
     def __init__(self, truth: Reading) -> None:
         self._truth = truth
-        self._known: OrderedDict[str, int] = OrderedDict()
+        self._known: OrderedDict[str, _Chain] = OrderedDict()
 
-    async def depths(self, memories: Iterable[Memory]) -> Mapping[str, int]:
-        """By id, at most 50; memories that supersede nothing are absent and cost nothing."""
-        ids = [memory.id for memory in memories if memory.supersedes_id is not None]
-        if not ids:
+    async def behind(self, memories: Iterable[Memory], *viewers: Viewer) -> Mapping[str, Behind]:
+        """By id; memories that supersede nothing are absent and cost nothing. A parent is named that each of these
+        viewers may see, dead or alive."""
+        parents = {memory.id: memory.supersedes_id for memory in memories if memory.supersedes_id is not None}
+        if not parents:
             return {}
-        unknown = [memory_id for memory_id in ids if memory_id not in self._known]
-        found = await asyncio.gather(*(self._truth.ancestry(memory_id, LONGEST) for memory_id in unknown))
-        depths = dict(zip(unknown, (min(len(each.parents), LONGEST) for each in found), strict=True))
-        depths |= {memory_id: self._known[memory_id] for memory_id in ids if memory_id not in depths}
-        for memory_id, depth in depths.items():
-            self._known[memory_id] = depth
-            self._known.move_to_end(memory_id)
+        chains = {memory_id: self._known[memory_id] for memory_id in parents if memory_id in self._known}
+        chains |= await self._read({child: parent for child, parent in parents.items() if child not in chains})
+        for memory_id, chain in chains.items():
+            if chain.parent is not None:  # else it may still come: an import brings a child first
+                self._known[memory_id] = chain
+                self._known.move_to_end(memory_id)
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
-        return depths
+        conditions = [visible(viewer, Criteria(), now=0) for viewer in viewers]
+        return {
+            memory_id: Behind(
+                chain.depth,
+                parents[memory_id]
+                if chain.parent is not None and all(matches(each, chain.parent) for each in conditions)
+                else None,
+            )
+            for memory_id, chain in chains.items()
+        }
+
+    async def _read(self, parents: Mapping[str, str]) -> dict[str, _Chain]:
+        if not parents:
+            return {}
+        rows, found = await asyncio.gather(
+            self._truth.rows(list(set(parents.values()))),
+            asyncio.gather(*(self._truth.ancestry(memory_id, LONGEST) for memory_id in parents)),
+        )
+        return {
+            child: _Chain(min(len(above.parents), LONGEST), _bare(rows.get(parent)))
+            for (child, parent), above in zip(parents.items(), found, strict=True)
+        }
+
+
+def may_see(viewer: Viewer, memory: Memory) -> bool:
+    """Whether it is the viewer's to see, dead or alive: at 0 nothing has expired, and the ended are shown by id."""
+    return matches(visible(viewer, Criteria(), now=0), memory)
+
+
+def _bare(row: Memory | None) -> Memory | None:
+    return None if row is None else replace(row, content="", metadata={}, tags=())

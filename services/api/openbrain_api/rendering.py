@@ -1,11 +1,14 @@
 """Values as JSON objects: the shapes of `openbrain.answers`, built plainly because every answer pays for it."""
 
+from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
+from typing import Any
 
 from openbrain import times
 from openbrain.memory import Memory
 from openbrain.ports.access import ApiKey, Usage, Workspace
 from openbrain.ports.truth import HistoryEntry
+from openbrain_api.chains import NOTHING, Behind
 
 Json = dict[str, object]
 to_iso = lru_cache(4096)(times.to_iso)
@@ -16,7 +19,7 @@ def _at(at: int | None) -> str | None:
     return None if at is None else to_iso(at)
 
 
-def memory_json(memory: Memory, now: int, depth: int, score: float | None = None) -> Json:
+def memory_json(memory: Memory, now: int, behind: Behind = NOTHING, score: float | None = None) -> Json:
     """`MemoryAnswer`."""
     return {
         "id": memory.id,
@@ -29,8 +32,8 @@ def memory_json(memory: Memory, now: int, depth: int, score: float | None = None
         "confidence": memory.confidence,
         "score": score,
         "source": memory.source,
-        "supersedes_id": memory.supersedes_id,
-        "supersedes_count": depth,
+        "supersedes_id": behind.parent,
+        "supersedes_count": behind.depth,
         "expires_at": _at(memory.expires_at),
         "deleted_at": _at(memory.deleted_at),
         "created_at": to_iso(memory.created_at),
@@ -58,16 +61,32 @@ def _index_error(memory: Memory) -> str | None:
     return "; ".join(error for error in errors if error) or None
 
 
-def history_json(entry: HistoryEntry) -> Json:
-    """`HistoryLine`."""
+NAMING = ("superseded_by", "supersedes_id")
+"""Where a line of the audit names another memory."""
+
+
+def named(entries: Iterable[HistoryEntry]) -> set[str]:
+    """The other memories that these lines name."""
+    told = [part for entry in entries for part in (entry.before, entry.after) if part]
+    return {part[name] for part in told for name in NAMING if isinstance(part.get(name), str)}
+
+
+def _told(part: Mapping[str, Any] | None, seen: Container[str]) -> Mapping[str, Any] | None:
+    if part is None or all(part.get(name) is None or part[name] in seen for name in NAMING):
+        return part
+    return {name: value for name, value in part.items() if name not in NAMING or value in seen}
+
+
+def history_json(entry: HistoryEntry, seen: Container[str]) -> Json:
+    """`HistoryLine`. `seen`: the other memories that may be named."""
     return {
         "version": entry.version,
         "revision": entry.revision,
         "action": entry.action,
         "actor": entry.actor,
         "at": to_iso(entry.at),
-        "before": entry.before,
-        "after": entry.after,
+        "before": _told(entry.before, seen),
+        "after": _told(entry.after, seen),
         "reason": entry.reason,
     }
 

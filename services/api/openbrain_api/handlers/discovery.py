@@ -7,6 +7,7 @@ import orjson
 
 from openbrain.ports.index import Count
 from openbrain.visibility import AllOf, visible
+from openbrain_api.chains import NOTHING
 from openbrain_api.discovery import cursors
 from openbrain_api.discovery.fragments import Fragment
 from openbrain_api.discovery.question import Page, Search
@@ -85,10 +86,11 @@ def _condition(call: "Call[Nothing, SearchQuery] | Call[Nothing, TagsQuery] | Ca
 
 async def _hits(call: Call[Nothing, SearchQuery], page: Page, asked: Search) -> orjson.Fragment:
     """Made once, for both places of the answer."""
-    depths = await call.api.chains.depths(each.memory for each in page.shown)
+    viewer = call.actor.viewer(call.query.session_id or "")
+    behind = await call.api.chains.behind((each.memory for each in page.shown), viewer)
     shown: list[Json] = []
     for each in page.shown:
-        row = memory_json(each.memory, asked.now, depths.get(each.memory.id, 0), round(each.score, 4))
+        row = memory_json(each.memory, asked.now, behind.get(each.memory.id, NOTHING), round(each.score, 4))
         row["highlights"] = [_fragment(part) for part in each.fragments] if asked.highlights else None
         shown.append(row)
     return orjson.Fragment(orjson.dumps(shown))

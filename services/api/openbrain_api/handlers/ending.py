@@ -9,6 +9,7 @@ from openbrain.errors import Conflict, Forbidden, Invalid
 from openbrain.ids import uuid7
 from openbrain.ports.erasing import CLOSE, FORGET, Bulk
 from openbrain.ports.operations import TRACES, Operation
+from openbrain_api.chains import NOTHING
 from openbrain_api.handlers.operations import operation_json, watched
 from openbrain_api.handlers.writing import changed, origin_of
 from openbrain_api.http import reading
@@ -36,8 +37,8 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Reply:
     call.api.recaller.forget_queries()
     operation, headers = await _awaited(call, erased.operation)
     memory = (await truth.rows((memory_id,))).get(memory_id, erased.memory) if headers else erased.memory
-    depths = await call.api.chains.depths((memory,))
-    shown = memory_json(memory, call.api.clock.now(), depths.get(memory.id, 0))
+    behind = await call.api.chains.behind((memory,), viewer)
+    shown = memory_json(memory, call.api.clock.now(), behind.get(memory.id, NOTHING))
     told = {**shown, "forgotten": True, "erased": True, "operation_id": None if operation is None else operation.id}
     return answer(told, told, headers=tagged(memory, shown, headers))
 

@@ -1,7 +1,7 @@
 """recall: one question, or several at once."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -12,7 +12,8 @@ from openbrain.errors import OpenBrainError
 from openbrain.ids import uuid7
 from openbrain.ports.recalls import RecallRecord
 from openbrain.times import from_datetime
-from openbrain.visibility import Criteria
+from openbrain.visibility import Criteria, Viewer
+from openbrain_api.chains import NOTHING
 from openbrain_api.http import reading
 from openbrain_api.http.reply import Reply, answer, problem_fields
 from openbrain_api.http.route import Call, Nothing
@@ -45,7 +46,7 @@ async def _answered(call: Call[Any, Nothing], asked: Sequence[Asked]) -> list[Js
     """`answers.Recalled` of each, recorded; `took_ms` is that of them together."""
     started = time.perf_counter()
     found = await call.api.recaller.recall([question for _, question in asked])
-    shown = await _shown(call, found)
+    shown = await _shown(call, found, {question.viewer for _, question in asked})
     told = [_told(body, each, shown) for (body, _), each in zip(asked, found, strict=True)]
     took_ms = round((time.perf_counter() - started) * 1000, 3)
     for (body, _), fields, each in zip(asked, told, found, strict=True):
@@ -54,12 +55,12 @@ async def _answered(call: Call[Any, Nothing], asked: Sequence[Asked]) -> list[Js
     return told
 
 
-async def _shown(call: Call[Any, Any], found: Sequence[Answer]) -> Mapping[str, Json]:
-    """Each memory once, however many answers hold it; its score is still to be told."""
+async def _shown(call: Call[Any, Any], found: Sequence[Answer], viewers: Collection[Viewer]) -> Mapping[str, Json]:
+    """Each memory once, however many answers hold it, as all who ask may see it; its score is still to be told."""
     memories = {each.memory.id: each.memory for answered in found for each in answered.found}
-    depths = await call.api.chains.depths(memories.values())
+    behind = await call.api.chains.behind(memories.values(), *viewers)
     now = found[0].now
-    return {each.id: memory_json(each, now, depths.get(each.id, 0)) for each in memories.values()}
+    return {each.id: memory_json(each, now, behind.get(each.id, NOTHING)) for each in memories.values()}
 
 
 def _told(body: RecallBody, found: Answer, shown: Mapping[str, Json]) -> Json:

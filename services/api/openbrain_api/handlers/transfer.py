@@ -24,7 +24,7 @@ async def export(call: Call[Nothing, ExportQuery]) -> Reply:
     criteria = query.criteria()
     viewer = call.actor.viewer(query.session_id or "")
     condition = everything(viewer.workspace_id, criteria) if whole else visible(viewer, criteria, now)
-    file = Export(call.api.truth, condition, whole=whole)
+    file = Export(call.api.truth, condition, lambda rows: call.api.chains.behind(rows, viewer), whole=whole)
     # Before the answer begins: a database that is down is a 503 and no broken file.
     first = await file.page(FIRST_PAGE, reading.position(query.cursor))
     header = header_line(

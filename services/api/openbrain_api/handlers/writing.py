@@ -13,6 +13,8 @@ from openbrain.memory import Memory
 from openbrain.ports.truth import Origin, Outcome, Status, Write
 from openbrain.remembering import HOUR, Change, Offer, prepare, prepare_edit
 from openbrain.times import from_datetime
+from openbrain.visibility import Viewer
+from openbrain_api.chains import NOTHING
 from openbrain_api.http import reading
 from openbrain_api.http.entity_tags import tagged
 from openbrain_api.http.reply import Reply, answer, problem_fields
@@ -39,7 +41,7 @@ async def remember(call: Call[RememberBody, Nothing]) -> Reply:
         raise outcome.error or AssertionError("a refused write carries its error")
     memory, headers = await _awaited(call, outcome.memory)
     duplicate = outcome.status is Status.DUPLICATE
-    shown = await _shown(call, memory)
+    shown = await _shown(call, memory, write.viewer)
     return answer({**shown, "duplicate": duplicate}, shown, status=200 if duplicate else 201, headers=headers)
 
 
@@ -98,7 +100,7 @@ async def changed(call: Call[Any, Any], memory: Memory, **beside: object) -> Rep
     """The answer to a change that has been committed, with what stands beside the memory."""
     call.api.committer.hint()
     memory, headers = await _awaited(call, memory)
-    shown = await _shown(call, memory)
+    shown = await _shown(call, memory, call.actor.viewer(call.query.session_id or ""))
     told = {**shown, **beside}
     return answer(told, told, headers=tagged(memory, shown, headers))
 
@@ -176,6 +178,6 @@ async def _all_awaited(call: Call[Any, Any], ids: list[str]) -> tuple[Mapping[st
     return rows, {} if asked is None else {"preference-applied": f"wait={seconds}"}
 
 
-async def _shown(call: Call[Any, Any], memory: Memory) -> Json:
-    depths = await call.api.chains.depths((memory,))
-    return memory_json(memory, call.api.clock.now(), depths.get(memory.id, 0))
+async def _shown(call: Call[Any, Any], memory: Memory, viewer: Viewer) -> Json:
+    behind = await call.api.chains.behind((memory,), viewer)
+    return memory_json(memory, call.api.clock.now(), behind.get(memory.id, NOTHING))

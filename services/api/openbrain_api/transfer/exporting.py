@@ -1,11 +1,14 @@
 """An export as it is written: page by page, each whole before the mark that follows it."""
 
 import hashlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
 from openbrain import transfer_writing
+from openbrain.memory import Memory
 from openbrain.ports.transfer import Kept, Position, Transfer
 from openbrain.visibility import Condition
+from openbrain_api.chains import Behind
 
 FIRST_PAGE = 50
 PAGE = 250
@@ -14,11 +17,15 @@ PAGE_BYTES = 1024 * 1024
 TOLD = 250
 
 
-class Export:
-    """One file. `whole`: with what has ended, chains and history."""
+Names = Callable[[Sequence[Memory]], Awaitable[Mapping[str, Behind]]]
 
-    def __init__(self, truth: Transfer, condition: Condition, *, whole: bool) -> None:
-        self._truth = truth
+
+class Export:
+    """One file. `whole`: with what has ended, chains and history; else `names` says whom a memory may say that it
+    supersedes."""
+
+    def __init__(self, truth: Transfer, condition: Condition, names: Names, *, whole: bool) -> None:
+        self._truth, self._names = truth, names
         self._condition = condition
         self._whole = whole
         self._digest = hashlib.sha256()
@@ -33,7 +40,8 @@ class Export:
         yield self._written(header)
         limit = FIRST_PAGE
         while page:
-            block = b"".join(map(transfer_writing.memory_line, page))
+            shown = page if self._whole else await self._named(page)
+            block = b"".join(map(transfer_writing.memory_line, shown))
             self._counts["memories"] += len(page)
             yield self._written(block)
             if self._whole:
@@ -46,6 +54,16 @@ class Export:
             limit = max(1, min(PAGE, PAGE_BYTES * len(page) // len(block)))
             page = await self.page(limit, (last.created_at, last.id))
         yield transfer_writing.footer_line(**self._counts, digest=self._digest.hexdigest())
+
+    async def _named(self, page: Sequence[Kept]) -> Sequence[Kept]:
+        """Whom they supersede, where the one who asks may see it."""
+        behind = await self._names([kept.memory for kept in page])
+        return [
+            kept
+            if kept.memory.supersedes_id is None
+            else replace(kept, memory=replace(kept.memory, supersedes_id=behind[kept.memory.id].parent))
+            for kept in page
+        ]
 
     async def _about(self, ids: Sequence[str]) -> AsyncGenerator[bytes, None]:
         links = await self._truth.links(ids)
