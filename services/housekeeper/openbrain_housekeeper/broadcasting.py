@@ -46,6 +46,10 @@ class Broadcasting:
             return
         (reached,) = await broadcasting.tops(self._client, [stream])
         last = await self._truth.last_seq(workspace)
+        if not broadcasting.believable(reached, last):
+            await self._begin_anew(workspace, reached)
+            await self._fill(workspace, 0)
+            return
         if held is None and last >= reached:
             return
         await self._truth.renumber(workspace, number, reached)
@@ -77,9 +81,21 @@ class Broadcasting:
         return done
 
     async def _short(self, page: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """The workspaces whose streams do not hold all, with what they reach."""
+        """The workspaces whose streams do not hold all, with what they reach: nothing, after a number was forged."""
         reached = await broadcasting.tops(self._client, [self._stream(workspace) for workspace, _ in page])
-        return [(workspace, top) for (workspace, seq), top in zip(page, reached, strict=True) if top < seq]
+        short = []
+        for (workspace, seq), top in zip(page, reached, strict=True):
+            if not broadcasting.believable(top, seq):
+                await self._begin_anew(workspace, top)
+                short.append((workspace, 0))
+            elif top < seq:
+                short.append((workspace, top))
+        return short
+
+    async def _begin_anew(self, workspace: str, reached: int) -> None:
+        stream = self._stream(workspace)
+        await broadcasting.begin_anew(self._client, stream)
+        _log.error("broadcasts.forged", stream=stream, number=reached)
 
     async def _fill(self, workspace: str, after: int) -> int:
         done = 0

@@ -9,6 +9,7 @@ from redis.exceptions import ResponseError
 from openbrain.errors import Invalid, UnknownVersion
 from openbrain.events import FIELD, Broadcast
 from openbrain.settings import Streams
+from openbrain.streams.broadcasting import believable
 from openbrain.streams.connection import ask, connect, disconnect, is_gone
 from openbrain.streams.table import BROADCAST
 
@@ -16,6 +17,7 @@ _log = structlog.get_logger(__name__)
 _FIELD = FIELD.encode()
 COUNT = 500
 """Entries of one read, at most."""
+AGAIN_S = 0.5
 Entry = tuple[int, Broadcast | None]
 """The number of an entry and what it says; None for what is no broadcast: its number stays missing."""
 
@@ -41,7 +43,14 @@ class BroadcastStream:
         if not found:
             return ()
         ((_, entries),) = found.items() if isinstance(found, dict) else found
-        return [(_number(entry), self._broadcast(entry, fields)) for entry, fields in entries]
+        heard = [
+            (_number(entry), self._broadcast(entry, fields))
+            for entry, fields in entries
+            if believable(_number(entry), seq)
+        ]
+        if not heard:  # what is passed over comes at once again
+            await asyncio.sleep(min(wait_s, AGAIN_S))
+        return heard
 
     async def last(self) -> int:
         """The number of the last entry that ever was; 0 where the stream is gone."""

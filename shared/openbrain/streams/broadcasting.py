@@ -19,6 +19,14 @@ _FIRST = BROADCAST.name + "."
 _TOPS = Script("tops", common="")
 _WHAT = "looking at broadcasts"
 ANY = "*"
+FARTHEST = 2**32
+"""So much further than the truth, or than a reader, a stream can be after the database was put back."""
+
+
+def believable(number: int, known: int) -> bool:
+    """Whether an entry may have this number where `known` was given last, or heard last: else somebody forged it, and
+    who follows it hears nothing any more."""
+    return number <= known + FARTHEST
 
 
 def stream_of(workspace_id: str) -> str:
@@ -47,6 +55,12 @@ async def tops(client: Redis, streams: Sequence[str]) -> list[int]:
     with answering(_WHAT):
         found = await _TOPS(client, streams)
     return [int(each.partition(b"-")[0] or 0) for each in found]
+
+
+async def begin_anew(client: Redis, stream: str) -> None:
+    """Take a stream (full name) away with all that it holds: its numbers begin at nothing."""
+    with answering(_WHAT):
+        await client.delete(stream)
 
 
 async def held(client: Redis, stream: str, number: int) -> bytes | None:

@@ -180,8 +180,8 @@ class StreamEraser:
                 goes = any(doomed(value, bound, added) for value in _values(fields))
             except Exception as error:  # noqa: BLE001 - anybody may have written it
                 unjudged += 1
-                about = {"entry": entry_id, "error": kind(error), "message": message(error)}
-                _log.error("erasing.not_judged", stream=stream, **about)
+                what, why = kind(error), message(error)
+                _log.error("erasing.not_judged", stream=stream, entry=entry_id, error=what, message=why)
                 continue
             if goes:
                 ids.append(entry_id)

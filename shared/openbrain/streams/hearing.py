@@ -1,15 +1,17 @@
 """`ports.hearing.Hearing` on Redis."""
 
+import asyncio
 from collections.abc import Sequence
 
 from openbrain.events import FIELD
 from openbrain.ports.hearing import Spoken
 from openbrain.streams.administration import answering
-from openbrain.streams.broadcasting import stream_of
+from openbrain.streams.broadcasting import believable, stream_of
 from openbrain.streams.connection import Connecting, ask
 
 ENTRIES = 200
 """Read at once, at most."""
+AGAIN_S = 0.5
 _FIELD = FIELD.encode()
 
 
@@ -25,8 +27,12 @@ class RedisHearing(Connecting):
                 self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, f"{after}-0"
             )
         entries = found[0][1] if found else ()
-        return [
-            Spoken(int(entry.partition(b"-")[0]), fields[_FIELD])
-            for entry, fields in entries
-            if fields and _FIELD in fields
+        numbered = [(int(entry.partition(b"-")[0]), fields) for entry, fields in entries]
+        heard = [
+            Spoken(number, fields[_FIELD])
+            for number, fields in numbered
+            if fields and _FIELD in fields and believable(number, after)
         ]
+        if numbered and not heard:  # what is passed over comes at once again
+            await asyncio.sleep(min(wait_s, AGAIN_S))
+        return heard

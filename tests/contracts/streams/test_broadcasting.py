@@ -8,6 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.agents.redis_stream import BroadcastStream
 from openbrain.errors import TryLater
 from openbrain.events import FIELD
 from openbrain.memory import DAY
@@ -15,6 +16,7 @@ from openbrain.ports.access import Workspace
 from openbrain.settings import Streams
 from openbrain.signals.values import Raise, Severity
 from openbrain.streams.broadcasting import number_of, stream_of
+from openbrain.streams.hearing import RedisHearing
 from openbrain.streams.publisher import Publisher
 from openbrain_housekeeper.broadcasting import Broadcasting
 from openbrain_housekeeper.handlers import relay
@@ -124,6 +126,30 @@ async def test_numbers_go_on_above_the_stream_of_a_truth_that_was_put_back(scene
     await scene.raise_(4)
     await scene.relay()
     assert list(await scene.held())[-1] == 11
+
+
+@pytest.mark.parametrize("forged", [2**33, 2**53, 2**63 - 1, 2**64 - 1])
+async def test_a_forged_number_lifts_none(scene: Scene, forged: int) -> None:
+    """Neither when it is met by what is published next nor when nothing is; and readers pass it over."""
+    await scene.raise_(1, 2)
+    await scene.relay()
+    readers = RedisHearing(scene.settings), BroadcastStream(scene.settings, "w1")
+    for numbers in ((3,), ()):
+        known = await scene.truth.last_seq("w1")
+        await scene.client.xadd(scene.stream, {FIELD: b"{}"}, id=f"{forged}-0")
+        assert await readers[0].hear("w1", known, 0.01) == []
+        assert await readers[1].after(known) == []
+        if numbers:
+            await scene.raise_(*numbers)
+        await scene.relay()
+        for _ in range(2):
+            await scene.broadcasting.mend()
+
+        assert await scene.held() == await scene.kept()
+        assert [each.seq for each in await readers[0].hear("w1", known, 0.01)] == list(numbers)
+    assert await scene.truth.last_seq("w1") == 3
+    for reader in readers:
+        await reader.close()
 
 
 async def test_also_where_more_was_raised_since_than_the_stream_knows(scene: Scene) -> None:
