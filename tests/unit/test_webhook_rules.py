@@ -3,8 +3,11 @@
 import base64
 import hashlib
 import hmac
+from ipaddress import IPv4Address, IPv6Address, ip_network
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from openbrain.errors import Invalid
 from openbrain.signals.webhook_rules import checked_url, is_public, named, new_secret, signature
@@ -94,6 +97,41 @@ def test_addresses_of_the_internet_are_public(address: str) -> None:
 )
 def test_all_others_are_not(address: str) -> None:
     assert not is_public(address)
+
+
+SPECIAL = (
+    *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"),
+    *("192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24"),
+    *("198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+    *("::/128", "::1/128", "::/96", "::ffff:0:0:0/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23"),
+    *("2001::/32", "2001:2::/48", "2001:10::/28", "2001:20::/28", "2001:30::/28", "2001:db8::/32", "2002::/16"),
+    *("2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8", "4000::/2"),
+)
+"""The special-purpose registries of IANA for IPv4 and IPv6, multicast, and what is not given out."""
+
+
+@pytest.mark.parametrize("network", SPECIAL)
+def test_no_address_of_a_special_network_is_public(network: str) -> None:
+    net = ip_network(network)
+    for address in (net[0], net[-1], net[net.num_addresses // 2], net[net.num_addresses // 3]):
+        assert not is_public(str(address))
+        if isinstance(address, IPv4Address):
+            for prefix in ("::", "::ffff:", "::ffff:0:", "64:ff9b::", "64:ff9b:1::", "fec0::", "2002::"):
+                assert not is_public(f"{prefix}{address}"), prefix
+
+
+@given(st.ip_addresses(v=4))
+def test_an_address_within_another_is_judged_as_itself(address: IPv4Address) -> None:
+    assert is_public(str(address)) == is_public(f"::ffff:{address}") == is_public(f"64:ff9b::{address}")
+    if is_public(str(address)):
+        assert address.is_global
+
+
+@given(st.ip_addresses())
+def test_what_is_public_is_so_for_any_interpreter(address: IPv4Address | IPv6Address) -> None:
+    if is_public(str(address)) and not str(address).startswith(("::ffff:", "64:ff9b::")):
+        kinds = ("private", "loopback", "link_local", "multicast", "reserved", "unspecified")
+        assert [kind for kind in kinds if getattr(address, f"is_{kind}")] == []
 
 
 def test_a_signature_is_the_one_that_receivers_know() -> None:

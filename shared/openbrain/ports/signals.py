@@ -210,9 +210,9 @@ class Subscribers(Protocol):
         """They are there, by `seen_at`; a cursor and a time only rise. Many at once cost one transaction."""
 
     async def subscribers(
-        self, workspace_id: str, seen_since: int, limit: int, after: str = ""
+        self, workspace_id: str, seen_since: int, limit: int, after: str = "", *, viewer: Viewer | None = None
     ) -> Sequence[Subscriber]:
-        """Those seen at or after, by agent id, behind `after`."""
+        """Those seen at or after, by agent id, behind `after`; with a viewer those in the orgs that he sees."""
 
     async def forget_subscribers(self, seen_before: int, limit: int) -> int:
         """Remove those not seen for so long; returns how many."""

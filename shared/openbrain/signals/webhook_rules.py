@@ -9,14 +9,31 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from openbrain.errors import Invalid
 
 URL_CHARS = 2000
 _SECRET = "whsec_"  # noqa: S105 - the mark of one
-_NAT64 = IPv6Network("64:ff9b::/96")
+_GLOBAL_V6 = IPv6Network("2000::/3")
+"""What IANA has given out for addresses of the whole Internet; all else of IPv6 is something else."""
+_NOT_PUBLIC_V4 = tuple(
+    IPv4Network(each)
+    for each in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+        *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+        *("224.0.0.0/4", "240.0.0.0/4"),  # multicast; reserved, and the broadcast
+    )
+)
+_NOT_PUBLIC_V6 = tuple(
+    IPv6Network(each) for each in (*("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),)
+)
+"""The special-purpose registries of IANA, as they stood in 2026, written down: Python's own list differs from version
+to version. An address that leads to another one (6to4, Teredo) is none of its own."""
+_HOLDING_V4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
+"""IPv4 written as IPv6, and what a NAT64 makes IPv4 of."""
 
 
 def new_secret() -> str:
@@ -69,9 +86,8 @@ def is_public(address: str) -> bool:
         found = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, IPv6Address):
-        if found.sixtofour is not None or found.teredo is not None:
-            return False  # leads somewhere else
-        within = found.ipv4_mapped or (IPv4Address(int(found) & 0xFFFFFFFF) if found in _NAT64 else None)
-        found = within or found
-    return found.is_global and not found.is_multicast
+    if isinstance(found, IPv6Address) and any(found in each for each in _HOLDING_V4):
+        found = IPv4Address(int(found) & 0xFFFFFFFF)
+    if isinstance(found, IPv4Address):
+        return not any(found in each for each in _NOT_PUBLIC_V4)
+    return found in _GLOBAL_V6 and not any(found in each for each in _NOT_PUBLIC_V6)

@@ -12,6 +12,8 @@ from openbrain.vault.redaction import quotable_line
 INBOX: Final = "raw/inbox"
 ATTACHMENTS: Final = "raw/attachments"
 _TAG = re.compile(r"(?<![\w&/])#([A-Za-z][\w-]{0,49})")
+_ENDING = ("mitigates",)
+"""Keys of a page that end signals which others raised."""
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -32,8 +34,9 @@ def path_of(title: str, at: int, batch: str) -> str:
     return f"{INBOX}/{stamp}Z-{slug(title)}-{batch[:8]}.md"
 
 
-def page(title: str, tags: Sequence[str], body: str, at: int, source: str) -> str:
-    """The page with its front matter; where the body brings its own, that is kept and completed."""
+def page(title: str, tags: Sequence[str], body: str, at: int, source: str, *, may_resolve: bool) -> str:
+    """The page with its front matter; where the body brings its own, that is kept and completed. Not `may_resolve`:
+    without what ends signals."""
     own = read(body, "")
     if own.front.broken:
         own = read("", "")
@@ -41,7 +44,10 @@ def page(title: str, tags: Sequence[str], body: str, at: int, source: str) -> st
     else:
         text = own.body
     values = {"title": title, "tags": list(tags), "source": source, "created": to_iso(at)}
-    front = own.front.with_values({key: value for key, value in values.items() if value and key not in own.front})
+    ends = {} if may_resolve else dict.fromkeys(_ENDING)
+    front = own.front.with_values(
+        ends | {key: value for key, value in values.items() if value and key not in own.front}
+    )
     return f"{front.whole()}\n{text.strip()}\n"
 
 

@@ -86,11 +86,24 @@ async def create_key(call: Call[KeyBody, Nothing]) -> Reply:
         without_org=body.without_org,
         act_as=body.act_as,
         expires_at=expiry(now, body.expires_in, at),
-        rate_limit=body.rate_limit,
+        rate_limit=_rate(call, body.rate_limit),
     )
     await call.api.truth.create_key(key, hash_secret(secret))
     made = {**key_json(key), "key": secret}
     return answer(made, made, status=201)
+
+
+def _rate(call: Call[Any, Any], asked: int | None) -> int | None:
+    """Operators say how much a workspace may ask for: its own admins give no key more than theirs has."""
+    own, usual = call.actor.rate_limit, call.api.settings.server.rate_per_minute
+    most = own or usual
+    if call.actor.workspace_id == OPERATORS or not most:
+        return asked
+    if asked is not None and asked > most:
+        raise Invalid("rate_limit", f"must be at most {most}, as this key's own is: ask an operator for more")
+    if asked is None and own is not None and (not usual or own < usual):
+        return own  # the setting would be more
+    return asked
 
 
 async def keys(call: Call[Nothing, KeysQuery]) -> Reply:

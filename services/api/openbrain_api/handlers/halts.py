@@ -73,7 +73,14 @@ def unknown_halt() -> NotFound:
 async def _status(call: Call[Any, Any], found: Halt, within_s: int) -> Json:
     acks = await call.api.truth.halt_acks(call.actor.viewer(), found.id, AGENTS)
     since = call.api.clock.now() - within_s * MICROSECONDS
-    listening = [each for each in await _listening(call, since) if found.concerns(each.org, each.project)]
+    if call.actor.orgs is None:
+        known = await _listening(call, since)
+    else:  # whoever was ever heard of elsewhere is none of his business
+        known = await _listening(call, 0)
+        own = {each.agent_id for each in known} | {call.actor.label}
+        acks = [each for each in acks if each.agent_id in own]
+        known = [each for each in known if each.seen_at >= since]
+    listening = [each for each in known if found.concerns(each.org, each.project)]
     return {
         **halt_json(found),
         "acks": acks_json(acks),
@@ -84,10 +91,10 @@ async def _status(call: Call[Any, Any], found: Halt, within_s: int) -> Json:
 
 
 async def _listening(call: Call[Any, Any], since: int) -> list[Subscriber]:
-    found: list[Subscriber] = []
+    actor, found = call.actor, list[Subscriber]()
     while len(found) < AGENTS:
         after = found[-1].agent_id if found else ""
-        page = await call.api.truth.subscribers(call.actor.workspace_id, since, _PAGE, after)
+        page = await call.api.truth.subscribers(actor.workspace_id, since, _PAGE, after, viewer=actor.viewer())
         found += page
         if len(page) < _PAGE:
             break

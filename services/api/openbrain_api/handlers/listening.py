@@ -94,7 +94,9 @@ async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Reply:
     query = call.query
     within_s = query.within_s or round(call.api.settings.server.listening_s)
     since = call.api.clock.now() - within_s * MICROSECONDS
-    found = await call.api.truth.subscribers(call.actor.workspace_id, since, query.limit, query.cursor or "")
+    found = await call.api.truth.subscribers(
+        call.actor.workspace_id, since, query.limit, query.cursor or "", viewer=call.actor.viewer()
+    )
     data = {"subscribers": [subscriber_json(each) for each in found], "count": len(found)}
     return answer({**data, "next_cursor": found[-1].agent_id if len(found) == query.limit else None}, data)
 

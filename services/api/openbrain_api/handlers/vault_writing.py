@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from openbrain import telemetry
-from openbrain.auth import Permission
+from openbrain.auth import Actor, Permission
 from openbrain.control_characters import cleaned, cleaned_line
 from openbrain.errors import Invalid
 from openbrain.events import SignalRaised
@@ -72,7 +72,8 @@ async def write_inbox(call: Call[InboxBody, Nothing]) -> Reply:
     name = body.filename or title
 
     def draft(path: str, at: int) -> Draft:
-        page = inbox.page(title, body.tags, text, at, call.actor.label).encode()
+        may = _may_resolve(call)
+        page = inbox.page(title, body.tags, text, at, call.actor.label, may_resolve=may).encode()
         return Draft((_put(folder, path, page),), {"written_bytes": len(page)})
 
     asking = Asked(key_of(call, asked), asked, lambda at: inbox.path_of(name.removesuffix(".md"), at, asked), draft)
@@ -105,7 +106,7 @@ async def _ingest(call: Call[Nothing, Nothing]) -> Reply:
     ):
         raise Invalid("message", f"a text of 1 to {CONTENT_CHARS} characters")
     asked = hash_of(message, *(part for file in form.files for part in (file.name, sha256(file.data))))
-    draft = partial(_ingested, folder, form, quotable(message), asked, call.actor.label)
+    draft = partial(_ingested, folder, form, quotable(message), asked, call.actor)
     title = inbox.title_of(quotable(message))
     asking = Asked(key_of(call, asked), asked, lambda at: inbox.path_of(title, at, asked), draft)
     write, done = await written(call, folder, asking)
@@ -113,7 +114,7 @@ async def _ingest(call: Call[Nothing, Nothing]) -> Reply:
     return plain({**told, "obsidian_path": write.path, "idempotent_replay": done is None})
 
 
-def _ingested(folder: Folder, form: Form, message: str, asked: str, source: str, path: str, at: int) -> Draft:
+def _ingested(folder: Folder, form: Form, message: str, asked: str, actor: Actor, path: str, at: int) -> Draft:
     batch, errors = asked[:12], []
     title, tags = inbox.title_of(message), inbox.tags_of(message)
     changes: dict[str, Change] = {}
@@ -127,7 +128,9 @@ def _ingested(folder: Folder, form: Form, message: str, asked: str, source: str,
             changes[where] = _put(folder, where, _kept(file))
     links = "".join(f"\n- [[{where}]]" for where in changes)
     body = f"{message.strip()}\n{links and f'{chr(10)}## Files{chr(10)}{links}{chr(10)}'}"
-    page = inbox.page(title, tags, body, at, source).encode()
+    page = inbox.page(
+        title, tags, body, at, actor.label, may_resolve=Permission.SIGNAL_ACK in actor.permissions
+    ).encode()
     told = {
         "batch_id": batch,
         "vault_paths": [path, *changes],
@@ -153,6 +156,10 @@ def _put(folder: Folder, path: str, data: bytes) -> Change:
 
 def _may_raise(call: Call[Any, Any]) -> bool:
     return Permission.SIGNAL_RAISE in call.actor.permissions
+
+
+def _may_resolve(call: Call[Any, Any]) -> bool:
+    return Permission.SIGNAL_ACK in call.actor.permissions
 
 
 async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None:

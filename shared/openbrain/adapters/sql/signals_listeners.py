@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, true
 from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.sql.dml import Insert
 
 from openbrain.adapters.sql.database import Database
 from openbrain.adapters.sql.signal_tables import subscribers as table
-from openbrain.adapters.sql.signals_rows import remove_rows
+from openbrain.adapters.sql.signals_rows import remove_rows, sees
 from openbrain.adapters.sql.statements import chunks, is_sqlite
 from openbrain.signals.values import Subscriber
+from openbrain.visibility import Viewer
 
 _ROW = tuple(table.c)
 
@@ -27,11 +28,16 @@ class SqlSubscribers:
             await self._database.write(lambda connection: _seen(connection, subscribers))
 
     async def subscribers(
-        self, workspace_id: str, seen_since: int, limit: int, after: str = ""
+        self, workspace_id: str, seen_since: int, limit: int, after: str = "", *, viewer: Viewer | None = None
     ) -> Sequence[Subscriber]:
         """As in the port."""
         these = table.c.workspace_id == workspace_id, table.c.agent_id > after, table.c.seen_at >= seen_since
-        query = select(*_ROW).where(*these).order_by(table.c.agent_id).limit(limit)
+        query = (
+            select(*_ROW)
+            .where(*these, true() if viewer is None else sees(viewer, table.c.org))
+            .order_by(table.c.agent_id)
+            .limit(limit)
+        )
         return await self._database.read(
             lambda connection: [_subscriber(dict(row)) for row in connection.execute(query).mappings()]
         )
