@@ -10,6 +10,7 @@ import random
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -98,6 +99,22 @@ def lines(kind: type[Line], line: Mapping[str, Any]) -> Iterator[tuple[Place, li
                 continue
             taken.append((raw, text))
         yield place, taken
+
+
+@cache
+def every_line() -> Sequence[bytes]:
+    """Lines of each kind, with each value in each place that they are read with."""
+    given = Marks()
+    memory, at = memory_line(given), "2020-02-02T00:00:00Z"
+    about = {"memory_id": memory["id"], "version": 1, "revision": 1, "actor": "a", "at": at}
+    history = {"kind": "history", "action": "created", **about}
+    lineage = {"kind": "lineage", "relation": "superseded", "child_id": memory["id"], "created_at": at}
+    kinds: list[tuple[type[Line], dict[str, Any]]] = [
+        (MemoryLine, memory),
+        (HistoryEntryLine, history),
+        (LineageLine, {**lineage, "parent_id": str(uuid.uuid4())}),
+    ]
+    return [text for kind, line in kinds for _, found in lines(kind, line) for _, text in found]
 
 
 @dataclass
@@ -214,19 +231,8 @@ async def test_of_paths_headers_and_forms(asked: Asked) -> None:
 @pytest.mark.parametrize("whole", [True, False])
 async def test_of_lines_of_an_import(asked: Asked, whole: bool) -> None:
     """A line that can't be taken is refused by its number, and its neighbours land."""
-    given = Marks()
-    memory, at = memory_line(given), "2020-02-02T00:00:00Z"
-    about = {"memory_id": memory["id"], "version": 1, "revision": 1, "actor": "a", "at": at}
-    history = {"kind": "history", "action": "created", **about}
-    lineage = {"kind": "lineage", "relation": "superseded", "child_id": memory["id"], "created_at": at}
-    kinds: list[tuple[type[Line], dict[str, Any]]] = [
-        (MemoryLine, memory),
-        (HistoryEntryLine, history),
-        (LineageLine, {**lineage, "parent_id": str(uuid.uuid4())}),
-    ]
-    taken = [text for kind, line in kinds for _, found in lines(kind, line) for _, text in found]
-    if not whole:
-        assert len(taken) > 200
+    taken, given = every_line(), Marks()
+    assert len(taken) > 200
     workspace = f"w-{uuid.uuid4().hex}"
     await made(asked.client, "/v1/admin/workspaces", {"id": workspace})
     permissions = [each.value for each in Permission if whole or each is not Permission.ADMIN]
