@@ -19,6 +19,8 @@ PATIENCE_S = 0.25
 """So long at most."""
 SPARING = 20
 """A look that takes long is taken so much more seldom: it costs the database a twentieth at most."""
+REMEMBERED_S = 60.0
+"""How long a failed write is spoken of, where none follows."""
 _log = structlog.get_logger(__name__)
 
 
@@ -39,7 +41,8 @@ class Pressure:
     """Refuses writes while too much waits behind them. Reading never asks here.
 
     outbox_limit: events that may wait to be published. memory_share: of the stream server's memory, 0..1.
-    memory: None where nobody looks at the stream server.
+    memory: None where nobody looks at the stream server. disk: why a disk of
+    embedded parts has no room, or ''.
     """
 
     def __init__(
@@ -49,11 +52,16 @@ class Pressure:
         *,
         outbox_limit: int,
         memory_share: float,
+        disk: Callable[[], str] | None = None,
         close: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._backlog, self._memory, self._clock, self._close = backlog, memory, clock, close
-        self._outbox_limit, self._memory_share = outbox_limit, memory_share
+        self._outbox_limit, self._memory_share, self._disk = outbox_limit, memory_share, disk
+        self._failed: tuple[float, str] | None = None
+        """When a write failed last, and why, with none that succeeded since."""
+        self._answers: bool | None = None
+        """Whether the stream server did at the last look."""
         self._full: dict[str, str] = {}
         """What is full, and how."""
         self._again_at = self._believed_until = float("-inf")
@@ -66,16 +74,33 @@ class Pressure:
             raise Backlogged(why)
 
     async def admit_events(self) -> None:
-        """The same for what takes its input from the streams: only events count that wait to be published, for
-        reading on is what empties the stream server."""
+        """The same for what takes its input from the streams: the stream server's memory does not count, for reading
+        on is what empties it."""
         await self._look()
-        if why := self._full.get("outbox"):
+        if why := self._full.get("disk") or self._full.get("outbox"):
             raise Backlogged(why)
 
     async def refusal(self) -> str | None:
         """Why writes are refused now; None while they are taken."""
         await self._look()
-        return "; ".join(self._full.values()) or None
+        return "; ".join(self._full.values()) or self._last_failure()
+
+    def streams_answer(self) -> bool | None:
+        """Whether the stream server answered at the last look; None where nobody looks."""
+        return self._answers
+
+    def failed(self, why: str) -> None:
+        """A write was let in, and what it needs refused it: said until one succeeds, for nothing else may notice."""
+        self._failed = (self._clock(), why)
+
+    def succeeded(self) -> None:
+        """A write was stored."""
+        self._failed = None
+
+    def _last_failure(self) -> str | None:
+        if self._failed is None or self._clock() - self._failed[0] > REMEMBERED_S:
+            return None
+        return f"the last write failed: {self._failed[1]}"
 
     async def close(self) -> None:
         """End a look that is under way, and close what was opened for it."""
@@ -103,7 +128,9 @@ class Pressure:
             self._again_at = ended + max(FRESH_S, SPARING * (ended - begun))
             self._believed_until = self._again_at + STALE_S
             self._looking = None
-        self._tell({name: why for name, why in (("outbox", outbox), ("streams", memory)) if why})
+        disk = "" if self._disk is None else self._disk()
+        found = (("disk", disk), ("outbox", outbox), ("streams", memory))
+        self._tell({name: why for name, why in found if why})
 
     async def _outbox(self) -> str:
         try:
@@ -121,7 +148,9 @@ class Pressure:
         try:
             memory = await self._memory()
         except OpenBrainError:
+            self._answers = False
             return ""  # what it can't be given waits in the outbox, as far as that reaches
+        self._answers = True
         share = memory.used / memory.limit
         telemetry.STREAM_MEMORY_SHARE.set(share)
         if share < self._memory_share:

@@ -1,7 +1,9 @@
 """Settings to adapters: the one place that knows them all. Nothing connects before it is used."""
 
+from collections.abc import Callable
 from pathlib import Path
 
+from openbrain.adapters.disk_space import DiskSpace
 from openbrain.errors import SetupError
 from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
@@ -54,7 +56,7 @@ def text_index(settings: Settings) -> TextIndex:
     if chosen.url == EMBEDDED:
         from openbrain.adapters.tantivy_text import TantivyText
 
-        return TantivyText(settings.data_dir / "text", chosen.commit_ms)
+        return TantivyText(settings.data_dir / "text", chosen.commit_ms, need_room(settings))
     if chosen.url.startswith(("http://", "https://")):
         from openbrain.adapters.elasticsearch_text import ElasticsearchText
 
@@ -74,7 +76,7 @@ def vector_index(settings: Settings) -> VectorIndex:
     if chosen.url == EMBEDDED:
         from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
 
-        return QdrantEdgeVectors(settings.data_dir / "vectors")
+        return QdrantEdgeVectors(settings.data_dir / "vectors", need_room(settings))
     name = f"{settings.streams.prefix}{chosen.collection}"
     product, _, rest = chosen.url.partition("+")
     if product == "elasticsearch" and rest.startswith(("http://", "https://")):
@@ -159,8 +161,29 @@ def pressure(settings: Settings, truth: Truth) -> Pressure:
         memory,
         outbox_limit=settings.housekeeping.outbox_limit,
         memory_share=settings.streams.memory_share,
+        disk=disk_space(settings).shortage,
         close=memory.close,
     )
+
+
+def disk_space(settings: Settings) -> DiskSpace:
+    """Of the disks that embedded parts write to; on servers alone there are none to look at."""
+    return DiskSpace(embedded_folders(settings), settings.disk_reserve_mb)
+
+
+def embedded_folders(settings: Settings) -> list[Path]:
+    """Where embedded parts keep their files."""
+    urls = (settings.streams.url, settings.truth.url, settings.text.url, settings.vectors.url)
+    inside = f"unix://{settings.data_dir.resolve()}/"
+    folders = [settings.data_dir] if any(each == EMBEDDED or each.startswith(inside) for each in urls) else []
+    if settings.truth.url.startswith("sqlite"):
+        folders.append(Path(settings.truth.url.partition("///")[2]).absolute().parent)
+    return folders
+
+
+def need_room(settings: Settings) -> Callable[[int], None]:
+    """What embedded indexes ask before they write: `TryLater` on a full disk."""
+    return disk_space(settings).for_index
 
 
 def stream_admin(settings: Settings) -> StreamAdmin:

@@ -73,7 +73,11 @@ def build_api(
     """The REST API on these ports; `close` ends them with the app, where they are its own. `rooms` run beside it: their
     state is part of /v1/health, /live, /ready and /metrics."""
     committer = Committer(
-        truth, wake, group=settings.server.group_commit, lanes=COMMIT_LANES.get(settings.truth.url.partition("+")[0], 1)
+        truth,
+        wake,
+        group=settings.server.group_commit,
+        lanes=COMMIT_LANES.get(settings.truth.url.partition("+")[0], 1),
+        pressure=pressure,
     )
     recorder = Recorder(truth, wake)
     serving = Serving(truth, clock)

@@ -214,6 +214,10 @@ class Shard:
             self._shard.flush()
             self._shard.close()
 
+    def let_go(self) -> None:
+        """Without working off the log, for which a full disk has no room: the next start reads it again."""
+        del self._shard
+
 
 def _point(entry: VectorEntry | Tombstone) -> Point:
     return Point(entry.id, {} if isinstance(entry, Tombstone) else _numbers(entry.vector), payload_of(entry))

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from array import array
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
@@ -27,8 +27,12 @@ TURN_S = 0.02
 """Where so many take less than this, twice as many come before the next."""
 PAGE = 500
 """Points looked at between two turns: about 5 ms."""
+TO_OPEN = 64 * 1024 * 1024
+"""Bytes that a shard may touch when it is opened: it works off its log, and on a file system in memory what it reads
+of holes takes room too (59 MB measured)."""
 MANY = 150_000
 """Points from which on a search blocks the loop for too long."""
+NeedRoom = Callable[[int], None]
 
 
 class QdrantEdgeVectors:
@@ -37,14 +41,19 @@ class QdrantEdgeVectors:
     builder = BUILDER
     at_once = 1
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, need_room: NeedRoom = lambda _: None) -> None:
+        """`need_room` raises `TryLater` where the disk lacks room, or this many bytes of it.
+        It is asked before every write: the engine writes into mapped files with holes, and where the disk has no room
+        for them the system ends the process."""
         self._path = path
+        self._need_room = need_room
         self._open: dict[str, Shard] = {}
 
     async def prepare(self, name: str, dimensions: int) -> None:
         """Open the generation, or make it. `SetupError` where its dimensions differ or another process has it."""
         path = self._path / name
         if not path.exists():
+            self._need_room(TO_OPEN)
             self._open[name] = Shard.make(path, dimensions)
         same_dimensions(dimensions, self._shard(name).dimensions, name)
 
@@ -55,6 +64,7 @@ class QdrantEdgeVectors:
         for _, same in groupby(fit, key=lambda entry: entry.revision):
             of_one_revision = list(same)
             for start in range(0, len(of_one_revision), SLICE):
+                self._need_room(0)
                 shard.upsert(of_one_revision[start : start + SLICE])
                 await asyncio.sleep(0)
         return failed
@@ -122,6 +132,7 @@ class QdrantEdgeVectors:
 
     async def drop_tombstones(self, name: str, before: int) -> int:
         """At once."""
+        self._need_room(0)
         return self._shard(name).drop_tombstones(before)
 
     async def left_vectors(self, name: str, *, clear: bool = False) -> int:  # noqa: ARG002 - the port's
@@ -162,12 +173,19 @@ class QdrantEdgeVectors:
     async def close(self) -> None:
         """Close every generation."""
         while self._open:
-            self._open.popitem()[1].close()
+            shard = self._open.popitem()[1]
+            try:
+                self._need_room(0)
+            except TryLater:
+                shard.let_go()
+            else:
+                shard.close()
 
     def _shard(self, name: str) -> Shard:
         if name not in self._open:
             if not (self._path / name).exists():
                 raise TryLater(f"vector index {name} is missing: restart the room to make it, then reindex")
+            self._need_room(TO_OPEN)
             self._open[name] = Shard(self._path / name)
         return self._open[name]
 

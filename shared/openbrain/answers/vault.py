@@ -158,5 +158,6 @@ class PipelineHealth(Answer):
 
     status: Literal["ok", "degraded"]
     service: str
+    checks: dict[str, str] = Field(description="What it needs: `ok`, or what is wrong with it.")
     findings: list[PipelineFinding]
     last_tick: LastTick | None

@@ -188,6 +188,9 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(Path.home() / ".openbrain", description="Everything embedded lives here.")
+    disk_reserve_mb: int = Field(
+        128, ge=0, description="Free space kept on its disk, an eighth of it at most: with less, writes are refused."
+    )
     streams: Streams = Streams()
     truth: Truth = Truth()
     text: Text = Text()

@@ -52,15 +52,6 @@ async def test_the_socket_is_for_its_owner_alone_also_where_the_path_is_long(tmp
     await server.stop()
 
 
-async def test_a_server_that_cannot_start_says_where_to_look(tmp_path: Path) -> None:
-    server = EmbeddedValkey(tmp_path / "streams", 64)
-    (tmp_path / "streams" / "appendonlydir").mkdir(parents=True)
-    (tmp_path / "streams" / "appendonlydir" / "appendonly.aof.manifest").write_text("nonsense")
-
-    with pytest.raises(SetupError, match=r"valkey\.log"):
-        await server.start()
-
-
 async def test_a_folder_has_one_owner(tmp_path: Path) -> None:
     with DataFolder(tmp_path / "data"), pytest.raises(SetupError, match=f"pid {os.getpid()}"):
         DataFolder(tmp_path / "data").open()

@@ -20,10 +20,10 @@ async def health(call: Call[Nothing, Nothing]) -> Reply:
     own = failing.get(OWN, {})
     parts = {part: "down" if part in own else "ok" for part in checks.parts}
     parts |= {room.group: "down" if room.group in failing else "ok" for room in checks.rooms}
-    status = "down" if "truth" in own else "degraded" if failing else "ok"
     writes = await call.api.pressure.refusal()
-    if writes and status == "ok":
-        status = "degraded"
+    if (answers := call.api.pressure.streams_answer()) is not None:
+        parts["streams"] = "ok" if answers else "down"
+    status = "down" if "truth" in own else "degraded" if failing or writes or answers is False else "ok"
     fields = {"status": status, "version": openbrain.__version__, "parts": parts, "writes": writes}
     return plain(fields, status=503 if status == "down" else 200)
 

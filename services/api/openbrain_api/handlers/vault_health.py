@@ -53,9 +53,15 @@ async def pipeline(call: Call[Nothing, Nothing]) -> Reply:
     asked = SignalFilter(states=OPEN_STATES, source=SOURCE)
     found = await truth.signals(Viewer(workspace_id=workspace, agent_id=""), asked, FINDINGS)
     last = await truth.ticks(workspace, 1)
+    checks = {
+        "truth": "down" if "truth" in (await call.api.checks.failing()).get(OWN, {}) else "ok",
+        "writes": await call.api.pressure.refusal() or "ok",
+        "streams": "down" if call.api.pressure.streams_answer() is False else "ok",
+    }
     fields = {
-        "status": "degraded" if found else "ok",
+        "status": "degraded" if found or any(each != "ok" for each in checks.values()) else "ok",
         "service": "openbrain",
+        "checks": checks,
         "findings": [{"title": each.title, "since": to_iso(each.first_raised_at)} for each in found],
         "last_tick": _tick_json(last[0]) if last else None,
     }

@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
+from openbrain.errors import TryLater
 from openbrain.ports.truth import Outcome, Write, Writing
 from openbrain.ports.wake import Wake
+from openbrain.pressure import Pressure
 from openbrain_api.writing.bulk import GROUP, BulkLane
 from openbrain_api.writing.hinting import Hints
 
@@ -17,8 +19,10 @@ T = TypeVar("T")
 class Committer:
     """Writes of all requests, in as many transactions at once as the database has use for (`lanes`)."""
 
-    def __init__(self, truth: Writing, wake: Wake, *, group: int, lanes: int) -> None:
+    def __init__(self, truth: Writing, wake: Wake, *, group: int, lanes: int, pressure: Pressure | None = None) -> None:
+        """`pressure` is told how the writes end."""
         self._truth = truth
+        self._pressure = pressure
         self._hints = Hints(wake)
         self._group = group
         self._lanes = lanes
@@ -94,10 +98,14 @@ class Committer:
         try:
             outcomes = await self._truth.remember([write for write, _ in taken])
         except Exception as error:  # noqa: BLE001 - each waiter is told, the lane goes on
+            if self._pressure is not None and isinstance(error, TryLater):
+                self._pressure.failed(str(error))
             for _, done in taken:
                 if not done.done():
                     done.set_exception(error)
             return False
+        if self._pressure is not None:
+            self._pressure.succeeded()
         for (_, done), outcome in zip(taken, outcomes, strict=True):
             if not done.done():
                 done.set_result(outcome)

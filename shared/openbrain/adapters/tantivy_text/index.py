@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -44,9 +44,11 @@ class TantivyText:
     builder = BUILDER
     at_once = 1
 
-    def __init__(self, path: Path, commit_ms: int) -> None:
+    def __init__(self, path: Path, commit_ms: int, need_room: Callable[[int], None] = lambda _: None) -> None:
         """`path`: the folder of all generations, made when the first is. `commit_ms`: while entries flow, a commit
-        begins this long after the one before."""
+        begins this long after the one before. `need_room` raises `TryLater` where the disk lacks room,
+        or this many bytes of it."""
+        self._need_room = need_room
         self._path = path
         self._commit_s = commit_ms / 1000
         self._open: dict[str, _Open] = {}
@@ -71,6 +73,7 @@ class TantivyText:
 
     async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
         """Returns after the commit and the searcher's reload. Writers at the same time share a commit."""
+        self._need_room(0)
         return await asyncio.wrap_future(self._prepared(name).commits.submit(entries))
 
     async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
@@ -121,6 +124,7 @@ class TantivyText:
 
     async def drop_tombstones(self, name: str, before: int) -> int:
         """In one commit."""
+        self._need_room(0)
         return await asyncio.to_thread(self._prepared(name).generation.drop_tombstones, before)
 
     async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
