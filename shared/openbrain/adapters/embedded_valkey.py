@@ -112,7 +112,8 @@ class EmbeddedValkey:
             path=str(kept),
             aside=str(aside),
             message="the stream server could not read its append-only file and begins with an empty one: what is "
-            "pending is announced again from the database; delete what was set aside when nobody needs it",
+            "pending is announced again from the database; delete what was set aside when nobody needs it, for what "
+            "is erased stays in it",
         )
 
     async def _launch(self) -> None:

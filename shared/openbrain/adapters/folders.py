@@ -1,10 +1,20 @@
 """Folders that hold one generation each."""
 
 import contextlib
+import errno
+import re
 import shutil
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
+
+import structlog
+
+_NO_DAMAGE = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.EAGAIN, errno.ENOMEM),
+}
+_log = structlog.get_logger(__name__)
 
 
 def remove_folder(path: Path) -> None:
@@ -14,6 +24,29 @@ def remove_folder(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         path.rename(aside)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+class DamagedError(Exception):
+    """What stands on the disk is not what was written: it is set aside, and made anew from the truth."""
+
+
+def damaged(error: BaseException) -> bool:
+    """Whether an engine's error comes from what it read. A full disk, missing rights and a lack of memory or of
+    descriptors are no damage."""
+    number = re.search(r"os error ([0-9]+)", str(error))
+    return number is None or int(number[1]) not in _NO_DAMAGE
+
+
+def set_aside_index(path: Path, why: str) -> None:
+    """The same for an index, and say so."""
+    aside = set_aside(path)
+    _log.error(
+        "start.damaged_set_aside",
+        path=str(path),
+        aside=str(aside),
+        message=f"{why}: the index is made anew from the database; delete what was set aside when nobody needs it, for "
+        "what is erased stays in it",
+    )
 
 
 def set_aside(path: Path) -> Path:

@@ -6,8 +6,7 @@ Every call of the engine holds the interpreter lock, so callers keep them short.
 import json
 import math
 import shutil
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,8 +33,9 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
+from openbrain.adapters.qdrant_edge_opening import engine, opened
 from openbrain.adapters.qdrant_edge_terms import ABSENT, TERMS, WORDS, below, terms_of
-from openbrain.errors import OpenBrainError, SetupError, TryLater
+from openbrain.adapters.sealing import close_with_seal
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.index import Standing, Tombstone, VectorEntry
 
@@ -78,18 +78,11 @@ class Shard:
 
     def __init__(self, path: Path) -> None:
         """Open it; `SetupError` where another process has it or another builder made it."""
-        made = json.loads((path / "generation.json").read_text())
-        if made["builder"] != BUILDER:
-            raise SetupError(
-                f"vector index {path.name} was made by builder {made['builder']}, this is {BUILDER}: "
-                "rebuild it under another name"
-            )
-        self.dimensions = int(made["dimensions"])
+        self._path = path
+        self._shard, self.dimensions = opened(path, BUILDER)
         self._unflushed = 0
         self._none_before = -math.inf
         """No living entry expires before this."""
-        with _engine():
-            self._shard = EdgeShard.load(str(path / "shard"))
 
     @classmethod
     def make(cls, path: Path, dimensions: int) -> "Shard":
@@ -98,7 +91,7 @@ class Shard:
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700, parents=True)
         (unfinished / "generation.json").write_text(json.dumps({"builder": BUILDER, "dimensions": dimensions}))
-        with _engine():
+        with engine():
             shard = EdgeShard.create(
                 str(unfinished / "shard"),
                 EdgeConfig(
@@ -121,7 +114,7 @@ class Shard:
         not_higher = FieldCondition(key="revision", range=RangeFloat(lte=entries[0].revision))
         expiries = (entry.fields.expires_at for entry in entries if isinstance(entry, VectorEntry))
         self._none_before = min((self._none_before, *expiries))
-        with _engine():
+        with engine():
             points = [_point(entry) for entry in entries]
             self._shard.update(UpdateOperation.upsert_points(points, condition=Filter(must=[not_higher])))
             self._unflushed += len(points)
@@ -132,7 +125,7 @@ class Shard:
     def nearest(self, asked: Sequence["Nearest"]) -> list[list[tuple[str, float]]]:
         """(memory id, cosine) of the nearest passages, best first, for each."""
         requests = [each.request() for each in asked]
-        with _engine():
+        with engine():
             if len(requests) == 1:
                 found = [self._shard.query(requests[0])]
             else:
@@ -167,23 +160,23 @@ class Shard:
         return True
 
     def _expires_before(self, bound: float) -> bool:
-        with _engine():
+        with engine():
             return self._shard.count(CountRequest(filter=Filter(must=[below("expires_at", bound)]), exact=True)) > 0
 
     def standing(self, ids: Sequence[str]) -> dict[str, Standing]:
         """What stands under the ids."""
-        with _engine():
+        with engine():
             records = self._shard.retrieve(list(ids), True, False)
         return {str(each.id): _standing(str(each.id), each.payload or {}) for each in records}
 
     def count(self) -> int:
         """Points with their tombstones."""
-        with _engine():
+        with engine():
             return self._shard.count(CountRequest(exact=True))
 
     def numbers(self, field: str, after: str | None, limit: int) -> tuple[list[int], str | None]:
         """`revision` or `mark` of the next points in the order of their ids, and where to go on; None at the end."""
-        with _engine():
+        with engine():
             asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include([field]))
             found, following = self._shard.scroll(asked)
             return [(each.payload or {})[field] for each in found], _text(following)
@@ -192,7 +185,7 @@ class Shard:
         self, buckets: Collection[int], after: str | None, limit: int
     ) -> tuple[dict[str, Standing], str | None]:
         """What stands in these buckets among the next points, and where to go on."""
-        with _engine():
+        with engine():
             found, following = self._shard.scroll(ScrollRequest(offset=after, limit=limit, with_payload=True))
             every = [(str(each.id), each.payload or {}) for each in found]
         return {point: _standing(point, told) for point, told in every if parts(told["mark"])[0] in buckets}, _text(
@@ -202,7 +195,7 @@ class Shard:
     def drop_tombstones(self, before: int) -> int:
         """What lives has no such time, so that none of it can be meant."""
         old = Filter(must=[FieldCondition(key="removed_at", range=RangeFloat(lt=before))])
-        with _engine():
+        with engine():
             count = self._shard.count(CountRequest(filter=old, exact=True))
             if count:
                 self._shard.update(UpdateOperation.delete_points_by_filter(old))
@@ -210,9 +203,10 @@ class Shard:
 
     def close(self) -> None:
         """Work off the log and let go."""
-        with _engine():
+        with engine():
             self._shard.flush()
             self._shard.close()
+        close_with_seal(self._path)
 
     def let_go(self) -> None:
         """Without working off the log, for which a full disk has no room: the next start reads it again."""
@@ -267,19 +261,3 @@ def _standing(entry_id: str, payload: dict[str, Any]) -> Standing:
         digest=payload["mark"] // _BUCKETS,
         tombstone=TERMS not in payload,
     )
-
-
-@contextmanager
-def _engine() -> Iterator[None]:
-    """The engine's errors as ours: it has no classes of its own."""
-    try:
-        yield
-    except OpenBrainError:
-        raise
-    except Exception as error:  # noqa: BLE001 - the engine raises nothing narrower
-        if "WouldBlock" in str(error):
-            raise SetupError(
-                "the embedded vector index is open in another process: use that one, or set OPENBRAIN_VECTORS__URL "
-                "to a server that several processes can share"
-            ) from None
-        raise TryLater(f"the embedded vector index failed: {error}") from None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from qdrant_edge import Filter
 
-from openbrain.adapters.folders import remove_folder
+from openbrain.adapters.folders import DamagedError, remove_folder, set_aside_index
 from openbrain.adapters.qdrant_edge_shard import BUILDER, Nearest, Shard, parts
 from openbrain.adapters.qdrant_edge_terms import compiled
 from openbrain.adapters.vector_entries import Passages, best_passages, same_dimensions, writable
@@ -52,6 +52,8 @@ class QdrantEdgeVectors:
     async def prepare(self, name: str, dimensions: int) -> None:
         """Open the generation, or make it. `SetupError` where its dimensions differ or another process has it."""
         path = self._path / name
+        if name not in self._open and path.exists():
+            self._reopen(name)
         if not path.exists():
             self._need_room(TO_OPEN)
             self._open[name] = Shard.make(path, dimensions)
@@ -182,12 +184,19 @@ class QdrantEdgeVectors:
                 shard.close()
 
     def _shard(self, name: str) -> Shard:
+        if name not in self._open and (self._path / name).exists():
+            self._reopen(name)
         if name not in self._open:
-            if not (self._path / name).exists():
-                raise TryLater(f"vector index {name} is missing: restart the room to make it, then reindex")
-            self._need_room(TO_OPEN)
-            self._open[name] = Shard(self._path / name)
+            raise TryLater(f"vector index {name} is missing: restart the room to make it, then reindex")
         return self._open[name]
+
+    def _reopen(self, name: str) -> None:
+        """Open what stands, or set it aside where it is damaged."""
+        self._need_room(TO_OPEN)
+        try:
+            self._open[name] = Shard(self._path / name)
+        except DamagedError as error:
+            set_aside_index(self._path / name, f"the vector index {name} is damaged ({error})")
 
 
 async def _in_turns(shard: Shard, asked: Sequence[Nearest]) -> list[Passages]:

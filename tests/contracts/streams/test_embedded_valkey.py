@@ -34,6 +34,8 @@ async def test_a_server_that_outlived_its_parent_is_replaced(tmp_path: Path) -> 
     async with Redis.from_url(await orphan.start()) as client:
         await client.xadd("s", {"a": "1"})
         pid = (await client.info("server"))["process_id"]
+    assert orphan._watch is not None
+    orphan._watch.cancel()  # nobody starts it again any more
     server = EmbeddedValkey(tmp_path / "streams", 64)
     async with Redis.from_url(await server.start()) as client:
         assert await client.xlen("s") == 1

@@ -1,6 +1,7 @@
 """One generation on disk: opened by one process, written behind the fence, searched by many threads."""
 
 import contextlib
+import fcntl
 import shutil
 import tempfile
 import threading
@@ -10,7 +11,10 @@ from pathlib import Path
 from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 
 from openbrain.adapters.fencing import highest_per_id
+from openbrain.adapters.folders import DamagedError, damaged, set_aside_index
+from openbrain.adapters.sealing import Seal, break_seal, close_with_seal
 from openbrain.adapters.tantivy_text import accounts
+from openbrain.adapters.tantivy_text.checksums import first_damaged
 from openbrain.adapters.tantivy_text.documents import document, english, memory_id, schema
 from openbrain.adapters.tantivy_text.finding import Reader
 from openbrain.adapters.tantivy_text.queries import any_word, compiled, filtered
@@ -34,23 +38,39 @@ class Generation:
         self._path = path
         self._fields = schema()
         self._english = english()
-        self._index = self._open()
+        try:
+            self._index = self._open()
+        except DamagedError as error:
+            set_aside_index(path, f"the text index {path.name} is damaged ({error})")
+            self._index = self._open()
         self._writer: IndexWriter | None = self._take()
         self._writing = threading.Lock()
 
     def _open(self) -> Index:
         if not self._path.exists():
             _create(self._path)
+        elif _in_use(self._path):
+            pass  # taking the writer tells so
+        elif (seal := break_seal(self._path)) is Seal.BROKEN:
+            raise DamagedError("files are not as they were when it was closed")
+        elif seal is Seal.MISSING and (wrong := first_damaged(self._path)):
+            raise DamagedError(f"{wrong} is not as it was written")
         try:
             index = Index(self._fields, str(self._path))
-        except ValueError as error:
-            raise SetupError(
-                f"the text index {self._path} can't be opened: it is damaged or another version made it; "
-                "move the folder away and reindex"
-            ) from error
-        index.register_tokenizer("english", self._english)
-        index.config_reader("manual", 0)
-        index.reload()
+            index.register_tokenizer("english", self._english)
+            index.config_reader("manual", 0)
+            index.reload()
+        except BaseException as error:
+            if isinstance(error, ValueError) and "schema does not match" in str(error):
+                raise SetupError(
+                    f"the text index {self._path} is of another version: move the folder away and reindex"
+                ) from error
+            # Where tantivy panics it's no Exception.
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            if damaged(error):
+                raise DamagedError(str(error)) from error
+            raise TryLater(f"the text index {self._path} can't be opened: {error}") from error
         return index
 
     def _take(self) -> IndexWriter:
@@ -191,6 +211,7 @@ class Generation:
         if writer is not None:
             with contextlib.suppress(ValueError):  # a merge that fails loses nothing
                 writer.wait_merging_threads()
+                close_with_seal(self._path)
 
 
 def _owner(searcher: Searcher, address: DocAddress, known: dict[tuple[int, int], str]) -> str:
@@ -199,6 +220,18 @@ def _owner(searcher: Searcher, address: DocAddress, known: dict[tuple[int, int],
     if place not in known:
         known[place] = memory_id(searcher.doc(address))
     return known[place]
+
+
+def _in_use(path: Path) -> bool:
+    """Whether a process writes it: what that one changes is no damage."""
+    try:
+        with (path / ".tantivy-writer.lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
 
 
 def _create(path: Path) -> None:
