@@ -105,6 +105,7 @@ def root(version: Version = False) -> None:
 
 def main() -> NoReturn:
     """Run; every error is one clear line on stderr and an exit code, never a traceback."""
+    os.umask(0o077)  # what is stored is its owner's; pages of a vault take the rights of their folder
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")

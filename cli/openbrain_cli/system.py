@@ -71,7 +71,7 @@ async def running(
     beside its indexes, begin anew; else that is a `SetupError`.
     """
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(DataFolder(settings.data_dir))
+        folder = stack.enter_context(DataFolder(settings.data_dir, leave=settings.vaults.folders.values()))
         if settings.truth.url == EMBEDDED:
             (set_aside if new else refuse_lost)(folder.path, folder.path / FILE)
         if settings.streams.url == EMBEDDED:

@@ -51,11 +51,14 @@ async def serve(settings: Settings, *, new: bool = False) -> None:
 async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tuple[str, Path]]:
     """The whole pipeline while the block runs: where it answers, and the file of its key."""
     from openbrain import logs
+    from openbrain.wiring import disk_space
     from openbrain_cli.system import running
+    from openbrain_cli.waiting_for_room import until_room
 
     logs.configure(settings.logs.model_copy(update={"level": max_level(settings.logs.level)}))
     listener = _listen(settings.server.host, settings.server.port)
     url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
+    await until_room(disk_space(settings).to_start, lambda app: _http(app, listener.dup(), settings))
     async with (
         running(settings, new=new) as system,
         _http(system.api(), listener, settings),

@@ -165,12 +165,27 @@ class _Link(Invalid):
 def _step(descriptor: int, part: str, relative: str, *, create: bool) -> int:
     """The folder `part` inside an opened one. Made where it is missing, if asked."""
     try:
-        if create:
-            with suppress(FileExistsError):
-                os.mkdir(part, dir_fd=descriptor)
-        return os.open(part, _DIRECTORY, dir_fd=descriptor)
+        made = create and _made(descriptor, part)
+        opened = os.open(part, _DIRECTORY, dir_fd=descriptor)
+        if made:
+            os.fchmod(opened, inherited(descriptor))
+        return opened  # noqa: TRY300 - the errors of all of it are told alike
     except OSError as error:
         raise _told(error, descriptor, part, relative) from None
+
+
+def _made(descriptor: int, part: str) -> bool:
+    try:
+        os.mkdir(part, 0o700, dir_fd=descriptor)
+    except FileExistsError:
+        return False
+    return True
+
+
+def inherited(descriptor: int) -> int:
+    """The rights of what is made in an opened folder are the folder's: who may read a vault is decided by who keeps
+    it, not by the process that writes a page."""
+    return stat.S_IMODE(os.fstat(descriptor).st_mode)
 
 
 def _told(error: OSError, folder: int, name: str, relative: str) -> Exception:

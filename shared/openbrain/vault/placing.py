@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from openbrain.errors import NotFound, TryLater
-from openbrain.vault.folder import Folder
+from openbrain.vault.folder import Folder, inherited
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -48,15 +48,14 @@ def seen(folder: Folder, relative: str) -> Seen | None:
 def lay_beside(
     folder: Folder, relative: str, parts: Sequence[bytes], before: Seen | None, mtime_ns: int | None = None
 ) -> None:
-    """The new content, flushed to the disk, in a temporary file beside, with the rights of the one there was, and of
-    this time where one is given."""
+    """The new content, flushed to the disk, in a temporary file beside, with the rights of the one there was, or
+    of the folder, and of this time where one is given."""
     with folder.parent(relative, create=True) as (parent, name):
         beside = beside_name(name)
         try:
-            descriptor = os.open(beside, _NEW, 0o666, dir_fd=parent)
+            descriptor = os.open(beside, _NEW, 0o600, dir_fd=parent)
             with os.fdopen(descriptor, "wb") as file:
-                if before is not None:
-                    os.fchmod(descriptor, before.mode)
+                os.fchmod(descriptor, inherited(parent) & 0o666 if before is None else before.mode)
                 file.writelines(parts)
                 file.flush()
                 if mtime_ns is not None:

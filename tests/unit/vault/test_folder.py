@@ -162,3 +162,17 @@ def test_the_file_that_is_open_elsewhere_stays_as_it_was(vault: Path) -> None:
     with (vault / "left" / "deep" / "a.md").open(encoding="utf-8") as reader:
         placing.write(Folder(vault), "left/deep/a.md", b"new")
         assert reader.read() == "inside"
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o750, 0o755, 0o2775], ids=oct)
+def test_what_is_made_takes_the_rights_of_its_folder_and_not_of_the_process(vault: Path, mode: int) -> None:
+    (vault / "left").mkdir(exist_ok=True)
+    (vault / "left").chmod(mode)
+    before = os.umask(0o077)
+    try:
+        placing.write(Folder(vault), "left/new/deep/page.md", b"text")
+    finally:
+        os.umask(before)
+    assert (vault / "left" / "new").stat().st_mode & 0o7777 == mode
+    assert (vault / "left" / "new" / "deep").stat().st_mode & 0o7777 == mode
+    assert (vault / "left" / "new" / "deep" / "page.md").stat().st_mode & 0o7777 == mode & 0o666

@@ -1,0 +1,133 @@
+"""`openbrain up` on a disk that fills: it lives, says so, and goes on when there is room."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from openbrain.adapters.disk_space import DiskSpace
+from openbrain.errors import TryLater
+from openbrain.settings import Settings
+from openbrain_cli.up import _http
+from openbrain_cli.waiting_for_room import until_room
+from tests.support.cli.terminal import Terminal, up, wait_until
+
+MB = 1024 * 1024
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 300 MB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small disk")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(file: Path) -> None:
+    """To the last block."""
+    with file.open("wb", buffering=0) as out:
+        try:
+            while out.write(b"x" * 65_536):
+                pass
+        except OSError:
+            return
+
+
+def test_a_disk_that_fills_under_writes_refuses_them_and_the_process_lives(small_disk: Path, tmp_path: Path) -> None:
+    data, filler = small_disk / "data", small_disk / "filler"
+    data.mkdir(mode=0o755)  # as made before there was an OpenBrain
+    with up(Terminal(tmp_path, data)):
+        assert [path for path in (data, *data.rglob("*")) if path.lstat().st_mode & 0o077] == [], "its owner's alone"
+        headers = {"Authorization": f"Bearer {(data / 'key').read_text().strip()}"}
+        with httpx.Client(base_url=(data / "url").read_text().strip(), headers=headers, timeout=30) as http:
+            written: list[str] = []
+
+            def write() -> int:
+                told = {"content": f"Written while the disk fills, {len(written)}.", "type": "fact"}
+                answer = http.post("/v1/brain/remember", json=told)
+                assert answer.status_code in (201, 503), answer.text
+                if answer.status_code == 201:
+                    written.append(answer.json()["id"])
+                return answer.status_code
+
+            assert write() == 201
+            filling = threading.Thread(target=fill, args=(filler,))
+            filling.start()
+            wait_until(lambda: write() == 503 and not filling.is_alive())
+            filling.join()
+            wait_until(lambda: http.get("/ready").json()["writes"] is not None)
+            assert "full" in http.get("/ready").json()["writes"]
+            health = http.get("/v1/health").json()
+            assert (health["status"] in ("degraded", "down"), "full" in health["writes"]) == (True, True)
+            recalled = http.post("/v1/brain/recall", json={"query": "what was written?"})
+            assert recalled.status_code == 200, "reading goes on"
+            assert http.get("/live").status_code == 200
+
+            filler.unlink()
+            wait_until(lambda: write() == 201)
+
+            def indexed() -> bool:
+                last = http.get(f"/v1/brain/memories/{written[-1]}").json()
+                return last["state"] == "indexed"
+
+            wait_until(indexed)
+            assert all(http.get(f"/v1/brain/memories/{each}").status_code == 200 for each in written)
+
+
+async def test_a_start_on_a_full_disk_answers_why_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    lacking = ["the disk is full"]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+        async def ask() -> None:
+            async with httpx.AsyncClient(base_url=url) as http:
+                answers = {path: await http.get(path) for path in ("/live", "/ready", "/v1/health", "/v1/brain/tags")}
+                refused = await http.post("/v1/brain/remember", json={})
+            assert {path: each.status_code for path, each in answers.items()} == {
+                "/live": 200,
+                "/ready": 503,
+                "/v1/health": 503,
+                "/v1/brain/tags": 503,
+            }
+            assert answers["/ready"].json()["writes"] == answers["/v1/health"].json()["writes"] == "the disk is full"
+            assert (refused.status_code, refused.json()["message"]) == (503, "the disk is full")
+            lacking.clear()
+
+        asked = asyncio.create_task(ask())
+        await until_room(
+            lambda: lacking[0] if lacking else "",
+            lambda app: _http(app, listener.dup(), Settings(data_dir=tmp_path)),
+            look_s=0.01,
+        )
+        await asked
+
+
+@pytest.mark.parametrize(("free", "refused"), [(40, "nothing"), (37, "writes"), (18, "indexes"), (9, "the start")])
+def test_what_waits_on_a_disk_of_300_mb(small_disk: Path, free: int, refused: str) -> None:
+    """The reserve is an eighth of it; half of that is the indexes', a quarter is enough to start."""
+    with (small_disk / "filler").open("wb") as filler:
+        os.posix_fallocate(filler.fileno(), 0, (300 - free) * MB)
+    disk = DiskSpace([small_disk / "not" / "there" / "yet"], 128)
+    try:
+        disk.for_index()
+        index = ""
+    except TryLater as error:
+        index = str(error)
+    told = {"writes": disk.shortage(), "indexes": index, "the start": disk.to_start()}
+    waiting = [what for what, why in told.items() if why]
+    order = ["nothing", *told]
+    assert waiting == order[1 : order.index(refused) + 1]
+    assert all("make room there" in each for each in told.values() if each)
+    assert DiskSpace([small_disk], 0).shortage() == "", "0 looks at nothing"
