@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,38 +16,22 @@ from openbrain.settings import Settings
 from openbrain_cli.up import _http
 from openbrain_cli.waiting_for_room import until_room
 from tests.support.cli.terminal import Terminal, up, wait_until
+from tests.support.small_disk import fill, small_disk
 
 MB = 1024 * 1024
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 300 MB."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk")
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", folder], check=True)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", folder], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    with small_disk(tmp_path / "disk", 300) as mounted:
+        yield mounted
 
 
-def fill(file: Path) -> None:
-    """To the last block."""
-    with file.open("wb", buffering=0) as out:
-        try:
-            while out.write(b"x" * 65_536):
-                pass
-        except OSError:
-            return
-
-
-def test_a_disk_that_fills_under_writes_refuses_them_and_the_process_lives(small_disk: Path, tmp_path: Path) -> None:
-    data, filler = small_disk / "data", small_disk / "filler"
+@pytest.mark.slow("one start of everything on a disk of its own, filled and emptied")
+def test_a_disk_that_fills_under_writes_refuses_them_and_the_process_lives(disk: Path, tmp_path: Path) -> None:
+    data, filler = disk / "data", disk / "filler"
     data.mkdir(mode=0o755)  # as made before there was an OpenBrain
-    with up(Terminal(tmp_path, data)):
+    with up(Terminal(tmp_path, data, {"OPENBRAIN_STREAMS__BREAKER_MAX_S": "1"})):
         assert [path for path in (data, *data.rglob("*")) if path.lstat().st_mode & 0o077] == [], "its owner's alone"
         headers = {"Authorization": f"Bearer {(data / 'key').read_text().strip()}"}
         with httpx.Client(base_url=(data / "url").read_text().strip(), headers=headers, timeout=30) as http:
@@ -80,7 +63,7 @@ def test_a_disk_that_fills_under_writes_refuses_them_and_the_process_lives(small
 
             def indexed() -> bool:
                 last = http.get(f"/v1/brain/memories/{written[-1]}").json()
-                return last["state"] == "indexed"
+                return bool(last["state"] == "indexed")
 
             wait_until(indexed)
             assert all(http.get(f"/v1/brain/memories/{each}").status_code == 200 for each in written)
@@ -115,19 +98,19 @@ async def test_a_start_on_a_full_disk_answers_why_and_goes_on_when_there_is_room
 
 
 @pytest.mark.parametrize(("free", "refused"), [(40, "nothing"), (37, "writes"), (18, "indexes"), (9, "the start")])
-def test_what_waits_on_a_disk_of_300_mb(small_disk: Path, free: int, refused: str) -> None:
+def test_what_waits_on_a_disk_of_300_mb(disk: Path, free: int, refused: str) -> None:
     """The reserve is an eighth of it; half of that is the indexes', a quarter is enough to start."""
-    with (small_disk / "filler").open("wb") as filler:
+    with (disk / "filler").open("wb") as filler:
         os.posix_fallocate(filler.fileno(), 0, (300 - free) * MB)
-    disk = DiskSpace([small_disk / "not" / "there" / "yet"], 128)
+    space = DiskSpace([disk / "not" / "there" / "yet"], 128)
     try:
-        disk.for_index()
+        space.for_index()
         index = ""
     except TryLater as error:
         index = str(error)
-    told = {"writes": disk.shortage(), "indexes": index, "the start": disk.to_start()}
+    told = {"writes": space.shortage(), "indexes": index, "the start": space.to_start()}
     waiting = [what for what, why in told.items() if why]
     order = ["nothing", *told]
     assert waiting == order[1 : order.index(refused) + 1]
     assert all("make room there" in each for each in told.values() if each)
-    assert DiskSpace([small_disk], 0).shortage() == "", "0 looks at nothing"
+    assert DiskSpace([disk], 0).shortage() == "", "0 looks at nothing"

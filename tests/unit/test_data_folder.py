@@ -49,7 +49,7 @@ def test_a_vault_in_it_keeps_its_rights(tmp_path: Path) -> None:
 
 def test_a_folder_of_someone_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
-    with pytest.raises(SetupError, match="belongs to another user.*--data"):
+    with pytest.raises(SetupError, match=r"belongs to another user.*--data"):
         DataFolder(tmp_path).open()
 
 

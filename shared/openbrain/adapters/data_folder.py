@@ -70,7 +70,7 @@ def make_private(folder: Path, *, leave: Collection[Path] = ()) -> None:
             f"folder of your own, as with --data {folder / 'brain'}"
         )
     # The folder first: then nobody else can come to what is in it.
-    closed = _close(folder)
+    closed = int(_close(folder))
     if folder.stat().st_mode & _OTHERS:
         raise SetupError(
             f"{folder} can be read by other users, and its file system keeps no rights: choose a folder on another one"
