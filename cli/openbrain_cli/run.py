@@ -39,8 +39,10 @@ def run(
             "a room started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "
             "or run everything with `openbrain up`"
         )
+    from openbrain.wiring import close_to_others
     from openbrain_cli.serving import bounds, http_server, loop_factory
 
+    close_to_others(settings)
     server = http_server(
         _app(room),
         hears_signals=True,

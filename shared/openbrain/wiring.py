@@ -181,6 +181,14 @@ def embedded_folders(settings: Settings) -> list[Path]:
     return folders
 
 
+def close_to_others(settings: Settings) -> None:
+    """A room alone keeps little in its data folder, where there is one; that little is its owner's too."""
+    from openbrain.adapters.data_folder import make_private
+
+    if settings.data_dir.is_dir():
+        make_private(settings.data_dir, leave=settings.vaults.folders.values())
+
+
 def need_room(settings: Settings) -> Callable[[int], None]:
     """What embedded indexes ask before they write: `TryLater` on a full disk."""
     return disk_space(settings).for_index

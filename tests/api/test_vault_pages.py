@@ -179,6 +179,7 @@ async def test_how_the_parts_are(kept: Brain, vault: Path) -> None:
 
     assert well["checks"]["vault"] == "ok"
     assert (pipeline["status"], pipeline["findings"], pipeline["last_tick"]) == ("ok", [], None)
+    assert pipeline["checks"] == {"truth": "ok", "writes": "ok", "streams": "ok"}
     assert away["status"] == "degraded"
     assert "mounted" in away["checks"]["vault"]
     assert feed.status_code == 503

@@ -85,6 +85,7 @@ async def test_a_full_disk_refuses_and_loses_nothing(small_disk: Path, tmp_path:
                 return bool(waiting) and (await brain.http.get("/ready")).status_code == 503
 
             await until(refuses, pause=0.1)
+            await until(lambda: _names_the_streams(brain), pause=0.1)
             assert (await brain.http.get("/live")).status_code == 200
 
             filler.unlink()
@@ -92,6 +93,12 @@ async def test_a_full_disk_refuses_and_loses_nothing(small_disk: Path, tmp_path:
             await all_indexed(brain, kept + 2)
             assert await differences(brain.parts) == []
             await nothing_failed(brain)
+
+
+async def _names_the_streams(brain: Brain) -> bool:
+    """Also while it answers what changes nothing."""
+    health = (await brain.http.get("/v1/health")).json()
+    return (health["status"], health["parts"]["streams"]) == ("degraded", "down")
 
 
 def _fill(file: Path) -> None:

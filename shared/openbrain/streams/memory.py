@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from openbrain.errors import TryLater
 from openbrain.pressure import Memory
 from openbrain.settings import Streams
-from openbrain.streams.connection import AWAY, connect, disconnect
+from openbrain.streams.connection import AWAY, ask, connect, disconnect
 
 _ANSWER_S = 1.0
 _MB = 1024 * 1024
@@ -32,6 +32,7 @@ class StreamMemory:
         """Ask now, and wait no longer than a second."""
         try:
             async with asyncio.timeout(_ANSWER_S):
+                await ask(self._client, "PING")  # refused where its disk is: INFO answers all the same
                 return await memory_of(self._client, self._settings)
         except (*AWAY, TimeoutError) as error:
             raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
