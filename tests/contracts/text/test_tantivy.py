@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tantivy import Index, SchemaBuilder
 
 from openbrain.adapters.tantivy_text import TantivyText
 from openbrain.errors import SetupError, TryLater
@@ -157,11 +158,13 @@ async def test_closing_gives_the_index_to_the_next(tmp_path: Path) -> None:
 
 
 async def test_what_is_no_index_of_ours_is_refused(index: TextIndex, tmp_path: Path) -> None:
+    """Another version's may still be wanted: it is not set aside."""
     (tmp_path / NAME).mkdir()
-    (tmp_path / NAME / "meta.json").write_text("{}")
+    Index(SchemaBuilder().build(), str(tmp_path / NAME))
 
     with pytest.raises(SetupError, match="move the folder away"):
         await index.prepare(NAME)
+    assert [each.name for each in tmp_path.iterdir()] == [NAME]
 
 
 async def test_a_writer_that_gives_up_hurts_nobody(index: TextIndex) -> None:
