@@ -90,14 +90,14 @@ def run(options: argparse.Namespace) -> Report:
 
 
 async def _measured(name: str, count: int, repeats: int) -> list[Row]:
-    async with _side(name) as side:
+    async with opened(name) as side:
         truth = SqlTruth(side.database, SystemClock())
-        generations = await _begin(side, truth)
-        await _fill(side, generations, count)
+        generations = await begin(side, truth)
+        await fill(side, generations, count)
         seconds, megabytes = [], []
         for _ in range(repeats):
             before, begun = peak_mb(), time.process_time()
-            told = await _compared(side, truth)
+            told = await compared(side, truth)
             seconds.append(time.process_time() - begun)
             megabytes.append(peak_mb() - before)
         if not told["equal"] or [each["rows"] for each in told["indexes"]] != [count, count]:
@@ -109,20 +109,25 @@ async def _measured(name: str, count: int, repeats: int) -> list[Row]:
     ]
 
 
-async def _compared(side: Side, truth: SqlTruth) -> Mapping[str, Any]:
+async def compared(side: Side, truth: SqlTruth, *, full: bool = False) -> Mapping[str, Any]:
+    """What one comparison of both indexes tells."""
+
     async def nothing() -> None:
         return None
 
     clock = SystemClock()
     gate = Gate(truth, dict.fromkeys(IndexKind, nothing), clock)
     indexes: Indexes = {IndexKind.TEXT: lambda: side.text, IndexKind.VECTOR: lambda: side.vectors}
-    verification = Verification(Verifier(truth, indexes, gate, clock, Asked()), Asked(repair=True, patient=False))
+    verification = Verification(
+        Verifier(truth, indexes, gate, clock, Asked()), Asked(full=full, repair=True, patient=False)
+    )
     async for _ in verification.pieces():
         pass
     return verification.told()
 
 
-async def _begin(side: Side, truth: SqlTruth) -> Sequence[Generation]:
+async def begin(side: Side, truth: SqlTruth) -> Sequence[Generation]:
+    """The generations of text and vectors, made."""
     kinds = ((IndexKind.TEXT, side.text.builder, "", 0), (IndexKind.VECTOR, side.vectors.builder, MODEL, DIMENSIONS))
     made = [
         Generation(
@@ -135,7 +140,8 @@ async def _begin(side: Side, truth: SqlTruth) -> Sequence[Generation]:
     return [await truth.ensure(each) for each in made]
 
 
-async def _fill(side: Side, generations: Sequence[Generation], count: int) -> None:
+async def fill(side: Side, generations: Sequence[Generation], count: int) -> None:
+    """So many memories, with their entries."""
     text, vectors = generations
     for start in range(0, count, STEP):
         rows = [_memory(number) for number in range(start, min(start + STEP, count))]
@@ -179,7 +185,8 @@ def _insert(connection: Connection, rows: Sequence[Memory]) -> None:
 
 
 @asynccontextmanager
-async def _side(name: str) -> AsyncIterator[Side]:
+async def opened(name: str) -> AsyncIterator[Side]:
+    """`embedded` or `servers`."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="openbrain-bench-")))
         side = stack.enter_context(_servers() if name == "servers" else _embedded(folder))

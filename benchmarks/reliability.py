@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> Report:
 async def _measure(url: str, folder: Path, events: int, repeats: int) -> Report:
     settings = Settings(_env_file=None, data_dir=folder)
     await asyncio.to_thread(upgrade, truth_url(settings.truth.url, folder))
-    truth = wiring.truth(settings, wiring.system_clock())
+    truth = wiring.truth(settings, wiring.clock())
     sides: dict[str, Side] = {"with": _with, "without": _without}
     spent: dict[str, list[float]] = {name: [] for name in sides}
     try:
@@ -89,7 +89,7 @@ async def _measure(url: str, folder: Path, events: int, repeats: int) -> Report:
 
 async def _remembered(truth: Truth, count: int) -> Sequence[bytes]:
     """Memories in the truth; their events, taken from the outbox."""
-    clock, gate = wiring.system_clock(), wiring.write_gate()
+    clock, gate = wiring.clock(), wiring.write_gate()
     await truth.create_workspace(Workspace(id="bench", name="bench", created_at=clock.now()))
     actor = Actor(key_id="k", name="bench", workspace_id="bench", agent_id="a", permissions=frozenset())
     contents = texts(count)

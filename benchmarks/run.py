@@ -21,6 +21,7 @@ MODULES = (
     "discovery",
     "transfer",
     "reconcile",
+    "verify",
     "reindex",
     "signals",
     "retrieval",

@@ -49,7 +49,7 @@ async def _written(settings: "Settings") -> tuple[str, ...]:
 
     if settings.truth.url == wiring.EMBEDDED and not (Path(settings.data_dir) / FILE).is_file():
         return ()
-    truth = wiring.truth(settings, wiring.system_clock())
+    truth = wiring.truth(settings, wiring.clock())
     try:
         return tuple(each.model_name for each in await truth.written(IndexKind.VECTOR))
     finally:

@@ -15,6 +15,16 @@ class TryLater(OpenBrainError):
     """A dependency is down or busy: wait, then do the same again."""
 
 
+class IndexMissing(TryLater):
+    """An index is not where it was: the housekeeper makes it anew and fills it, from the truth, within seconds."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the index {name} is missing: it is made anew and filled by itself while a housekeeper runs; "
+            "`openbrain verify` shows what it lacks"
+        )
+
+
 class ModelChanged(TryLater):
     """The embedding model is not the one that made the vectors: its name has other weights now. Waiting helps only
     where somebody puts the old ones back."""

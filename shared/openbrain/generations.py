@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from openbrain.errors import NeverRetry, SetupError, TryLater
+from openbrain.index_standing import note_loss
 from openbrain.index_writing import FLAGS
 from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.generations import Generation, Generations, IndexKind
@@ -24,6 +25,7 @@ async def text_generation(truth: Generations, index: TextIndex, first_name: str)
     )
     generation = await truth.ensure(wanted)
     if _same_builder(generation, index.builder):
+        await note_loss(truth, index, generation)
         await index.prepare(generation.name)
     return generation
 
@@ -53,11 +55,12 @@ async def vector_generation(
 ) -> Generation:
     """The same, ready to be written."""
     generation = await noted_vector_generation(truth, index.builder, identity, first_name, alone=alone)
-    return await _ready(index, generation)
+    return await _ready(truth, index, generation)
 
 
-async def _ready(index: VectorIndex, generation: Generation) -> Generation:
+async def _ready(truth: Generations, index: VectorIndex, generation: Generation) -> Generation:
     if _same_builder(generation, index.builder):
+        await note_loss(truth, index, generation)
         await index.prepare(generation.name, generation.dimensions)
     return generation
 
@@ -111,4 +114,4 @@ async def existing_vector_generation(truth: Generations, index: VectorIndex) -> 
     generation = await truth.serving(IndexKind.VECTOR)
     if generation is None:
         raise TryLater("no vector index yet: an embedder makes it as soon as its model answers")
-    return await _ready(index, generation)
+    return await _ready(truth, index, generation)

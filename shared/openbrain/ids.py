@@ -52,6 +52,11 @@ def digest(memory_id: str, passage: int, revision: int, updated_at: int, content
     return zlib.crc32(f"{memory_id}|{passage}|{revision}|{updated_at}|{content}|{builder}".encode())
 
 
+def mark(bucket: int, digest: int) -> int:
+    """Both in one number."""
+    return bucket << 32 | digest
+
+
 def content_hash(content: str) -> str:
     """SHA-256 of the content, hex."""
     return hashlib.sha256(content.encode()).hexdigest()

@@ -37,7 +37,7 @@ class Parts:
 
     @cached_property
     def clock(self) -> Clock:
-        return wiring.system_clock()
+        return wiring.clock()
 
     @cached_property
     def gate(self) -> WriteGate:

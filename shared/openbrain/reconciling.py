@@ -10,18 +10,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from openbrain.adding_up import SUMMED, spans
 from openbrain.ids import BUCKETS, digest, point_id
 from openbrain.ids import bucket as bucket_of
+from openbrain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus
-from openbrain.ports.index import Accountable, Standing, Sum, Tombstone
+from openbrain.ports.index import Accountable, Standing, Tombstone
 from openbrain.ports.reconciling import Due, Reconciling
 
-SUMMED = 20_000
-"""Rows of the truth that one statement adds up."""
 LOOKED_AT = 1000
 """Rows compared one by one between two breaths."""
 AT_ONCE = 5_000
 """Rows of the truth, or entries of an index, that are in memory at a time."""
+AHEAD = 5 * MICROSECONDS
+"""So far two measurements of the database's time may differ. What is stamped later than this from now has a stamp of a
+clock that was wrong: when it changed is not known, and it must not count as young until that time comes."""
 
 
 class Fault(StrEnum):
@@ -56,14 +59,9 @@ class Difference:
     """When the row last changed; 0 without one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    """The sums of both sides."""
-
-    due: Sum
-    standing: Sum
-    differing: frozenset[int]
-    """Buckets."""
+def stamp(changed_at: int, now: int) -> int:
+    """When something changed, as far as that can be told: 0 for a stamp of the future."""
+    return 0 if changed_at > now + AHEAD else changed_at
 
 
 class Index(Accountable, Protocol):
@@ -119,75 +117,19 @@ def _difference(fault: Fault, row: Due | None, entry: Standing | None) -> Differ
     )
 
 
-async def accounting(
-    truth: Reconciling, index: Accountable, generation: Generation, *, digests: bool = True
-) -> AsyncIterator[Account]:
-    """`account` part by part: each is about the rows that were added up so far, the last about all of them. Without
-    `digests` an engine may only count."""
-    standing = await index.sums(generation.name, digests=digests)
-    due: dict[int, Sum] = {}
-    async for after, until in spans(truth):
-        for number, some in (await truth.due_sums(generation, after, until)).items():
-            due[number] = _plus(due.get(number, Sum()), some)
-        yield _account(due, standing)
-    yield _account(due, standing)
-
-
-def _account(due: Mapping[int, Sum], standing: Mapping[int, Sum]) -> Account:
-    differing = frozenset(
-        number
-        for number in due.keys() | standing.keys()
-        if not _equal(due.get(number, Sum()), standing.get(number, Sum()))
-    )
-    return Account(due=_total(due.values()), standing=_total(standing.values()), differing=differing)
-
-
-def _equal(due: Sum, standing: Sum) -> bool:
-    return due.entries == standing.entries and standing.digests in (None, due.digests)
-
-
-async def account(truth: Reconciling, index: Accountable, generation: Generation) -> Account:
-    """Add both sides up. Cheap for us: the databases and engines do it; rows are not read."""
-    found = [each async for each in accounting(truth, index, generation)]
-    return found[-1]
-
-
-async def spans(truth: Reconciling, size: int = SUMMED) -> AsyncIterator[tuple[str, str]]:
-    """The truth cut into parts: behind this id, up to that one."""
-    after = ""
-    while (until := await truth.walk(after, size)) is not None:
-        yield after, until
-        after = until
-
-
-def _plus(one: Sum, other: Sum) -> Sum:
-    known = one.digests is not None and other.digests is not None
-    digests = (one.digests or 0) + (other.digests or 0) if known else None
-    return Sum(one.entries + other.entries, digests, one.tombstones + other.tombstones)
-
-
-def _total(sums: Iterable[Sum]) -> Sum:
-    total = Sum()
-    for each in sums:
-        total = _plus(total, each)
-    return total
-
-
 async def differences(
-    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int], standing: int
+    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int]
 ) -> AsyncIterator[list[Difference]]:
-    """What differs in these buckets, some at a time: first what the index lacks, then what it has too much.
-    `standing`: how much stands in all of the index, tombstones too; rows and entries are read in parts after it."""
+    """What differs in these buckets, some at a time: first what the index lacks, then what it has too much."""
     if not buckets:
         return
     async for after, until in spans(truth, min(SUMMED, AT_ONCE * BUCKETS // len(buckets))):
         rows = await truth.due_in(generation, after, until, buckets)
         for start in range(0, len(rows), LOOKED_AT):
             yield await _lacking(truth, index, generation, rows[start : start + LOOKED_AT])
-    ordered = sorted(buckets)
-    together = max(1, AT_ONCE * BUCKETS // max(1, standing))
-    for start in range(0, len(ordered), together):
-        yield await _too_much(truth, index, generation, ordered[start : start + together])
+    async for entries in index.in_buckets(generation.name, buckets):
+        for start in range(0, len(entries), LOOKED_AT):
+            yield await _too_much(truth, index, generation, entries[start : start + LOOKED_AT])
 
 
 async def _lacking(
@@ -221,20 +163,27 @@ async def _entries(index: Accountable, generation: Generation, rows: Sequence[Du
 
 
 async def _too_much(
-    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int]
+    truth: Reconciling, index: Accountable, generation: Generation, some: Sequence[Standing]
 ) -> list[Difference]:
+    """Of these entries. The others of their memories may be in another part: they are read where something is amiss."""
     entries: dict[str, list[Standing]] = defaultdict(list)
-    for each in await index.in_buckets(generation.name, buckets):
+    for each in some:
         entries[each.memory_id].append(each)
-    ids = sorted(entries)
-    found: list[Difference] = []
-    for start in range(0, len(ids), LOOKED_AT):
-        some = ids[start : start + LOOKED_AT]
-        rows = await truth.due(generation, some)
-        living = {row.memory_id for row in rows.values() if row.living}
-        judged = (each for one in some for each in judge(rows.get(one), entries[one], generation.builder))
-        found += [each for each in judged if _too_much_of(each, living)]
-    return found
+    rows = await truth.due(generation, sorted(entries))
+    living = {row.memory_id for row in rows.values() if row.living}
+
+    def judged(owner: str, of: Iterable[Standing]) -> list[Difference]:
+        return [each for each in judge(rows.get(owner), of, generation.builder) if _too_much_of(each, living)]
+
+    suspects = [owner for owner, found in entries.items() if judged(owner, found)]
+    others = await _entries(index, generation, [rows[owner] for owner in suspects if owner in rows])
+    here = {each.id for each in some}
+    return [
+        each
+        for owner in suspects
+        for each in judged(owner, [*others.get(owner, ()), *entries[owner]])
+        if each.entry_id in here
+    ]
 
 
 def _too_much_of(found: Difference, living: Collection[str]) -> bool:

@@ -23,11 +23,11 @@ from openbrain.settings import Settings
 EMBEDDED = "embedded"
 
 
-def system_clock() -> Clock:
-    """The host's clock."""
-    from openbrain.adapters.clock import SystemClock
+def clock() -> Clock:
+    """The database's clock, once `truth` was made with it and was asked something; the host's until then."""
+    from openbrain.adapters.clock import DatabaseClock
 
-    return SystemClock()
+    return DatabaseClock()
 
 
 def write_gate() -> WriteGate:
@@ -38,13 +38,15 @@ def write_gate() -> WriteGate:
 
 
 def truth(settings: Settings, clock: Clock) -> Truth:
-    """The database."""
+    """The database. A clock that follows it is told its time."""
+    from openbrain.adapters.clock import DatabaseClock
     from openbrain.adapters.sql.truth import open_truth
 
     return open_truth(
         settings.truth,
         settings.data_dir,
         clock,
+        follower=clock if isinstance(clock, DatabaseClock) else None,
         degraded_scan=settings.recall.degraded_scan,
         times=settings.signals.times(),
     )

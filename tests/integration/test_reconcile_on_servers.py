@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from sqlalchemy import text
 from openbrain.adapters.sql.database import Database
 from openbrain.auth import OPERATORS, Permission, hash_secret, issue
 from openbrain.ports.access import Workspace
+from openbrain.times import from_datetime
 from openbrain.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers, environment, prepared
-from tests.servers.plugin import Starter
+from tests.servers.faketime import wrong_by
+from tests.servers.plugin import Starter, need
 from tests.servers.process import Server
 from tests.support.cli.rooms import Rooms, rooms
 from tests.support.waiting import PATIENCE_S, until
@@ -106,6 +109,27 @@ async def test_a_flush_in_the_middle_of_traffic_loses_nothing(servers: Servers, 
         await until(lambda: all_indexed(servers, 90), 300, 0.5)
         async with await operator(servers, url) as admin:
             await until(lambda: equal(admin), 300, 0.5)
+
+
+@pytest.mark.slow("five installed processes start, each with a clock of its own")
+@pytest.mark.servers("faketime")
+async def test_processes_on_wrong_clocks_lose_nothing_to_a_flush(servers: Servers, tmp_path: Path) -> None:
+    """Who stamps is half an hour ahead, who compares is half an hour behind."""
+    need("faketime")
+    wrong = {"api": 1800, "housekeeper": -1800, "embedder": 900, "indexer-text": -900, "indexer-vector": 3600}
+    with rooms(servers.environment, tmp_path, installed=True) as started:
+        processes = {room: started.start(room, **wrong_by(seconds)) for room, seconds in wrong.items()}
+        await started.all_ready()
+        async with servers.http(processes["api"].url) as http:
+            for number in range(30):
+                body = {"content": f"Barge {number} carries {number * 3} crates.", "type": "fact"}
+                answer = await http.post("/v1/brain/remember", json=body)
+                assert answer.status_code == 201
+                made = datetime.fromisoformat(answer.json()["created_at"])
+                assert abs(from_datetime(made) - await servers.truth.time()) < 300_000_000
+                if number % 10 == 9:
+                    await servers.redis.flushall()
+        await until(lambda: all_indexed(servers, 30), 300, 0.5)
 
 
 @pytest.fixture

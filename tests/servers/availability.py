@@ -4,7 +4,10 @@ import os
 from dataclasses import dataclass
 
 SERVERS = ("redis", "valkey", "mariadb", "elasticsearch", "ollama")
-TOOLS = ("image", "compose", "kustomize", "mpnet", "agentihooks", "elasticsearch-8", "claude-code", "codex")
+TOOLS = (
+    *("image", "compose", "kustomize", "mpnet", "agentihooks", "elasticsearch-8"),
+    *("claude-code", "codex", "faketime"),
+)
 NAMES = (*SERVERS, *TOOLS)
 REQUIRE = "OPENBRAIN_REQUIRE_SERVERS"
 

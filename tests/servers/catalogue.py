@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from tests.servers import (
     elasticsearch_server,
+    faketime,
     go_tools,
     image_tools,
     mariadb_server,
@@ -43,6 +44,7 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "elasticsearch-8": python_clients.elasticsearch_8_state,
     "claude-code": npm_clients.CLAUDE_CODE.state,
     "codex": npm_clients.CODEX.state,
+    "faketime": faketime.state,
 }
 
 

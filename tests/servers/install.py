@@ -25,7 +25,7 @@ from tests.servers.catalogue import available
 from tests.servers.places import HOME
 from tests.servers.steps import CantInstall, Step
 
-_DEBIAN = ("redis", "mariadb", "image")
+_DEBIAN = ("redis", "mariadb", "image", "faketime")
 _GO = ("compose", "kustomize")
 _NPM = {"claude-code": npm_clients.CLAUDE_CODE, "codex": npm_clients.CODEX}
 

@@ -16,11 +16,13 @@ _PACKAGES = {
     "redis": ("redis-server",),
     "mariadb": ("mariadb-server",),
     "image": ("buildah", "debootstrap", "debian-archive-keyring"),
+    "faketime": ("faketime",),
 }
 _PROGRAMS = {
     "redis": ("redis-server",),
     "mariadb": ("mariadbd", "mariadb", "mariadb-install-db"),
     "image": ("buildah", "debootstrap"),
+    "faketime": ("faketime",),
 }
 _POLICY = Path("/usr/sbin/policy-rc.d")
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain import reconciling
+from openbrain import adding_up, ids, reconciling
 from openbrain.ids import BUCKETS, bucket, digest, point_id
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Standing
@@ -20,6 +20,7 @@ from openbrain_housekeeper.gate import Gate
 from tests.support.store.fixtures import START, FakeClock
 
 ID = "01890000-0000-7000-8000-000000000001"
+OTHER = "01890000-0000-7000-8000-000000000002"
 BUILDER = "b-1"
 
 
@@ -179,11 +180,13 @@ class Large:
     async def read(self, _: str, ids: Sequence[str]) -> Mapping[str, Standing]:
         return {each: replace(entry(), id=each, memory_id=each) for each in ids}
 
-    async def in_buckets(self, _: str, buckets: Collection[int]) -> Sequence[Standing]:
+    async def in_buckets(self, _: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         wanted = set(buckets)
-        found = self._told([each for each in self.ids if bucket(each) in wanted])
-        self.seen.update(found)
-        return [replace(entry(), id=each, memory_id=each) for each in found]
+        every = [each for each in self.ids if bucket(each) in wanted]
+        self.seen.update(every)
+        for start in range(0, len(every), 200):
+            found = self._told(every[start : start + 200])
+            yield [replace(entry(), id=each, memory_id=each) for each in found]
 
 
 async def test_a_comparison_holds_a_part_of_both_sides_however_much_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,13 +195,91 @@ async def test_a_comparison_holds_a_part_of_both_sides_however_much_there_is(mon
     text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")
 
     found: set[str] = set()
-    async for some in reconciling.differences(large, large, text, range(BUCKETS), len(large.ids)):
+    async for some in reconciling.differences(large, large, text, range(BUCKETS)):
         found.update(each.memory_id for each in some)
     assert found == large.seen.keys() == set(large.ids)
-    assert set(large.seen.values()) == {1}, "each bucket is read once"
+    assert set(large.seen.values()) == {1}, "the index is walked through once"
     assert large.most <= reconciling.AT_ONCE * 1.3, "buckets are not quite equal"
 
     large.most = 0
     unmarked = [each.memory_id async for some in reconciling.unmarked(large, text) for each in some]
     assert unmarked == large.ids
     assert large.most <= reconciling.AT_ONCE
+
+
+class Small:
+    """Both sides, of the same memories."""
+
+    def __init__(self, rows: Sequence[Due], entries: Sequence[Standing]) -> None:
+        self.rows, self.entries, self.walks = rows, entries, 0
+
+    async def walk(self, after: str, _: int) -> str | None:
+        return None if after else ID
+
+    async def due_marks(self, *_: object) -> Sequence[int]:
+        marks = []
+        for each in self.rows:
+            of = (each.memory_id, 0, each.revision, each.updated_at, each.content_hash, BUILDER)
+            marks.append(ids.mark(bucket(each.memory_id), ids.digest(*of)))
+        return marks
+
+    async def due(self, _: Generation, wanted: Collection[str]) -> Mapping[str, Due]:
+        return {each.memory_id: each for each in self.rows if each.memory_id in wanted}
+
+    async def in_buckets(self, _: str, __: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
+        self.walks += 1
+        yield self.entries
+
+
+async def closer(rows: Sequence[Due], entries: Sequence[Standing]) -> frozenset[int]:
+    small: Any = Small(rows, entries)
+    text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")
+    told = [each async for each in adding_up.closer(small, small, text)][-1]
+    assert small.walks == 1, "the index is walked through once"
+    assert (told.standing.entries, told.standing.tombstones) == (
+        sum(not each.tombstone for each in entries),
+        sum(each.tombstone for each in entries),
+    )
+    return told.differing
+
+
+async def test_a_closer_look_sees_what_sums_of_buckets_hide() -> None:
+    """Two entries of a bucket, one too high by what the other is too low."""
+    first, second = entry(), replace(entry(), id=OTHER, memory_id=OTHER, digest=entry().digest + 5)
+    of = [replace(each, bucket=bucket(ID)) for each in (first, second)]
+    here = [replace(each, digest=each.digest + by) for each, by in zip(of, (3, -3), strict=True)]
+    assert sum(each.digest for each in of) == sum(each.digest for each in here)
+
+    class Told(Small):
+        async def due_marks(self, *_: object) -> Sequence[int]:
+            return [ids.mark(each.bucket, each.digest) for each in of]
+
+    text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")
+    for entries, differing in ((of, frozenset()), (here, frozenset({bucket(ID)}))):
+        told: Any = Told([], entries)
+        assert [each async for each in adding_up.closer(told, told, text)][-1].differing == differing
+
+
+async def test_a_closer_look_at_tombstones() -> None:
+    """One that is ahead of its row is seen, one that is not is well."""
+    assert await closer([row()], [entry()]) == frozenset()
+    assert await closer([row()], [entry(), entry(1, tombstone=True)]) == frozenset()
+    assert await closer([row()], [entry(), entry(1, revision=9, tombstone=True)]) == {entry().bucket}
+    assert await closer([row()], []) == await closer([], [entry()]) == {bucket(ID)}
+
+
+def test_a_stamp_of_the_future_is_not_young() -> None:
+    assert reconciling.stamp(START, START) == START
+    assert reconciling.stamp(START + reconciling.AHEAD, START) == START + reconciling.AHEAD
+    assert reconciling.stamp(START + reconciling.AHEAD + 1, START) == 0
+
+
+async def test_stamps_of_the_future_do_not_shut_the_gate() -> None:
+    """Neither a clock that was ahead when the process began, nor an event that says it was made later than now."""
+    clock, waiting = FakeClock(START + 10**9), Waiting()
+    gate = Gate(waiting, {IndexKind.TEXT: waiting.oldest}, clock)
+    clock.advance(-(10**9))
+    assert await gate.open_until(IndexKind.TEXT) == clock.now() + 1
+    clock.advance(1000)
+    waiting.outbox = START + 10**9
+    assert await gate.open_until(IndexKind.TEXT) == clock.now(), "rows that change from now on are on their way"

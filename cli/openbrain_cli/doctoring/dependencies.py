@@ -57,7 +57,7 @@ async def _asked(name: str, make: Callable[[], _Part]) -> Finding:
 
 async def _truth(settings: Settings) -> Finding:
     url = truth_url(settings.truth.url, settings.data_dir)
-    truth = wiring.truth(settings, wiring.system_clock())
+    truth = wiring.truth(settings, wiring.clock())
     try:
         (product, version, _), ms = await timed(truth.check)
     finally:

@@ -4,6 +4,7 @@ import contextlib
 import functools
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.routing import Route as Path
@@ -44,7 +45,7 @@ from openbrain_api.recall.ask import Indexes
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.erased import Erased
 from openbrain_api.recall.recording import Recorder
-from openbrain_api.recall.serving import Serving
+from openbrain_api.recall.serving import Serving, examined
 from openbrain_api.routes import ROUTES
 from openbrain_api.writing.committing import Committer
 
@@ -97,8 +98,8 @@ def build_api(
     listening = ListeningKeys(truth, clock)
     checks: dict[str, Check] = {
         "truth": truth.check,
-        "text": text.check,
-        "vectors": vectors.check,
+        "text": partial(examined, text, serving, IndexKind.TEXT),
+        "vectors": partial(examined, vectors, serving, IndexKind.VECTOR),
         "embedder": answering.check,
     }
     api = Api(

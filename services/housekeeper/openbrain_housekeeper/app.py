@@ -132,7 +132,6 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
             late=round(parts.settings.tick.late_s * MICROSECONDS),
             unheard=round(parts.settings.tick.unheard_s * MICROSECONDS),
         ),
-        parts.clock.now(),
     )
 
     schedule = TickSchedule(

@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 import structlog
 
-from openbrain import reconciling, telemetry
+from openbrain import adding_up, reconciling, telemetry
 from openbrain.ids import BUCKETS
 from openbrain.ids import bucket as bucket_of
 from openbrain.memory import MICROSECONDS
@@ -70,6 +70,8 @@ class Tally:
     faults: Counter[Fault] = field(default_factory=Counter)
     queued: int = 0
     """Memories that differ and are on their way: announced, or changed just now."""
+    recent: int = 0
+    """Of these, those that changed just now."""
     repaired: int = 0
     removed_tombstones: int = 0
     note: str = ""
@@ -112,15 +114,17 @@ class Comparison:
         async for waits in self._until_open():
             yield waits
         differing: frozenset[int] = frozenset()
-        async for account in reconciling.accounting(
-            self._truth, self._index, self._generation, digests=self._asked.digests
-        ):
+        accounts = (
+            adding_up.closer(self._truth, self._index, self._generation)
+            if self._asked.full
+            else adding_up.accounting(self._truth, self._index, self._generation, digests=self._asked.digests)
+        )
+        async for account in accounts:
             differing = self._accounted(account)
             yield False
         if await self._foreign():
             return
-        buckets = frozenset(range(BUCKETS)) if self._asked.full else differing
-        async for found in self._found(buckets):
+        async for found in self._found(differing):
             async for waits in self._settled(found):
                 yield waits
             yield False
@@ -133,7 +137,7 @@ class Comparison:
             self.tally.removed_tombstones = await self._index.drop_tombstones(self._generation.name, before)
         self._tell()
 
-    def _accounted(self, account: reconciling.Account) -> frozenset[int]:
+    def _accounted(self, account: adding_up.Account) -> frozenset[int]:
         tally = self.tally
         tally.rows, tally.entries = account.due.entries, account.standing.entries
         tally.tombstones = account.standing.tombstones
@@ -147,8 +151,8 @@ class Comparison:
         if self._asked.restored or tally.entries <= max(FEW, 2 * tally.rows):
             return False
         buckets = range(max(1, min(BUCKETS, SAMPLED * BUCKETS // tally.entries)))
-        standing = await self._index.in_buckets(tally.name, buckets)
-        owners = sorted({each.memory_id for each in standing if not each.tombstone})[:SAMPLED]
+        some = self._index.in_buckets(tally.name, buckets)
+        owners = sorted({each.memory_id async for page in some for each in page if not each.tombstone})[:SAMPLED]
         known = await self._truth.due(self._generation, owners)
         if 2 * len(known) >= len(owners):
             return False
@@ -161,8 +165,7 @@ class Comparison:
         return True
 
     async def _found(self, buckets: frozenset[int]) -> AsyncIterator[Sequence[Difference]]:
-        standing = self.tally.entries + self.tally.tombstones
-        async for found in reconciling.differences(self._truth, self._index, self._generation, buckets, standing):
+        async for found in reconciling.differences(self._truth, self._index, self._generation, buckets):
             yield found
         # The marks stand in the truth alone; those of these buckets were seen.
         async for rows in reconciling.unmarked(self._truth, self._generation):
@@ -170,14 +173,17 @@ class Comparison:
 
     async def _settled(self, found: Sequence[Difference], *, again: bool = False) -> AsyncIterator[bool]:
         """Count what differs for good, remember what changed just now, repair where that is asked for."""
-        young = self._clock.now() - self._asked.grace
+        now = self._clock.now()
+        young = now - self._asked.grace
         settled: list[Difference] = []
         for each in found:
-            if each.changed_at > young and not again and len(self._young) < REMEMBERED:
+            changed_at = reconciling.stamp(each.changed_at, now)
+            if changed_at > young and not again and len(self._young) < REMEMBERED:
                 self._young.add(each.memory_id)
-                self._young_until = max(self._young_until, each.changed_at + self._asked.grace)
-            elif each.changed_at > young or (each.fault in _ANNOUNCED and each.changed_at >= self._open_until):
+                self._young_until = max(self._young_until, changed_at + self._asked.grace)
+            elif changed_at > young or (each.fault in _ANNOUNCED and changed_at >= self._open_until):
                 self.tally.queued += 1
+                self.tally.recent += changed_at > young
             else:
                 settled.append(each)
         if not settled:
@@ -214,6 +220,7 @@ class Comparison:
     async def _young_settled(self) -> AsyncIterator[bool]:
         if not self._asked.patient:
             self.tally.queued += len(self._young)
+            self.tally.recent += len(self._young)
             return
         while self._young and self._clock.now() <= self._young_until:
             yield True

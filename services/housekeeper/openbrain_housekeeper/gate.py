@@ -31,7 +31,9 @@ class Gate:
         """Rows that changed before this time are not on their way; 0 while nothing can be told."""
         now = self._clock.now()
         waiting = (await self._outbox.unpublished_since(), await self._oldest[kind]())
-        until = min((each for each in waiting if each is not None), default=now + 1)
+        # Nothing came later than now, whatever its stamp says.
+        until = min((min(each, now) for each in waiting if each is not None), default=now + 1)
+        self._announced_at = min(self._announced_at, now)
         return until if self._announced_at < until else 0
 
     def announced(self) -> None:

@@ -7,6 +7,7 @@ import structlog
 
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.generations import IndexKind
+from openbrain.reconciling import stamp
 from openbrain_housekeeper.verifying import Verification, Verifier
 
 WALKED = 20_000
@@ -52,10 +53,10 @@ class Marks:
                 continue
             changed = now - own.asked.grace
             rows = await own.truth.unmarked(generation, after, until, ANNOUNCED)
-            old = [row for row in rows if row.changed_at <= changed]
+            old = [(row.memory_id, at) for row in rows if (at := stamp(row.changed_at, now)) <= changed]
             if old:
                 open_until = await own.gate.open_until(kind)
-                lost.update(row.memory_id for row in old if row.changed_at < open_until)
+                lost.update(memory_id for memory_id, at in old if at < open_until)
         if lost:
             await own.truth.announce_again(sorted(lost))
             own.gate.announced()

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from openbrain import reconciling
+from openbrain import adding_up, reconciling
 from openbrain.errors import Conflict, NeverRetry, TryLater
 from openbrain.events import ReindexCompleted, encode
 from openbrain.index_writing import LEASE_S, drop_generation
@@ -202,13 +202,12 @@ class Reindexing:
         if not quiet and now - told.get("compared_at", 0) < self._patience / 10:
             raise TryLater("the readers stand still: what lacks is looked for again in a while")
         index = self._targets[generation.kind].index()
-        account = await reconciling.account(self._truth, index, generation)
+        account = await adding_up.account(self._truth, index, generation)
         # Once the readers are through, what was there before should be in it; what came later may be on its way.
         young = told["since"] if quiet else now - self._grace
         lacking: set[str] = set()
-        standing = account.standing.entries + account.standing.tombstones
-        async for some in reconciling.differences(self._truth, index, generation, account.differing, standing):
-            settled = [each for each in some if each.changed_at < young]
+        async for some in reconciling.differences(self._truth, index, generation, account.differing):
+            settled = [each for each in some if reconciling.stamp(each.changed_at, now) < young]
             lacking.update(each.memory_id for each in settled)
             if quiet and settled:
                 await reconciling.repair(self._truth, index, generation, settled, now)

@@ -28,13 +28,14 @@ class Store(Access, Signals, Ticks, Protocol):
 
 @dataclass(slots=True)
 class VaultCheck:
-    """One check of all of them. `since`: when this process began, microseconds."""
+    """One check of all of them. `since`: when this process began, microseconds; None: with the first check, for before
+    the database was asked nobody knows the time."""
 
     truth: Store
     clock: Clock
     workspaces: Collection[str]
     patience: Patience
-    since: int
+    since: int | None = None
 
     async def round(self) -> int:
         """How many signals were raised or resolved."""
@@ -57,13 +58,18 @@ class VaultCheck:
         asked = SignalFilter(states=_UNHEARD, min_severity=Severity.CRITICAL)
         grave = await self.truth.signals(_viewer(workspace_id), asked, MOST)
         # Of one without a tick nobody knows since when it has a vault.
-        since = max(created_at, self.since)
+        since = max(created_at, self._began())
         return findings(self.clock.now(), since, runs, [_unheard(each) for each in grave], self.patience)
+
+    def _began(self) -> int:
+        if self.since is None:
+            self.since = self.clock.now()
+        return self.since
 
     async def _check(self, workspace_id: str, created_at: int) -> int:
         found = await self.found(workspace_id, created_at)
         # A machine that slept begins with the ticks that it missed: nothing is late before they had time.
-        young = self.clock.now() - self.since < GRACE
+        young = self.clock.now() - self._began() < GRACE
         due = [each for each in found if each.check == "signal" or not young]
         outcomes = await self.truth.raise_signals([self._raise(workspace_id, each) for each in due])
         told = sum(outcome.status is not RaiseStatus.DUPLICATE for outcome in outcomes)

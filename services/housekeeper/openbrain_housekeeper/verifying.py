@@ -5,7 +5,7 @@ from typing import Any
 
 import structlog
 
-from openbrain import reconciling, telemetry
+from openbrain import adding_up, telemetry
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
@@ -75,7 +75,7 @@ async def lift(verifier: Verifier) -> AsyncIterator[int]:
     seen = [await verifier.indexes[each.kind]().highest(each.name) for each in await verifier.generations()]
     above = max(seen, default=0)
     lifted = 0
-    async for after, until in reconciling.spans(verifier.truth, LIFTED):
+    async for after, until in adding_up.spans(verifier.truth, LIFTED):
         lifted += await verifier.truth.lift_all(above, after, until)
         yield lifted
     _log.info("reconcile.lifted", rows=lifted, above=above)

@@ -14,6 +14,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain.streams.waiting import waiting_since
 from openbrain_housekeeper.comparing import Asked
+from openbrain_housekeeper.filling import LOOK_S, Filling
 from openbrain_housekeeper.gate import Gate
 from openbrain_housekeeper.reconciliation import Everything, Marks
 from openbrain_housekeeper.verifying import Indexes, Verifier
@@ -71,6 +72,13 @@ def duties(parts: Parts, own: Verifier) -> Sequence[Duty]:
     if not parts.shared and wiring.EMBEDDED in (parts.settings.text.url, parts.settings.vectors.url):
         return found
     everything = Everything(own, settings.verify_every_s, settings.digests_every_s)
+    filling = Filling(
+        own,
+        {
+            IndexKind.TEXT: lambda generation: parts.text.prepare(generation.name),
+            IndexKind.VECTOR: lambda generation: parts.vectors.prepare(generation.name, generation.dimensions),
+        },
+    )
 
     async def compare() -> int:
         done = await everything.round()
@@ -81,4 +89,14 @@ def duties(parts: Parts, own: Verifier) -> Sequence[Duty]:
     async def after_piece(done: int) -> None:
         await asyncio.sleep(_SHORT_S if done else everything.pause_s)
 
-    return [*found, Duty("verify", compare, after_piece, settings.verify_every_s)]
+    async def fill() -> int:
+        done = await filling.round()
+        if done:
+            await parts.wake.notify()
+        return done
+
+    return [
+        *found,
+        Duty("verify", compare, after_piece, settings.verify_every_s),
+        Duty("fill", fill, lambda _: asyncio.sleep(filling.pause_s), LOOK_S),
+    ]

@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from openbrain import index_standing
 from openbrain.events import MemoryEmbedded, MemoryStored, MemorySuperseded
 from openbrain.index_writing import Written, everywhere
 from openbrain.memory import Change
@@ -12,7 +14,7 @@ from openbrain.ports.generations import Generation, IndexKind
 from openbrain.rooms import lazy_app, note_failure, room_of
 from openbrain.streams.delivery import Delivery, Results
 from openbrain.streams.results import per_delivery
-from openbrain.streams.room import Room
+from openbrain.streams.room import Check, Room
 from openbrain.streams.subscription import Subscription
 from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain_indexer.handlers import Failures, project_text, project_vector
@@ -38,7 +40,12 @@ def text_room(parts: Parts) -> Room:
         Subscription(spec=SUPERSEDED, handler=handle, on_dead=on_dead),
         Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True),
     ]
-    checks = {"truth": parts.truth.check, "text": parts.text.check, "generations": parts.text_written.check}
+    checks: Mapping[str, Check] = {
+        "truth": parts.truth.check,
+        "text": parts.text.check,
+        "generations": parts.text_written.check,
+        "index": partial(_all_there, parts, IndexKind.TEXT),
+    }
     return room_of(parts, "indexer-text", subscriptions, checks=checks, prepare=parts.text_generation, batches=BATCHES)
 
 
@@ -58,10 +65,20 @@ def vector_room(parts: Parts) -> Room:
         Subscription(spec=SUPERSEDED, handler=handle, on_dead=on_dead),
         Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True),
     ]
-    checks = {"truth": parts.truth.check, "vectors": parts.vectors.check, "generations": parts.vector_written.check}
+    checks: Mapping[str, Check] = {
+        "truth": parts.truth.check,
+        "vectors": parts.vectors.check,
+        "generations": parts.vector_written.check,
+        "index": partial(_all_there, parts, IndexKind.VECTOR),
+    }
     return room_of(
         parts, "indexer-vector", subscriptions, checks=checks, prepare=parts.existing_vector_generation, batches=BATCHES
     )
+
+
+async def _all_there(parts: Parts, kind: IndexKind) -> None:
+    index = parts.text if kind is IndexKind.TEXT else parts.vectors
+    await index_standing.all_there(index, index.builder, await parts.truth.written(kind))
 
 
 async def _projected(

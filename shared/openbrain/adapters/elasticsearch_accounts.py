@@ -1,6 +1,6 @@
 """What reconciliation asks of an Elasticsearch index: aggregations, and pages in the order of memories."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
 from elasticsearch import AsyncElasticsearch
@@ -47,9 +47,8 @@ class Accounts:
         )
         return int(answer["aggregations"]["highest"]["value"] or 0)
 
-    async def in_buckets(self, index: str, buckets: Collection[int]) -> Sequence[Standing]:
+    async def in_buckets(self, index: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """Page by page, each ending with a whole memory."""
-        found: list[Standing] = []
         after: Json = {}
         while True:
             answer = await self._search(
@@ -63,10 +62,11 @@ class Accounts:
             )
             page = [Standing(id=hit["_id"], **_plain(hit["_source"])) for hit in answer["hits"]["hits"]]
             if len(page) < _PAGE:
-                return [*found, *page]
+                yield page
+                return
             last = page[-1].memory_id
             whole = [each for each in page if each.memory_id != last] or page
-            found += whole
+            yield whole
             after = {"search_after": [whole[-1].memory_id]}
 
     async def drop_tombstones(self, index: str, before: int) -> int:

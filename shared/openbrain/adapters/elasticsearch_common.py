@@ -12,7 +12,7 @@ from elastic_transport import ConnectionError as Unreachable
 from elastic_transport import TlsError, TransportError
 from elasticsearch import ApiError, AsyncElasticsearch, UnsupportedProductError
 
-from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.errors import IndexMissing, NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 from openbrain.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 
@@ -103,8 +103,8 @@ def refused(status: int, kind: str) -> OpenBrainError:
 
 
 def missing() -> TryLater:
-    """Later, because a reindex heals it and no entry is to blame."""
-    return TryLater("a generation is missing in Elasticsearch: restart the room to make it, then reindex")
+    """Later, because it is made anew and no entry is to blame."""
+    return IndexMissing("of a generation in Elasticsearch")
 
 
 def compiled(condition: Condition) -> dict[str, Any]:

@@ -4,7 +4,7 @@ No scripts, no by-query calls, no reindexing: the fence is the document's extern
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Generic
 
 import orjson
@@ -185,17 +185,17 @@ class Generations(Generic[Entry]):
             return {}
         with translated():
             answer = await self._client.mget(index=self.index(name), ids=list(dict.fromkeys(ids)), source=STANDING)
-        if any("error" in each for each in answer["docs"]):
-            raise missing()
+        for kind in {each["error"]["type"] for each in answer["docs"] if "error" in each}:
+            raise missing() if kind == "index_not_found_exception" else refused(503, kind)
         return {each["_id"]: Standing(id=each["_id"], **each["_source"]) for each in answer["docs"] if each["found"]}
 
     async def sums(self, name: str) -> Mapping[int, Sum]:
         """What stands in each bucket."""
         return await self._accounts.sums(self.index(name))
 
-    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
+    def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """Everything in these buckets."""
-        return await self._accounts.in_buckets(self.index(name), buckets)
+        return self._accounts.in_buckets(self.index(name), buckets)
 
     async def highest(self, name: str) -> int:
         """Of all revisions."""

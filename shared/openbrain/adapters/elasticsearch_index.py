@@ -1,6 +1,6 @@
 """What the text index and the vector index on Elasticsearch have in common."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Generic
 
 from openbrain.adapters.elasticsearch_generations import Generations
@@ -22,9 +22,9 @@ class ElasticsearchIndex(Generic[Entry]):
         """One aggregation."""
         return await self._generations.sums(name)
 
-    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
+    def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """Page by page."""
-        return await self._generations.in_buckets(name, buckets)
+        return self._generations.in_buckets(name, buckets)
 
     async def highest(self, name: str) -> int:
         """One aggregation."""

@@ -57,3 +57,10 @@ def set_aside(path: Path) -> Path:
         if not aside.exists():
             return path.rename(aside)
     raise AssertionError
+
+
+def same_folder(path: Path, inode: int, holds: str) -> bool:
+    """Whether the folder that had this inode still stands there, with the file that it always holds."""
+    with contextlib.suppress(OSError):
+        return path.stat().st_ino == inode and (path / holds).exists()
+    return False

@@ -63,13 +63,11 @@ class Accounts:
                 found[payload["bucket"]] = counted
         return {bucket: Sum(*each) for bucket, each in found.items()}
 
-    async def in_buckets(self, collection: str, buckets: Collection[int]) -> Sequence[Standing]:
-        """By the index of the field."""
+    async def in_buckets(self, collection: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
+        """By the index of the field, a page at a time."""
         within = models.FieldCondition(key="bucket", match=models.MatchAny(any=sorted(buckets)))
-        found: list[Standing] = []
         async for records in _scroll(self._client, collection, _STANDING, models.Filter(must=[within])):
-            found += [_standing(str(each.id), each.payload or {}) for each in records]
-        return found
+            yield [_standing(str(each.id), each.payload or {}) for each in records]
 
     async def highest(self, collection: str) -> int:
         """By the index of the field."""

@@ -12,7 +12,7 @@ from openbrain.adapters.qdrant_accounts import clear_tombstones
 from openbrain.adapters.qdrant_errors import translated
 from openbrain.adapters.qdrant_filters import VECTOR
 from openbrain.adapters.vector_entries import same_dimensions
-from openbrain.errors import SetupError, TryLater
+from openbrain.errors import IndexMissing, SetupError, TryLater
 from openbrain.ports.index import Checked
 from openbrain.visibility import KEYWORD_FIELDS
 
@@ -117,7 +117,7 @@ class Collections:
             self._used.add(generation)
             collection = self.name(generation)
             if not await self.exists(generation):
-                raise TryLater(f"collection {collection} is missing: restart the room to make it, then reindex")
+                raise IndexMissing(collection)
             with translated():
                 vectors = (await self._client.get_collection(collection)).config.params.vectors
             if not isinstance(vectors, dict) or VECTOR not in vectors:

@@ -33,13 +33,18 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
+from openbrain.adapters.folders import same_folder
 from openbrain.adapters.qdrant_edge_opening import engine, opened
 from openbrain.adapters.qdrant_edge_terms import ABSENT, TERMS, WORDS, below, terms_of
 from openbrain.adapters.sealing import close_with_seal
+from openbrain.errors import TryLater
+from openbrain.making import maker
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.index import Standing, Tombstone, VectorEntry
 
 BUILDER = "qdrant-edge-4"
+MADE = "generation.json"
+"""The file that says what a folder is; a folder without it is none of ours, or what is left of one."""
 VECTOR = ""
 """The vector without a name: a named one takes 9 us longer to be made a point of."""
 FLUSH_POINTS = 20_000
@@ -53,6 +58,8 @@ _VERSION_AT = 14
 """Where an UUID tells its version."""
 _BUCKETS = 2**16
 """More than there are: what stands above is the digest."""
+_made = maker(Standing)
+_STANDING = ["revision", "mark", "memory_id"]
 _AHEAD = 60 * MICROSECONDS
 """How far the next expiry is looked for."""
 
@@ -78,7 +85,7 @@ class Shard:
 
     def __init__(self, path: Path) -> None:
         """Open it; `SetupError` where another process has it or another builder made it."""
-        self._path = path
+        self._path, self._inode = path, path.stat().st_ino
         self._shard, self.dimensions = opened(path, BUILDER)
         self._unflushed = 0
         self._none_before = -math.inf
@@ -90,7 +97,7 @@ class Shard:
         unfinished = path.with_name(f"{path.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700, parents=True)
-        (unfinished / "generation.json").write_text(json.dumps({"builder": BUILDER, "dimensions": dimensions}))
+        (unfinished / MADE).write_text(json.dumps({"builder": BUILDER, "dimensions": dimensions}))
         with engine():
             shard = EdgeShard.create(
                 str(unfinished / "shard"),
@@ -108,6 +115,10 @@ class Shard:
             shard.close()
         unfinished.rename(path)
         return cls(path)
+
+    def gone(self) -> bool:
+        """Whether the folder that was opened is removed, emptied, or another now."""
+        return not same_folder(self._path, self._inode, MADE)
 
     def upsert(self, entries: Sequence[VectorEntry | Tombstone]) -> None:
         """Entries of one revision, each id once: taken where what stands is not higher."""
@@ -181,16 +192,14 @@ class Shard:
             found, following = self._shard.scroll(asked)
             return [(each.payload or {})[field] for each in found], _text(following)
 
-    def in_buckets(
-        self, buckets: Collection[int], after: str | None, limit: int
-    ) -> tuple[dict[str, Standing], str | None]:
+    def in_buckets(self, buckets: Collection[int], after: str | None, limit: int) -> tuple[list[Standing], str | None]:
         """What stands in these buckets among the next points, and where to go on."""
+        asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(_STANDING))
         with engine():
-            found, following = self._shard.scroll(ScrollRequest(offset=after, limit=limit, with_payload=True))
-            every = [(str(each.id), each.payload or {}) for each in found]
-        return {point: _standing(point, told) for point, told in every if parts(told["mark"])[0] in buckets}, _text(
-            following
-        )
+            found, following = self._shard.scroll(asked)
+            every = [(each.id, each.payload or {}) for each in found]
+        standing = [_standing(str(point), told) for point, told in every if told["mark"] % _BUCKETS in buckets]
+        return standing, _text(following)
 
     def drop_tombstones(self, before: int) -> int:
         """What lives has no such time, so that none of it can be meant."""
@@ -202,11 +211,17 @@ class Shard:
         return count
 
     def close(self) -> None:
-        """Work off the log and let go."""
-        with engine():
-            self._shard.flush()
-            self._shard.close()
-        close_with_seal(self._path)
+        """Work off the log and let go. Of files that were removed nothing is worth an error."""
+        try:
+            with engine():
+                self._shard.flush()
+                self._shard.close()
+        except TryLater:
+            if not self.gone():
+                raise
+            return
+        if not self.gone():
+            close_with_seal(self._path)
 
     def let_go(self) -> None:
         """Without working off the log, for which a full disk has no room: the next start reads it again."""
@@ -253,11 +268,11 @@ def _numbers(vector: Sequence[float]) -> Any:
 
 
 def _standing(entry_id: str, payload: dict[str, Any]) -> Standing:
-    return Standing(
+    return _made(
         id=entry_id,
         memory_id=payload.get("memory_id", entry_id),
         revision=payload["revision"],
         bucket=payload["mark"] % _BUCKETS,
         digest=payload["mark"] // _BUCKETS,
-        tombstone=TERMS not in payload,
+        tombstone=not payload["mark"] // _BUCKETS,
     )

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
-from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.errors import IndexMissing, NeverRetry, OpenBrainError, SetupError, TryLater
 
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 
@@ -29,7 +29,7 @@ def _refusal(status: int) -> OpenBrainError:
             f"Qdrant refuses our key ({status}): check OPENBRAIN_VECTORS__API_KEY and its rights to write"
         )
     if status == 404:
-        return TryLater("a collection is missing in Qdrant: restart the room to make it, then reindex")
+        return IndexMissing("of a generation in Qdrant")
     if status in _BUSY:
         return TryLater(f"Qdrant is busy or not ready ({status})")
     return NeverRetry(f"Qdrant refuses the request ({status})")

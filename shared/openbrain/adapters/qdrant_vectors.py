@@ -3,7 +3,7 @@
 import asyncio
 import math
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -125,9 +125,11 @@ class QdrantVectors:
         collection = await self._standing(name)
         return await (self._accounts.sums(collection) if digests else self._accounts.counts(collection))
 
-    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """By the index of the field."""
-        return await self._accounts.in_buckets(await self._standing(name), buckets)
+        collection = await self._standing(name)
+        async for found in self._accounts.in_buckets(collection, buckets):
+            yield found
 
     async def highest(self, name: str) -> int:
         """By the index of the field."""

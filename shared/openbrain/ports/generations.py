@@ -47,6 +47,10 @@ class Generation:
     created_at: int = field(default=0, compare=False)
     updated_at: int = field(default=0, compare=False)
     """Since when it has its status, microseconds."""
+    epoch: int = field(default=0, compare=False)
+    """That its index had when it was last seen whole (`index_standing`); 0: it was not looked at yet."""
+    lost_at: int = field(default=0, compare=False)
+    """When its index was found missing, made anew or restored, microseconds; 0 once it is filled again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +92,13 @@ class Generations(Protocol):
 
     async def retire(self, kind: IndexKind, name: str) -> Generation:
         """Write it no more; again: the same. `NotFound` for an unknown one, `Conflict` for the one that serves."""
+
+    async def lost(self, generation: Generation) -> None:
+        """Its index lacks what it held: it is not whole until `whole` says so. Again: as it was first noted."""
+
+    async def whole(self, generation: Generation, epoch: int) -> bool:
+        """Its index holds what it should, and this epoch. False, and nothing is noted, where it was lost or found again
+        since `generation` was read."""
 
     async def drop(self, kind: IndexKind, name: str) -> None:
         """Remove the row of a retired one, once its index is gone. Nothing where there is none."""

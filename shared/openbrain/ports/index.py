@@ -5,7 +5,7 @@ tombstone. A tombstone is written also where nothing stands. Writers need no ord
 """
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -197,8 +197,8 @@ class Accountable(Protocol):
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:
         """By bucket, absent where nothing is. Without `digests`: None where every entry must be read for them."""
 
-    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
-        """Everything in these buckets, tombstones too, in any order: a few at once, so that it fits into memory."""
+    def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
+        """Everything in these buckets, tombstones too, in any order, some at a time, in one walk through the index."""
 
     async def highest(self, name: str) -> int:
         """Of all revisions, tombstones' too; 0 where nothing stands."""

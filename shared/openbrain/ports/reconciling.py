@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from openbrain.ports.generations import Generation
+from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Sum
 
 VERIFY = "verify"
@@ -44,6 +44,9 @@ class Reconciling(Protocol):
     async def due_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
         """What the rows behind `after`, up to `until`, should have in each bucket; no tombstones, no revisions."""
 
+    async def due_marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
+        """The same one by one: of each entry that they should have `ids.mark`."""
+
     async def due_in(self, generation: Generation, after: str, until: str, buckets: Collection[int]) -> Sequence[Due]:
         """Those of these rows in these buckets that should have entries, or that are not marked."""
 
@@ -52,6 +55,12 @@ class Reconciling(Protocol):
 
     async def due(self, generation: Generation, ids: Collection[str]) -> Mapping[str, Due]:
         """These rows; ids without a row are absent."""
+
+    async def any_marked(self, kind: IndexKind) -> bool:
+        """Whether an index of this kind was ever noted as holding a living memory."""
+
+    async def forget_marks(self, kind: IndexKind, after: str, until: str) -> int:
+        """Take back what was noted of the living among these rows: the index that they stood in is gone. How many."""
 
     async def unpublished_since(self) -> int | None:
         """When the oldest event was made that still waits in the outbox; None for an empty one."""

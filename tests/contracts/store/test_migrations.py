@@ -25,7 +25,7 @@ from tests.support.waiting import PATIENCE_S
 
 __all__ = ["database_url"]
 
-EMPTY = ("the schema is at revision none, not 0005: run `openbrain db upgrade`",)
+EMPTY = ("the schema is at revision none, not 0006: run `openbrain db upgrade`",)
 OLD = {"text_error", "text_error_revision", "vector_error", "vector_error_revision"}
 
 
@@ -91,10 +91,10 @@ def test_up_down_and_up_again(database_url: str) -> None:
     for _ in range(2):
         schema_commands.upgrade(database_url, "0001")
         assert schema_commands.current(database_url) == "0001"
-        assert "not 0005" in schema_commands.check(database_url)[0]
+        assert "not 0006" in schema_commands.check(database_url)[0]
         schema_commands.upgrade(database_url)
         schema_commands.upgrade(database_url)
-        assert schema_commands.current(database_url) == "0005"
+        assert schema_commands.current(database_url) == "0006"
         assert not any("revision" in problem for problem in schema_commands.check(database_url))
         schema_commands.downgrade(database_url, "0001")
         schema_commands.downgrade(database_url, "base")
@@ -148,7 +148,7 @@ def test_several_processes_upgrade_at_once(database_url: str) -> None:
     command = "import sys; from openbrain.adapters.sql import schema_commands; schema_commands.upgrade(sys.argv[1])"
     running = [subprocess.Popen([sys.executable, "-c", command, database_url]) for _ in range(4)]
     assert [process.wait() for process in running] == [0, 0, 0, 0]
-    assert schema_commands.current(database_url) == "0005"
+    assert schema_commands.current(database_url) == "0006"
 
 
 @pytest.mark.servers("mariadb")

@@ -1,11 +1,12 @@
 """What reconciliation asks of an index, on each adapter of both kinds."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from openbrain.errors import IndexMissing
 from openbrain.ids import point_id
 from openbrain.ports.index import Standing, Sum, Tombstone
 from tests.support.indexes.entries import direction, memory, text_entry, tombstone, vector_entry
@@ -19,7 +20,7 @@ class Accountable:
     """Either kind of index with its generation, so that the same tests ask both."""
 
     def __init__(self, index: Any, name: str, *, text: bool) -> None:
-        self._index, self._name, self.text = index, name, text
+        self.index, self.name, self.text = index, name, text
 
     def entry(self, row: Any, revision: int = 1, **changes: Any) -> Any:
         if self.text:
@@ -27,11 +28,11 @@ class Accountable:
         return vector_entry(row, EAST, revision=revision, **changes)
 
     async def write(self, *entries: Any, visible: bool = True) -> None:
-        assert await self._index.write(self._name, entries, visible=visible) == {}
+        assert await self.index.write(self.name, entries, visible=visible) == {}
 
     async def sums(self) -> Mapping[int, Sum]:
         """As they are; counted alone they are the same."""
-        sums, counts = await self._index.sums(self._name), await self._index.sums(self._name, digests=False)
+        sums, counts = await self.index.sums(self.name), await self.index.sums(self.name, digests=False)
         assert {bucket: (each.entries, each.tombstones) for bucket, each in counts.items()} == {
             bucket: (each.entries, each.tombstones) for bucket, each in sums.items()
         }
@@ -39,19 +40,23 @@ class Accountable:
         return dict(sums)
 
     async def left_vectors(self, *, clear: bool = False) -> int:
-        return int(await self._index.left_vectors(self._name, clear=clear))
+        return int(await self.index.left_vectors(self.name, clear=clear))
 
     async def highest(self) -> int:
-        return int(await self._index.highest(self._name))
+        return int(await self.index.highest(self.name))
 
     async def in_buckets(self, *buckets: int) -> Collection[Standing]:
-        return sorted(await self._index.in_buckets(self._name, buckets), key=lambda each: each.id)
+        found = [each async for some in self.index.in_buckets(self.name, buckets) for each in some]
+        return sorted(found, key=lambda each: each.id)
 
     async def read(self, *ids: str) -> Mapping[str, Standing]:
-        return dict(await self._index.read(self._name, ids))
+        return dict(await self.index.read(self.name, ids))
+
+    async def drop(self) -> None:
+        await self.index.drop(self.name)
 
     async def drop_tombstones(self, before: int) -> int:
-        return int(await self._index.drop_tombstones(self._name, before))
+        return int(await self.index.drop_tombstones(self.name, before))
 
 
 @pytest.fixture
@@ -149,6 +154,18 @@ async def _many_pages(index: Accountable, count: int) -> None:
     assert await index.sums() == {3: Sum(count, sum(each.digest for each in entries), 0)}
 
 
+async def _missing(index: Accountable, make: Callable[[], Awaitable[object]]) -> None:
+    """One that is not there is told from a server that is away, and is made anew, empty, as often as that happens."""
+    entry = index.entry(memory())
+    for _ in range(2):
+        await index.write(entry)
+        await index.drop()
+        with pytest.raises(IndexMissing):
+            await index.read(entry.id)
+        await make()
+        assert await index.read(entry.id) == {}
+
+
 class TestText:
     async def test_sums(self, text: Accountable) -> None:
         await _sums(text)
@@ -161,6 +178,9 @@ class TestText:
 
     async def test_only_old_tombstones_are_dropped(self, text: Accountable) -> None:
         await _old_tombstones(text)
+
+    async def test_missing(self, text: Accountable) -> None:
+        await _missing(text, lambda: text.index.prepare(text.name))
 
     async def test_many_pages(self, text: Accountable) -> None:
         await _many_pages(text, 2_500)
@@ -178,6 +198,9 @@ class TestVectors:
 
     async def test_only_old_tombstones_are_dropped(self, vectors: Accountable) -> None:
         await _old_tombstones(vectors)
+
+    async def test_missing(self, vectors: Accountable) -> None:
+        await _missing(vectors, lambda: vectors.index.prepare(vectors.name, len(EAST)))
 
     async def test_many_pages(self, vectors: Accountable) -> None:
         await _many_pages(vectors, 2_500)

@@ -108,6 +108,8 @@ class Discovery:
         generation = await self._serving.get(IndexKind.TEXT)
         if generation is None:
             raise TryLater("no text index serves yet: start indexer-text")
+        if generation.lost_at:
+            raise TryLater("the text index was lost and is being filled again")
         return generation.name
 
     async def _highlighted(self, page: Page, asked: Search) -> Page:

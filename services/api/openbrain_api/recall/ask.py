@@ -18,6 +18,7 @@ from openbrain_api.recall.serving import Serving
 
 _log = structlog.get_logger(__name__)
 BOTH = ("vectors", "text")
+_KINDS = {"text": IndexKind.TEXT, "vectors": IndexKind.VECTOR}
 A_TURN = 10
 """Questions that together may take as long as one."""
 
@@ -46,11 +47,18 @@ class Heard:
     text: Sequence[Hit] | None
     vectors: Sequence[Hit] | None
     asked: tuple[str, ...] = BOTH
+    partial: frozenset[str] = frozenset()
+    """Those that lost what they held and are being filled again."""
 
     @property
     def degraded(self) -> tuple[str, ...]:
-        """The names of those that were asked and did not answer."""
-        return tuple(name for name in self.asked if getattr(self, name) is None)
+        """The names of those that were asked and did not answer, or could only answer from a part."""
+        return tuple(name for name in self.asked if getattr(self, name) is None or name in self.partial)
+
+    @property
+    def whole(self) -> bool:
+        """Whether at least one answered from all that it should hold."""
+        return len(self.degraded) < len(self.asked)
 
     def full(self, limit: int) -> bool:
         """Whether one of them may have more to give."""
@@ -86,11 +94,19 @@ class Indexes:
         text, vectors = await asyncio.gather(
             self._in_time("text", asks, self._ask_text), self._in_time("vectors", asks, self._ask_vectors)
         )
-        return [Heard(*each) for each in zip(text, vectors, (ask.names for ask in asks), strict=True)]
+        partial = await self._partial()
+        return [Heard(*each, partial) for each in zip(text, vectors, (ask.names for ask in asks), strict=True)]
 
     def forget_queries(self) -> None:
         """Keep no recent query."""
         self._query_vectors.forget_all()
+
+    async def _partial(self) -> frozenset[str]:
+        try:
+            serving = {name: await self._serving.get(kind) for name, kind in _KINDS.items()}
+        except TryLater:
+            return frozenset()
+        return frozenset(name for name, each in serving.items() if each is not None and each.lost_at)
 
     async def _ask_text(self, asks: Sequence[Ask], _until: float) -> Answers:
         generation = await self._serving.get(IndexKind.TEXT)

@@ -81,7 +81,7 @@ class Recaller:
         return {place: _Judged(heard[place], scores[place], candidates[place]) for place in asks}
 
     async def _scores(self, ask: Ask, heard: Heard, weight: float) -> Scores:
-        if heard.text is None and heard.vectors is None:
+        if not heard.whole:
             return await self._by_words(ask.query, ask.condition, ask.limit)
         return fuse(heard.text, heard.vectors, weight)
 

@@ -1,8 +1,11 @@
 """Which generations serve, read from the truth at most once a second."""
 
+from openbrain import index_standing
+from openbrain.errors import TryLater
 from openbrain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, Generations, IndexKind
+from openbrain.ports.index import Checked, TextIndex, VectorIndex
 
 
 class Serving:
@@ -24,3 +27,15 @@ class Serving:
         if generation is not None:
             self._known[kind] = (now, generation)
         return generation
+
+
+async def examined(index: TextIndex | VectorIndex, serving: Serving, kind: IndexKind) -> Checked:
+    """The engine's answer. `TryLater` also where the index that serves is missing, or is not whole."""
+    told = await index.check()
+    try:
+        generation = await serving.get(kind)
+    except TryLater:
+        return told  # the database's trouble is told under its own name
+    if generation is not None and generation.builder == index.builder:
+        await index_standing.check(index, generation)
+    return told

@@ -12,6 +12,7 @@ from sqlalchemy import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from openbrain.errors import OpenBrainError, SetupError
+from openbrain.ports.clock import Follower
 
 T = TypeVar("T")
 
@@ -35,8 +36,9 @@ class Database(ABC):
     """`SQLITE` or `MARIADB`."""
 
     @staticmethod
-    def open(url: str, *, pool: int = 8, lock_wait_s: float = 10.0) -> "Database":
+    def open(url: str, *, pool: int = 8, lock_wait_s: float = 10.0, clock: Follower | None = None) -> "Database":
         """`pool`: connections for reads, and on MariaDB as many for writes. `lock_wait_s`: longest wait for a lock.
+        `clock`: is told the time of a server; a file has that of this host.
 
         `SetupError` for a URL of another kind.
         """
@@ -47,7 +49,7 @@ class Database(ABC):
             return SqliteDatabase(address, pool=pool, lock_wait_s=lock_wait_s)
         from openbrain.adapters.sql.mariadb import MariaDatabase
 
-        return MariaDatabase(address, pool=pool, lock_wait_s=lock_wait_s)
+        return MariaDatabase(address, pool=pool, lock_wait_s=lock_wait_s, clock=clock)
 
     @abstractmethod
     async def read(self, fn: Callable[[Connection], T]) -> T:

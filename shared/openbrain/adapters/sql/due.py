@@ -11,7 +11,7 @@ from sqlalchemy import BindParameter, Connection, bindparam, text
 
 from openbrain.adapters.sql.sqlite_crc32 import CRC32
 from openbrain.adapters.sql.statements import chunks, is_sqlite
-from openbrain.ids import BUCKETS
+from openbrain.ids import BUCKETS, mark
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Sum
 from openbrain.ports.reconciling import Due
@@ -51,30 +51,51 @@ def walk(connection: Connection, after: str, limit: int) -> str | None:
 
 def sums(connection: Connection, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
     """By bucket. What can't be indexed is not expected of the generation that it failed in."""
-    kind = generation.kind
-    vector = kind is IndexKind.VECTOR
-    source = f"memories AS m JOIN {_PASSAGES}" if vector else "memories AS m"
-    failed = f" AND NOT {_FAILED[kind]}" if serves(generation) else ""
-    where = f"FROM {source} WHERE {_SPAN} AND {_WANTED[kind]}{failed}"
-    span = {"after": after, "until": until}
+    where, span = _expected(generation, after, until)
     if is_sqlite(connection):
-        # It has no such hash, and calling ours for each row takes it longer than handing all lines over as one text.
-        line = _LINE.format(number=_NUMBERED[kind])
-        end = f"|{generation.builder}"
-        statement = f"SELECT group_concat({line}, :separator) {where}"
-        lines: str | None = _run(connection, statement, generation, span | {"separator": f"{end}\n"})[0][0]
-        return _added_up(f"{lines}{end}".encode()) if lines else {}
-    hashed = _WHAT_IS_HASHED.format(passage="p.passage" if vector else "0")
-    statement = (
-        f"SELECT {_bucket(connection)} AS bucket, COUNT(*), SUM({_crc32(connection, hashed)}) {where} GROUP BY bucket"
-    )
+        return _added_up(_lines(connection, generation, where, span))
+    statement = f"""SELECT {_bucket(connection)} AS bucket, COUNT(*), SUM({_crc32(connection, _hashed(generation))})
+ {where} GROUP BY bucket"""
     found = _run(connection, statement, generation, span)
     return {bucket: Sum(count, int(digests), 0) for bucket, count, digests in found}
 
 
-def _added_up(lines: bytes) -> Mapping[int, Sum]:
+def marks(connection: Connection, generation: Generation, after: str, until: str) -> Sequence[int]:
+    """The same, not added up."""
+    where, span = _expected(generation, after, until)
+    if is_sqlite(connection):
+        lines = _lines(connection, generation, where, span)
+        return [mark(crc32(line[:_ID_CHARS]) % BUCKETS, crc32(line)) for line in lines]
+    statement = f"SELECT {_bucket(connection)}, {_crc32(connection, _hashed(generation))} {where}"
+    return [mark(*row) for row in _run(connection, statement, generation, span)]
+
+
+def _expected(generation: Generation, after: str, until: str) -> tuple[str, Mapping[str, Any]]:
+    """The entries that these rows should have."""
+    kind = generation.kind
+    vector = kind is IndexKind.VECTOR
+    source = f"memories AS m JOIN {_PASSAGES}" if vector else "memories AS m"
+    failed = f" AND NOT {_FAILED[kind]}" if serves(generation) else ""
+    return f"FROM {source} WHERE {_SPAN} AND {_WANTED[kind]}{failed}", {"after": after, "until": until}
+
+
+def _hashed(generation: Generation) -> str:
+    return _WHAT_IS_HASHED.format(passage="p.passage" if generation.kind is IndexKind.VECTOR else "0")
+
+
+def _lines(connection: Connection, generation: Generation, where: str, span: Mapping[str, Any]) -> Sequence[bytes]:
+    """What is hashed. SQLite has no such hash, and calling ours for each row takes it longer than handing all lines
+    over as one text."""
+    line = _LINE.format(number=_NUMBERED[generation.kind])
+    end = f"|{generation.builder}"
+    statement = f"SELECT group_concat({line}, :separator) {where}"
+    found: str | None = _run(connection, statement, generation, {**span, "separator": f"{end}\n"})[0][0]
+    return f"{found}{end}".encode().split(b"\n") if found else ()
+
+
+def _added_up(lines: Sequence[bytes]) -> Mapping[int, Sum]:
     counts, digests = [0] * BUCKETS, [0] * BUCKETS
-    for line in lines.split(b"\n"):
+    for line in lines:
         bucket = crc32(line[:_ID_CHARS]) % BUCKETS
         counts[bucket] += 1
         digests[bucket] += crc32(line)

@@ -78,6 +78,18 @@ class SqlGenerations:
         now = self._clock.now()
         return await self._database.write(lambda connection: _retire(connection, kind, name, now))
 
+    async def lost(self, generation: Generation) -> None:
+        """As in the port."""
+        this = _this(generation.kind, generation.name), table.c.lost_at == 0
+        noted = update(table).where(*this).values(lost_at=self._clock.now())
+        await self._database.write(lambda connection: connection.execute(noted).rowcount)
+
+    async def whole(self, generation: Generation, epoch: int) -> bool:
+        """As in the port."""
+        this = _this(generation.kind, generation.name), table.c.lost_at == generation.lost_at
+        noted = update(table).where(*this).values(lost_at=0, epoch=epoch)
+        return bool(await self._database.write(lambda connection: connection.execute(noted).rowcount))
+
     async def drop(self, kind: IndexKind, name: str) -> None:
         """As in the port."""
         gone = delete(table).where(_this(kind, name), table.c.status == RETIRED)

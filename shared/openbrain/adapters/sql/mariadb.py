@@ -15,7 +15,9 @@ from sqlalchemy.util import greenlet_spawn
 from openbrain.adapters.sql.database import MARIADB, Database
 from openbrain.adapters.sql.mariadb_errors import BUSY, leads_elsewhere, repeatable, translated
 from openbrain.adapters.sql.mariadb_files import kept
+from openbrain.adapters.sql.statements import NOW_MARIADB
 from openbrain.errors import OpenBrainError, TryLater
+from openbrain.ports.clock import Follower
 
 T = TypeVar("T")
 
@@ -25,6 +27,7 @@ _CONNECT_S = 5.0
 _RECYCLE_S = 1800
 _ANSWER_S = 30.0
 """How much longer than a lock wait a transaction may take before its connection counts as dead."""
+_TIME = f"SELECT {NOW_MARIADB}"
 _SQL_MODE = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
 
 
@@ -33,7 +36,8 @@ class MariaDatabase(Database):
 
     dialect = MARIADB
 
-    def __init__(self, address: URL, *, pool: int, lock_wait_s: float) -> None:
+    def __init__(self, address: URL, *, pool: int, lock_wait_s: float, clock: Follower | None = None) -> None:
+        self._clock = clock
         self._lock_wait = lock_wait_s
         self._patience = lock_wait_s + _ANSWER_S
         self._writing = _engine(address, pool, lock_wait_s, "READ COMMITTED")
@@ -42,11 +46,25 @@ class MariaDatabase(Database):
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
         """As in `Database`."""
-        return await self._repeated(lambda: greenlet_spawn(_statements, self._reading.sync_engine, fn))
+        return await self._repeated(lambda: greenlet_spawn(_statements, self._reading.sync_engine, self._timed(fn)))
 
     async def write(self, fn: Callable[[Connection], T]) -> T:
         """As in `Database`."""
-        return await self._repeated(lambda: greenlet_spawn(_transaction, self._writing.sync_engine, fn))
+        return await self._repeated(lambda: greenlet_spawn(_transaction, self._writing.sync_engine, self._timed(fn)))
+
+    def _timed(self, fn: Callable[[Connection], T]) -> Callable[[Connection], T]:
+        """The same; where it is due again, the server's time is asked for on the way."""
+        clock = self._clock
+        if clock is None or clock.begin() is None:
+            return fn
+
+        def timed(connection: Connection) -> T:
+            # Not before: connecting takes longer than the answer, which it would make vague.
+            if (begun := clock.begin()) is not None:
+                clock.follow(int(connection.exec_driver_sql(_TIME).scalar_one()), begun)
+            return fn(connection)
+
+        return timed
 
     def explain(self, error: DBAPIError) -> OpenBrainError | None:
         """As in `Database`."""

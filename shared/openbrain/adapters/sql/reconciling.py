@@ -14,11 +14,12 @@ from openbrain.adapters.sql.statements import chunks
 from openbrain.adapters.sql.tables import memories
 from openbrain.adapters.sql.tables import outbox as outbox_table
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation
+from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Sum
 from openbrain.ports.reconciling import Due
 from openbrain.times import from_datetime
 
+_LIVING = memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), memories.c.reason.is_(None)
 _TOLD = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
 
 
@@ -37,6 +38,10 @@ class SqlReconciling:
         """One statement; the rows stay where they are."""
         return await self._database.read(lambda connection: due.sums(connection, generation, after, until))
 
+    async def due_marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
+        """As in the port."""
+        return await self._database.read(lambda connection: due.marks(connection, generation, after, until))
+
     async def due_in(self, generation: Generation, after: str, until: str, buckets: Collection[int]) -> Sequence[Due]:
         """As in the port."""
         return await self._database.read(
@@ -54,6 +59,18 @@ class SqlReconciling:
         if not ids:
             return {}
         return await self._database.read(lambda connection: due.by_id(connection, generation, ids))
+
+    async def any_marked(self, kind: IndexKind) -> bool:
+        """As in the port."""
+        found = select(memories.c.id).where(*_LIVING, memories.c[f"{kind}_revision"] > 0).limit(1)
+        return await self._database.read(lambda connection: connection.scalar(found)) is not None
+
+    async def forget_marks(self, kind: IndexKind, after: str, until: str) -> int:
+        """In one transaction."""
+        mark = memories.c[f"{kind}_revision"]
+        these = memories.c.id > after, memories.c.id <= until, mark > 0, *_LIVING
+        taken = update(memories).where(*these).values({mark.name: 0})
+        return await self._database.write(lambda connection: connection.execute(taken).rowcount)
 
     async def unpublished_since(self) -> int | None:
         """As the event itself tells."""

@@ -147,6 +147,8 @@ index_generations = Table(
     Column("serving", ascii_name(8), unique=True),
     Column("created_at", BigInteger, nullable=False),
     Column("updated_at", BigInteger, nullable=False, server_default=text("0")),
+    Column("epoch", BigInteger, nullable=False, server_default=text("0")),
+    Column("lost_at", BigInteger, nullable=False, server_default=text("0")),
 )
 
 index_writers = Table(

@@ -38,7 +38,7 @@ from openbrain.adapters.sql.writing import SqlWriting
 from openbrain.ids import is_uuid
 from openbrain.memory import Memory
 from openbrain.ports.access import Workspace, WorkspaceChange
-from openbrain.ports.clock import Clock
+from openbrain.ports.clock import Clock, Follower
 from openbrain.ports.truth import Outcome, Status, Write
 from openbrain.settings import Truth
 from openbrain.signals.rules import SignalTimes
@@ -137,11 +137,14 @@ def open_truth(
     data_dir: Path,
     clock: Clock,
     *,
+    follower: Follower | None = None,
     degraded_scan: int = DEGRADED_SCAN,
     times: SignalTimes = SignalTimes(),  # noqa: B008 - frozen
 ) -> SqlTruth:
-    """Connects to nothing yet. `SetupError` where the URL is of no database that we know."""
-    database = Database.open(truth_url(settings.url, data_dir), pool=settings.pool, lock_wait_s=settings.lock_wait_s)
+    """Connects to nothing yet. `SetupError` where the URL is of no database that we know. `follower`: is told the
+    database server's time."""
+    address = truth_url(settings.url, data_dir)
+    database = Database.open(address, pool=settings.pool, lock_wait_s=settings.lock_wait_s, clock=follower)
     return SqlTruth(database, clock, degraded_scan, times)
 
 

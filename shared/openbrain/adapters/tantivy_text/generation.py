@@ -5,13 +5,13 @@ import fcntl
 import shutil
 import tempfile
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 
 from openbrain.adapters.fencing import highest_per_id
-from openbrain.adapters.folders import DamagedError, damaged, set_aside_index
+from openbrain.adapters.folders import DamagedError, damaged, same_folder, set_aside_index
 from openbrain.adapters.sealing import Seal, break_seal, close_with_seal
 from openbrain.adapters.tantivy_text import accounts
 from openbrain.adapters.tantivy_text.checksums import first_damaged
@@ -43,6 +43,7 @@ class Generation:
         except DamagedError as error:
             set_aside_index(path, f"the text index {path.name} is damaged ({error})")
             self._index = self._open()
+        self._inode = path.stat().st_ino
         self._writer: IndexWriter | None = self._take()
         self._writing = threading.Lock()
 
@@ -72,6 +73,10 @@ class Generation:
                 raise DamagedError(str(error)) from error
             raise TryLater(f"the text index {self._path} can't be opened: {error}") from error
         return index
+
+    def gone(self) -> bool:
+        """Whether the folder that was opened is removed, emptied, or another now."""
+        return not same_folder(self._path, self._inode, "meta.json")
 
     def _take(self) -> IndexWriter:
         try:
@@ -186,8 +191,8 @@ class Generation:
         """Of all revisions."""
         return accounts.highest(self._index.searcher())
 
-    def in_buckets(self, buckets: Collection[int]) -> list[Standing]:
-        """Everything in these buckets."""
+    def in_buckets(self, buckets: Collection[int]) -> Iterator[list[Standing]]:
+        """Everything in these buckets, some at a time, over one state."""
         return accounts.in_buckets(self._index.searcher(), self._fields, buckets)
 
     def drop_tombstones(self, before: int) -> int:

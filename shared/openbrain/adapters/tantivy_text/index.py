@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +12,8 @@ from openbrain.adapters.tantivy_text.documents import BUILDER
 from openbrain.adapters.tantivy_text.generation import Generation
 from openbrain.adapters.tantivy_text.group_commit import GroupCommit
 from openbrain.adapters.tantivy_text.marking import Marker
-from openbrain.errors import TryLater
+from openbrain.errors import IndexMissing, TryLater
+from openbrain.giving_way import GivesWay
 from openbrain.ports.index import (
     Checked,
     Count,
@@ -50,6 +51,7 @@ class TantivyText:
         or this many bytes of it."""
         self._need_room = need_room
         self._path = path
+        self._gives_way = GivesWay()
         self._commit_s = commit_ms / 1000
         self._open: dict[str, _Open] = {}
         self._opening = threading.Lock()
@@ -61,6 +63,8 @@ class TantivyText:
 
     def _prepare(self, name: str) -> None:
         with self._opening:
+            if name in self._open and self._open[name].generation.gone():
+                self._close_one(self._open.pop(name))
             if name not in self._open:
                 generation = Generation(self._path / name)
                 self._open[name] = _Open(generation, GroupCommit(f"text-{name}", generation.write, self._commit_s))
@@ -69,7 +73,9 @@ class TantivyText:
         try:
             return self._open[name]
         except KeyError:
-            raise TryLater(f"text generation {name} is not open: restart OpenBrain to make it, then reindex") from None
+            if not (self._path / name).exists():
+                raise IndexMissing(name) from None
+            raise TryLater(f"text generation {name} is not open yet: its room opens it when it starts") from None
 
     async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
         """Returns after the commit and the searcher's reload. Writers at the same time share a commit."""
@@ -107,16 +113,23 @@ class TantivyText:
         return await asyncio.to_thread(self._marker.marks, query, texts)
 
     async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
-        """What stands under the ids."""
-        return await asyncio.to_thread(self._prepared(name).generation.read, ids)
+        """What stands under the ids. Searches go on in files that were removed: who reads learns of it."""
+        generation = self._prepared(name).generation
+        if generation.gone():
+            raise IndexMissing(name)
+        return await asyncio.to_thread(generation.read, ids)
 
     async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
         """One aggregation."""
         return await asyncio.to_thread(self._prepared(name).generation.sums)
 
-    async def in_buckets(self, name: str, buckets: Collection[int]) -> Sequence[Standing]:
-        """One search."""
-        return await asyncio.to_thread(self._prepared(name).generation.in_buckets, buckets)
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
+        """A search for each part, over one state."""
+        parts = self._prepared(name).generation.in_buckets(buckets)
+        while (some := await asyncio.to_thread(next, parts, None)) is not None:
+            if some:
+                yield some
+            await self._gives_way()
 
     async def highest(self, name: str) -> int:
         """One aggregation."""
@@ -146,8 +159,7 @@ class TantivyText:
     def _drop(self, name: str) -> None:
         with self._opening:
             if (standing := self._open.pop(name, None)) is not None:
-                standing.commits.close()
-                standing.generation.close()
+                self._close_one(standing)
             remove_folder(self._path / name)
 
     async def check(self) -> Checked:
@@ -161,6 +173,10 @@ class TantivyText:
     def _close(self) -> None:
         with self._opening:
             for each in self._open.values():
-                each.commits.close()
-                each.generation.close()
+                self._close_one(each)
             self._open.clear()
+
+    @staticmethod
+    def _close_one(standing: _Open) -> None:
+        standing.commits.close()
+        standing.generation.close()

@@ -1,0 +1,137 @@
+"""An index that lost what it held is noticed, made anew, and filled again from the truth."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+import structlog
+
+from openbrain import adding_up, reconciling
+from openbrain.errors import IndexMissing, TryLater
+from openbrain.index_standing import epoch_of, write_epoch
+from openbrain.memory import MICROSECONDS
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.index import Replaceable
+from openbrain.reconciling import Fault
+from openbrain_housekeeper.comparing import Comparison, Tally
+from openbrain_housekeeper.verifying import Verifier
+
+LOOK_S = 2.0
+"""Between two looks: each reads one entry of each index."""
+SHORT_S = 0.02
+"""Between two pieces of the work."""
+WAIT_S = 0.2
+"""While nothing is to be done but wait."""
+EPOCH_S = 300.0
+"""How often an index gets its next epoch: what is restored from before that is told from what stood."""
+SPAN = 5_000
+"""Rows whose marks one statement takes back."""
+Prepare = Mapping[IndexKind, Callable[[Generation], Awaitable[object]]]
+_log = structlog.get_logger(__name__)
+
+
+class Index(reconciling.Index, Replaceable, Protocol):
+    """What it needs of an index."""
+
+
+class Filling:
+    """Looks now and then; while something is lost, fills it, a piece each round."""
+
+    def __init__(self, verifier: Verifier, prepare: Prepare) -> None:
+        self._own, self._prepare = verifier, prepare
+        self._noted: dict[str, int] = {}
+        """When each got its epoch."""
+        self._pieces: AsyncIterator[bool] | None = None
+        self.pause_s = LOOK_S
+        """How long to wait after the last round."""
+
+    async def round(self) -> int:
+        """1 after a piece of work; an error begins it anew."""
+        if self._pieces is None:
+            lost = await self._look()
+            if lost is None:
+                self.pause_s = LOOK_S
+                return 0
+            self._pieces = self._filled(lost)
+        try:
+            self.pause_s = WAIT_S if await anext(self._pieces) else SHORT_S
+        except StopAsyncIteration:
+            self._pieces = None
+        except BaseException:
+            self._pieces = None
+            raise
+        return 1
+
+    async def _look(self) -> Generation | None:
+        """One that is to be filled; those that are whole get an epoch now and then."""
+        for each in await self._own.truth.generations():
+            index = self._own.indexes[each.kind]()
+            if each.status == GenerationStatus.RETIRED or each.builder != index.builder:
+                continue
+            try:
+                lost = await self._lost(index, each)
+            except TryLater:
+                continue  # it is away: rooms and API tell it
+            if lost and each.status != GenerationStatus.BUILDING:  # that one is compared by who builds it
+                await self._own.truth.lost(each)
+        found = [each for each in await self._own.generations() if each.lost_at]
+        return found[0] if found else None
+
+    async def _lost(self, index: Index, generation: Generation) -> bool:
+        name, serves = generation.name, generation.status == GenerationStatus.SERVING
+        marked = serves and not generation.epoch and await self._own.truth.any_marked(generation.kind)
+        try:
+            epoch = await epoch_of(index, name)
+        except IndexMissing:
+            if generation.epoch or marked:
+                await self._own.truth.lost(generation)
+            _log.warning("index.missing", index=name, message="it is made anew")
+            await self._prepare[generation.kind](generation)
+            if serves:
+                await index.expose(name)
+            return bool(generation.epoch) or marked
+        if epoch < generation.epoch or (marked and not epoch and await index.highest(name) == 0):
+            return True
+        if serves and not generation.lost_at:
+            await self._whole(index, generation, epoch)
+        return False
+
+    async def _whole(self, index: Index, generation: Generation, epoch: int) -> None:
+        now = self._own.clock.now()
+        if not generation.epoch or now - self._noted.get(generation.name, 0) >= EPOCH_S * MICROSECONDS:
+            following = max(epoch, generation.epoch) + 1
+            await write_epoch(index, generation.name, following)
+            await self._own.truth.whole(generation, following)
+            self._noted[generation.name] = now
+
+    async def _filled(self, generation: Generation) -> AsyncIterator[bool]:
+        """After each piece; True where there is nothing to do but wait."""
+        own, index = self._own, self._own.indexes[generation.kind]()
+        _log.warning("index.lost", index=generation.name, message="it is filled again from the truth")
+        begun = own.clock.now()
+        serves = generation.status == GenerationStatus.SERVING
+        if serves and not any(each.entries for each in (await index.sums(generation.name)).values()):
+            # Nothing is left of what the rows are noted for. Of one that was restored the differences are enough.
+            async for after, until in adding_up.spans(own.truth, SPAN):
+                await own.truth.forget_marks(generation.kind, after, until)
+                yield False
+        while True:
+            # What changed since is on its way by itself; what is older is announced, whenever it changed.
+            asked = replace(own.asked, patient=False, grace=own.clock.now() - begun)
+            passed = Comparison(own.truth, index, generation, gate=own.gate, clock=own.clock, asked=asked)
+            async for waits in passed.pieces():
+                yield waits
+            if whole(passed.tally):
+                break
+            yield True
+        epoch = max(await epoch_of(index, generation.name), generation.epoch) + 1
+        await write_epoch(index, generation.name, epoch)
+        if await own.truth.whole(generation, epoch):
+            self._noted[generation.name] = own.clock.now()
+            _log.info("index.filled", index=generation.name, entries=passed.tally.entries)
+
+
+def whole(tally: Tally) -> bool:
+    """Whether what was lost is there again. What waits for its vectors waited before, and comes with them."""
+    missing = sum(count for fault, count in tally.faults.items() if fault is not Fault.WAITING)
+    return not missing and tally.queued == tally.recent

@@ -1,0 +1,31 @@
+"""A process whose host's clock is wrong stamps rows by the database server's."""
+
+from pathlib import Path
+
+import pytest
+
+from openbrain.adapters.clock import DatabaseClock, SystemClock
+from openbrain.adapters.sql.truth import open_truth
+from openbrain.ports.generations import Generation, IndexKind
+from openbrain.settings import Truth
+from tests.support.store.fixtures import FakeClock
+
+HALF_AN_HOUR = 1_800_000_000
+NEAR = 60_000_000
+
+
+@pytest.mark.parametrize("wrong", [HALF_AN_HOUR, -HALF_AN_HOUR], ids=["ahead", "behind"])
+@pytest.mark.servers("mariadb")
+async def test_stamps_are_of_the_servers_time(mariadb_tables_url: str, tmp_path: Path, wrong: int) -> None:
+    clock = DatabaseClock(FakeClock(SystemClock().now() + wrong))
+    truth = open_truth(Truth(url=mariadb_tables_url), tmp_path, clock, follower=clock)
+    try:
+        server = await truth.time()
+        assert abs(clock.now() - server) < NEAR
+        kind = IndexKind.TEXT
+        made = Generation(kind=kind, name="t", model="", dimensions=0, builder="b", status="serving")
+        await truth.ensure(made)
+        (standing,) = await truth.generations(kind)
+        assert abs(standing.created_at - server) < NEAR
+    finally:
+        await truth.close()

@@ -1,0 +1,171 @@
+"""Indexes that are removed under the running system, or while it rests, are noticed, told, and filled again."""
+
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from openbrain.ports.generations import Generation, IndexKind
+from openbrain.settings import Housekeeping, Settings, Streams, Text
+from openbrain.settings.vectors import Vectors
+from openbrain_housekeeper import filling
+from tests.flow.conftest import PATIENT, Brain, started
+from tests.servers.process import Server
+from tests.support.waiting import until
+
+NEVER_S = 10_000.0
+NAMES = {IndexKind.TEXT: "text", IndexKind.VECTOR: "vectors"}
+WEIGHTS = {IndexKind.TEXT: 1.0, IndexKind.VECTOR: 0.0}
+COUNT = 8
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_looks() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(filling, "LOOK_S", 0.05)
+        yield
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the indexes lie, and how somebody removes one behind the system's back."""
+
+    settings: Settings
+    remove: Callable[[Generation], object]
+
+
+@pytest.fixture(params=["embedded", "elasticsearch"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    data = tmp_path / "data"
+    # No other duty than the one that looks for lost indexes could fill them.
+    seldom = Housekeeping(reconcile_every_s=NEVER_S, verify_every_s=NEVER_S, grace_s=NEVER_S)
+    usual = Settings(data_dir=data, streams=Streams(poll_s=0.2, reap_s=0.2), housekeeping=seldom, recall=PATIENT)
+    if request.param == "embedded":
+        return Place(usual, lambda each: shutil.rmtree(data / NAMES[each.kind] / each.name))
+    server: Server = request.getfixturevalue("elasticsearch_server")
+    name = f"t{uuid.uuid4().hex[:10]}"
+    on_server = {
+        "text": Text(url=server.url, index=name, refresh_ms=50),
+        "vectors": Vectors(url=f"elasticsearch+{server.url}", collection=name),
+    }
+    return Place(
+        usual.model_copy(update=on_server),
+        lambda each: httpx.delete(f"{server.url}/{each.name}").raise_for_status(),
+    )
+
+
+async def generations(brain: Brain) -> list[Generation]:
+    return list(await brain.parts.truth.generations())
+
+
+async def looked_at(brain: Brain) -> None:
+    """Wait until both indexes have been seen whole."""
+
+    async def both() -> bool:
+        found = await generations(brain)
+        return len(found) == 2 and all(each.epoch and not each.lost_at for each in found)
+
+    await until(both)
+
+
+async def filled(brain: Brain, word: str = "Buoy") -> list[str]:
+    ids = [await brain.remember(f"{word} {number} marks the channel.") for number in range(COUNT)]
+    for each in ids:
+        await brain.indexed(each)
+    await brain.settled()
+    await looked_at(brain)
+    return ids
+
+
+async def nothing_lacks(brain: Brain, ids: list[str]) -> None:
+    for weight in WEIGHTS.values():
+        asked = {"query": "marks the channel", "text_weight": weight, "top_k": 3 * COUNT}
+        answer = await brain.post("/v1/brain/recall", asked)
+        assert (answer["degraded"], {each["id"] for each in answer["memories"]}) == ([], set(ids))
+    rows = await brain.parts.truth.rows(ids)
+    assert all(row.text_revision == row.vector_revision == row.revision for row in rows.values())
+    assert (await brain.http.get("/ready")).json()["failing"] == {}
+    assert (await brain.http.get("/v1/health")).json()["status"] == "ok"
+
+
+async def idle(_: filling.Filling) -> int:
+    return 0
+
+
+@pytest.mark.slow("readers that were refused come back after the pause of their breaker")
+async def test_removed_under_the_running_system(place: Place) -> None:
+    async with started(place.settings) as brain:
+        ids = await filled(brain)
+        before = await generations(brain)
+        for each in before:
+            place.remove(each)
+
+        async def whole() -> bool:
+            now = {each.name: each for each in await generations(brain)}
+            return all(now[each.name].epoch > each.epoch and not now[each.name].lost_at for each in before)
+
+        await until(whole)
+        ids += await filled(brain, "Beacon")
+        await nothing_lacks(brain, ids)
+
+
+async def test_removed_while_nobody_looks_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with started(place.settings) as brain:
+        ids = await filled(brain)
+        monkeypatch.setattr(filling.Filling, "round", idle)
+        before = await generations(brain)
+        for each in before:
+            place.remove(each)
+
+        async def told() -> bool:
+            failing = (await brain.http.get("/ready")).json()["failing"]
+            parts = (await brain.http.get("/v1/health")).json()["parts"]
+            told = {parts["text"], parts["vectors"]}
+            return {"indexer-text", "indexer-vector"} <= set(failing) and told == {"down"}
+
+        await until(told)
+
+    # The rooms make them anew when they start, and nobody has filled them yet.
+    async with started(place.settings) as brain:
+        assert all(each.lost_at for each in await generations(brain))
+        answer = await brain.post("/v1/brain/recall", {"query": "buoy", "top_k": COUNT})
+        assert set(answer["degraded"]) == {"text", "vectors"}
+        assert {each["id"] for each in answer["memories"]} == set(ids), "the truth answers meanwhile"
+        searched = await brain.http.get("/v1/brain/search", params={"q": "buoy"})
+        assert searched.json()["degraded"] == ["text"]
+        health = (await brain.http.get("/v1/health")).json()
+        assert (health["status"], health["parts"]["text"], health["parts"]["vectors"]) == ("degraded", "down", "down")
+
+        monkeypatch.undo()
+        await looked_at(brain)
+        await nothing_lacks(brain, ids)
+
+
+async def test_an_older_copy_is_not_taken_for_the_index(tmp_path: Path) -> None:
+    """As a snapshot that was put back: it is there, and lacks what came after it."""
+    data = tmp_path / "data"
+    seldom = Housekeeping(reconcile_every_s=NEVER_S, verify_every_s=NEVER_S, grace_s=NEVER_S)
+    settings = Settings(data_dir=data, streams=Streams(poll_s=0.2, reap_s=0.2), housekeeping=seldom, recall=PATIENT)
+    async with started(settings) as brain:
+        ids = await filled(brain)
+    for name in NAMES.values():
+        shutil.copytree(data / name, tmp_path / name)
+    async with started(settings) as brain:
+        ids += await filled(brain, "Beacon")
+    for name in NAMES.values():
+        shutil.rmtree(data / name)
+        shutil.copytree(tmp_path / name, data / name)
+
+    async with started(settings) as brain:
+        epochs = {each.name: each.epoch for each in await generations(brain)}
+
+        async def whole() -> bool:
+            found = await generations(brain)
+            return all(each.epoch > epochs[each.name] and not each.lost_at for each in found)
+
+        await until(whole)
+        await nothing_lacks(brain, ids)

@@ -1,0 +1,24 @@
+"""libfaketime: a process that is told a wrong time by everything that tells it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.servers.availability import Available, Missing, State
+
+_FOLDERS = (*Path("/usr/lib").glob("*-linux-gnu"), Path("/usr/lib"), Path("/usr/local/lib"))
+
+
+def _library() -> Path | None:
+    places = (folder / "faketime" / "libfaketimeMT.so.1" for folder in _FOLDERS)
+    return next((each for each in places if each.exists()), None)
+
+
+def state() -> State:
+    if _library() is None:
+        return Missing("no libfaketime on this machine: run `make servers` as root, or install the package faketime")
+    return Available(str(_library()))
+
+
+def wrong_by(seconds: int) -> Mapping[str, str]:
+    """The environment of a process whose clock is off by so much."""
+    return {"LD_PRELOAD": str(_library()), "FAKETIME": f"{seconds:+d}", "FAKETIME_NO_CACHE": "1"}
