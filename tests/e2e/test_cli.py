@@ -110,12 +110,12 @@ def test_text_from_standard_input(terminal: Terminal) -> None:
 
 def test_remembered_text_is_data(terminal: Terminal) -> None:
     """Nothing in it reaches the terminal as a command, and no markup is obeyed."""
-    text = "[bold]x[/bold] [link=http://evil]y[/link] \u202egnp.exe \u009b31m\u200b"
+    text = "[bold]x[/bold] [link=http://evil]y[/link] \u202egnp.exe \u316431m\u200b"
     memory = remembered(terminal, text, "--project", "hostile", "--tag", "[red]\u2066")
 
     for command in (("list", "--project", "hostile"), ("show", memory), ("list", "--project", "hostile", "--json")):
         out = terminal.run(*command).out
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", out)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\u3164]", out)
         assert "[bold]x[/bold]" in out
     assert terminal.run("show", memory, "--json").json["content"] == text
 

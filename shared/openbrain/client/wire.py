@@ -186,7 +186,9 @@ def _params(query: Mapping[str, object]) -> list[tuple[str, str | int | float | 
     for name, value in query.items():
         many = value if isinstance(value, list | tuple | set) else (value,)
         pairs += [
-            (name, each.isoformat() if isinstance(each, datetime) else str(each)) for each in many if each is not None
+            (name, each.isoformat() if isinstance(each, datetime) else str(each))
+            for each in many
+            if each is not None and each != ""  # an empty value narrows nothing, and the API refuses it
         ]
     return pairs
 

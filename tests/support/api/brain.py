@@ -262,8 +262,9 @@ class Caller:
         return await self.client.request(method, path.replace("{id}", self.memory_id), **parts)
 
     async def counts(self) -> list[int]:
-        """Of everything that a request could leave behind."""
-        tables = ("memories", "memory_history", "outbox", "idempotency_keys", "api_keys", "workspaces")
+        """Of everything that a request could leave behind, but for recalls, which are told of later."""
+        outbox = "outbox WHERE stream NOT LIKE '%memory.recalled'"
+        tables = ("memories", "memory_history", outbox, "idempotency_keys", "api_keys", "workspaces")
         database = self.brain.truth._database
         return [(await rows(database, f"SELECT count(*) AS n FROM {table}"))[0]["n"] for table in tables]
 
