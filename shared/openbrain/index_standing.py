@@ -53,9 +53,10 @@ async def check(index: Accountable, generation: Generation) -> None:
 
 
 async def all_there(index: Accountable, builder: str, written: Sequence[Generation]) -> None:
-    """`IndexMissing` where one of those that this builder writes is not there."""
+    """`IndexMissing` where one of those that this builder writes is not there. One that is being built may not be
+    made yet."""
     for each in written:
-        if each.builder == builder:
+        if each.builder == builder and each.status != GenerationStatus.BUILDING:
             await epoch_of(index, each.name)
 
 
