@@ -19,12 +19,12 @@ from benchmarks.filling import fill
 from benchmarks.recall_worker import INPUTS, ROWS, read_rows, sample
 from benchmarks.texts import questions
 from benchmarks.zero_cost import zero_cost_parts
-from openbrain.adapters.tantivy_text.finding import question
-from openbrain.adapters.tantivy_text.queries import compiled, filtered
-from openbrain.parts import Parts
+from openbrain.adapters.tantivy.finding import question
+from openbrain.adapters.tantivy.queries import compiled, filtered
+from openbrain.domain.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.ports.index import TextQuery
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
-from openbrain.visibility import AllOf, Criteria, Viewer, visible
 from openbrain_api.app import api
 from openbrain_cli.serving import loop_factory
 from openbrain_cli.system import running
@@ -120,7 +120,7 @@ def counting(reader: Any, within: AllOf) -> Callable[[int], Awaitable[object]]:
 
 
 if __name__ == "__main__":
-    from openbrain import logs
+    from openbrain.observability import logs
     from openbrain.settings import Logs
 
     logs.configure(Logs(level="WARNING"))

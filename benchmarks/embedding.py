@@ -64,7 +64,7 @@ def _bare(count: int) -> Mapping[str, float]:
 
 
 async def _embed(count: int) -> Mapping[str, float]:
-    from openbrain.adapters.minilm import MiniLM
+    from openbrain.adapters.embedding.minilm import MiniLM
 
     model = MiniLM(threads=1)
     inputs = [passage for text in texts(count) for passage in model.passages(text, "2026-11-22")]

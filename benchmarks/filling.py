@@ -7,15 +7,15 @@ from dataclasses import replace
 from rich.progress import track
 
 from benchmarks.texts import TYPES, spread, texts
-from openbrain.auth import Actor, Permission
-from openbrain.events import CloudEvent, MemoryStored
-from openbrain.memory import Change, MemoryType
-from openbrain.parts import Parts
+from openbrain.domain.events import CloudEvent, MemoryStored
+from openbrain.domain.memory import Change, MemoryType
+from openbrain.domain.submission import Submission
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.reindexing import Extent
-from openbrain.ports.truth import Origin
-from openbrain.remembering import Offer, remember
-from openbrain.submission import Submission
+from openbrain.ports.store import Origin
+from openbrain.runtime.container import Parts
+from openbrain.usecases.auth import Actor, Permission
+from openbrain.usecases.remember import Offer, remember
 from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_text, project_vector
 

@@ -20,13 +20,13 @@ from redis import Redis
 
 from benchmarks.report import Report, Row
 from benchmarks.texts import TYPES, spread, texts
-from openbrain.adapters.embedded_valkey import EmbeddedValkey
-from openbrain.adapters.sql.truth import FILE
-from openbrain.events import FIELD, encode
-from openbrain.memory import MemoryType
+from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
+from openbrain.adapters.sql.store import FILE
+from openbrain.domain.events import FIELD, encode
+from openbrain.domain.memory import MemoryType
+from openbrain.domain.streams import SUBMITTED
+from openbrain.domain.submission import MemorySubmitted
 from openbrain.settings import Streams
-from openbrain.streams.table import SUBMITTED
-from openbrain.submission import MemorySubmitted
 
 NAME = "pipeline"
 GOAL_RATE = 1500

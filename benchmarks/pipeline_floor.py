@@ -20,12 +20,12 @@ from qdrant_edge import Point, UpdateOperation
 from redis import Redis
 from tantivy import Document, Index
 
-from openbrain.adapters.qdrant_edge_shard import Shard
-from openbrain.adapters.sql.schema_commands import upgrade
-from openbrain.adapters.tantivy_text.documents import INTEGERS, english, schema
-from openbrain.events import FIELD
-from openbrain.streams import scripts
-from openbrain.streams.table import EMBEDDED, STORED, SUBMITTED
+from openbrain.adapters.qdrant_edge.shard import Shard
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain.adapters.tantivy.documents import INTEGERS, english, schema
+from openbrain.domain.events import FIELD
+from openbrain.domain.streams import EMBEDDED, STORED, SUBMITTED
+from openbrain.streams.redis import scripts
 
 DIMENSIONS = 384
 MODEL = "m"

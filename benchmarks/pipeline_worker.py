@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks.memory import peak_mb
-from openbrain.parts import Parts
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings, Streams
 from openbrain_cli.serving import loop_factory
 from openbrain_cli.system import running
@@ -58,7 +58,7 @@ async def main(folder: Path, redis_url: str, embedder: str, batch: int) -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("OPENBRAIN_LOGS__LEVEL", "WARNING")
-    from openbrain import logs
+    from openbrain.observability import logs
     from openbrain.settings import Logs
 
     logs.configure(Logs(level="WARNING"))

@@ -22,12 +22,12 @@ from qdrant_edge import Query, QueryRequest
 from benchmarks.filling import fill
 from benchmarks.texts import questions
 from benchmarks.zero_cost import zero_cost_parts
-from openbrain.adapters.qdrant_edge_terms import compiled as edge_filter
-from openbrain.adapters.sql.truth import FILE
-from openbrain.adapters.tantivy_text.queries import any_word, compiled, filtered
-from openbrain.parts import Parts
+from openbrain.adapters.qdrant_edge.terms import compiled as edge_filter
+from openbrain.adapters.sql.store import FILE
+from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
+from openbrain.domain.visibility import AllOf, Criteria, Viewer, visible
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
-from openbrain.visibility import AllOf, Criteria, Viewer, visible
 from openbrain_api.app import api
 from openbrain_cli.serving import loop_factory
 from openbrain_cli.system import running
@@ -131,7 +131,7 @@ def read_rows(parts: Parts) -> Callable[[Sequence[str]], Awaitable[object]]:
 
 
 if __name__ == "__main__":
-    from openbrain import logs
+    from openbrain.observability import logs
     from openbrain.settings import Logs
 
     logs.configure(Logs(level="WARNING"))

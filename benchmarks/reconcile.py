@@ -21,21 +21,21 @@ from sqlalchemy import Connection, insert
 
 from benchmarks.memory import peak_mb
 from benchmarks.report import Report, Row
-from openbrain.adapters.clock import SystemClock
-from openbrain.adapters.elasticsearch_text import ElasticsearchText
-from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
-from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.inserts import insert_rows
-from openbrain.adapters.sql.rows import row_from_memory
-from openbrain.adapters.sql.tables import memories, memory_passages, metadata
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.adapters.tantivy_text import TantivyText
-from openbrain.ids import content_hash, uuid7
-from openbrain.memory import Memory, MemoryType
+from openbrain.adapters.elasticsearch.text import ElasticsearchText
+from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.memory_rows import row_from_memory
+from openbrain.adapters.sql.schema.tables import memories, memory_passages, metadata
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.tantivy import TantivyText
+from openbrain.domain.ids import content_hash, uuid7
+from openbrain.domain.memory import Memory, MemoryType
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.truth import PassageSet
+from openbrain.ports.store import PassageSet
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.gate import Gate
 from openbrain_housekeeper.verifying import Indexes, Verification, Verifier

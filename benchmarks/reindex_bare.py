@@ -17,16 +17,16 @@ from elasticsearch.serializer import OrjsonSerializer
 from qdrant_edge import Point, UpdateOperation
 from tantivy import Document, Index
 
-from openbrain.adapters import elasticsearch_text, elasticsearch_vectors
-from openbrain.adapters.qdrant_edge_shard import Shard, payload_of
-from openbrain.adapters.qdrant_edge_vectors import SLICE
-from openbrain.adapters.sql.truth import FILE
-from openbrain.adapters.tantivy_text.documents import english, schema, values_of
-from openbrain.memory import Memory
-from openbrain.parts import Parts
+from openbrain.adapters.elasticsearch import text, vectors
+from openbrain.adapters.qdrant_edge.shard import Shard, payload_of
+from openbrain.adapters.qdrant_edge.vectors import SLICE
+from openbrain.adapters.sql.store import FILE
+from openbrain.adapters.tantivy.documents import english, schema, values_of
+from openbrain.domain.memory import Memory
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry, VectorEntry
 from openbrain.ports.reindexing import Extent
+from openbrain.runtime.container import Parts
 from openbrain_indexer.entries import text_entry, vector_entries
 
 BATCH = 512
@@ -113,10 +113,10 @@ async def bulk_seconds(parts: Parts, generation: Generation, url: str) -> float:
     name = f"{generation.name}-bare"
     if generation.kind is IndexKind.TEXT:
         await parts.text.prepare(name)
-        document: Callable[[Any], dict[str, Any]] = elasticsearch_text._document
+        document: Callable[[Any], dict[str, Any]] = text._document
     else:
         await parts.vectors.prepare(name, generation.dimensions)
-        document = elasticsearch_vectors._document
+        document = vectors._document
     actions = [
         {
             "_index": name,

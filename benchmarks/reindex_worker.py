@@ -14,21 +14,21 @@ from typing import Any
 from benchmarks.filling import fill
 from benchmarks.reindex_bare import bulk_seconds, engine_seconds
 from benchmarks.zero_cost import zero_cost_parts
-from openbrain import logs
-from openbrain.auth import OPERATORS
-from openbrain.ids import uuid7
-from openbrain.index_writing import drop_generation
-from openbrain.parts import Parts
+from openbrain.domain.ids import uuid7
+from openbrain.domain.streams import EMBEDDED as EMBEDDED_STREAM
+from openbrain.domain.streams import REINDEX as REINDEX_STREAM
+from openbrain.domain.streams import STORED
+from openbrain.observability import logs
 from openbrain.ports.generations import GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.reindexing import REINDEX
+from openbrain.runtime.adapters import EMBEDDED
+from openbrain.runtime.container import Parts
 from openbrain.settings import Logs, Settings
-from openbrain.streams.connection import connect, disconnect
-from openbrain.streams.gauges import behind
-from openbrain.streams.table import EMBEDDED as EMBEDDED_STREAM
-from openbrain.streams.table import REINDEX as REINDEX_STREAM
-from openbrain.streams.table import STORED
-from openbrain.wiring import EMBEDDED
+from openbrain.streams.monitoring.gauges import behind
+from openbrain.streams.redis.connection import connect, disconnect
+from openbrain.usecases.auth import OPERATORS
+from openbrain.usecases.index_writers import drop_generation
 from openbrain_cli.serving import loop_factory
 from openbrain_cli.system import running
 

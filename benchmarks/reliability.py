@@ -21,24 +21,24 @@ from redis.asyncio import Redis
 
 from benchmarks.report import Report, Row
 from benchmarks.texts import texts
-from openbrain import wiring
-from openbrain.adapters.sql.schema_commands import upgrade
-from openbrain.adapters.sql.truth import truth_url
-from openbrain.adapters.tantivy_text import TantivyText
-from openbrain.adapters.tantivy_text.generation import Generation as TextOnDisk
-from openbrain.auth import Actor
-from openbrain.events import FIELD, CloudEvent, MemoryStored, decode
-from openbrain.memory import MemoryType
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain.adapters.sql.store import truth_url
+from openbrain.adapters.tantivy import TantivyText
+from openbrain.adapters.tantivy.generation import Generation as TextOnDisk
+from openbrain.domain.events import FIELD, CloudEvent, MemoryStored, decode
+from openbrain.domain.memory import MemoryType
+from openbrain.domain.streams import STORED
+from openbrain.domain.submission import Submission
 from openbrain.ports.access import Workspace
 from openbrain.ports.generations import Generation, IndexKind
-from openbrain.ports.truth import Origin, Truth
-from openbrain.remembering import Offer, remember
+from openbrain.ports.store import Origin, Truth
+from openbrain.runtime import adapters
 from openbrain.settings import Settings, Streams
-from openbrain.streams.delivery import Delivery
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import STORED
-from openbrain.submission import Submission
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
+from openbrain.usecases.auth import Actor
+from openbrain.usecases.remember import Offer, remember
 from openbrain_indexer.handlers import project_text
 from tests.servers.running import running
 
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> Report:
 async def _measure(url: str, folder: Path, events: int, repeats: int) -> Report:
     settings = Settings(_env_file=None, data_dir=folder)
     await asyncio.to_thread(upgrade, truth_url(settings.truth.url, folder))
-    truth = wiring.truth(settings, wiring.clock())
+    truth = adapters.truth(settings, adapters.clock())
     sides: dict[str, Side] = {"with": _with, "without": _without}
     spent: dict[str, list[float]] = {name: [] for name in sides}
     try:
@@ -89,7 +89,7 @@ async def _measure(url: str, folder: Path, events: int, repeats: int) -> Report:
 
 async def _remembered(truth: Truth, count: int) -> Sequence[bytes]:
     """Memories in the truth; their events, taken from the outbox."""
-    clock, gate = wiring.clock(), wiring.write_gate()
+    clock, gate = adapters.clock(), adapters.write_gate()
     await truth.create_workspace(Workspace(id="bench", name="bench", created_at=clock.now()))
     actor = Actor(key_id="k", name="bench", workspace_id="bench", agent_id="a", permissions=frozenset())
     contents = texts(count)

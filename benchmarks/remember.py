@@ -124,12 +124,12 @@ def _fresh_database(process: object) -> str:
 def _prepare(database: str, folder: str) -> str:
     import asyncio
 
-    from openbrain.adapters.clock import SystemClock
-    from openbrain.adapters.sql.schema_commands import upgrade
-    from openbrain.adapters.sql.truth import open_truth
-    from openbrain.auth import Permission, hash_secret, issue
+    from openbrain.adapters.local.clock import SystemClock
+    from openbrain.adapters.sql.schema.commands import upgrade
+    from openbrain.adapters.sql.store import open_truth
     from openbrain.ports.access import Workspace
     from openbrain.settings import Truth
+    from openbrain.usecases.auth import Permission, hash_secret, issue
 
     async def make() -> str:
         truth = open_truth(Truth(url=database), Path(folder), SystemClock())

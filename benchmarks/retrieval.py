@@ -14,8 +14,8 @@ import httpx
 from benchmarks.conversations import Conversation, Question, Turn, beam, locomo
 from benchmarks.report import Report, Row
 from benchmarks.system import running, wait_until_indexed
+from openbrain.runtime.adapters import models_folder
 from openbrain.settings import load
-from openbrain.wiring import models_folder
 
 NAME = "retrieval"
 SIDES: Mapping[str, dict[str, float]] = {"text": {"text_weight": 1.0}, "vectors": {"text_weight": 0.0}, "fused": {}}

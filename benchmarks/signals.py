@@ -23,9 +23,9 @@ from redis import Redis
 
 from benchmarks.report import Report, Row
 from benchmarks.system import System, running
-from openbrain.events import FIELD, SignalRaised, encode
-from openbrain.signals.values import Severity
-from openbrain.streams.table import SIGNAL_RAISED
+from openbrain.domain.events import FIELD, SignalRaised, encode
+from openbrain.domain.signals.values import Severity
+from openbrain.domain.streams import SIGNAL_RAISED
 
 NAME = "signals"
 GOAL_MS = 250.0

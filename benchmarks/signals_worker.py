@@ -13,12 +13,12 @@ from typing import Any
 import uvloop
 from redis.asyncio import Redis
 
-from openbrain import logs
-from openbrain.agents import Subscriber
-from openbrain.agents.http_api import HttpApi
-from openbrain.agents.redis_stream import BroadcastStream
 from openbrain.client import OpenBrain
-from openbrain.events import Broadcast
+from openbrain.client.subscriber import Subscriber
+from openbrain.client.subscriber.http_api import HttpApi
+from openbrain.client.subscriber.redis_stream import BroadcastStream
+from openbrain.domain.events import Broadcast
+from openbrain.observability import logs
 from openbrain.settings import Logs, Streams
 
 AT_ONCE = 25

@@ -19,13 +19,13 @@ from taskiq.receiver import Receiver
 from taskiq_redis import RedisStreamBroker
 
 from benchmarks.report import Report, Row
-from openbrain.events import FIELD, CloudEvent, MemoryStored, decode, encode
-from openbrain.memory import Change
+from openbrain.domain.events import FIELD, CloudEvent, MemoryStored, decode, encode
+from openbrain.domain.memory import Change
+from openbrain.domain.streams import STORED
 from openbrain.settings import Streams
-from openbrain.streams.delivery import Delivery
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import STORED
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
 from tests.servers.running import running
 
 NAME = "streams"

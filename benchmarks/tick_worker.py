@@ -12,10 +12,10 @@ from pathlib import Path
 
 from benchmarks.memory import peak_mb
 from benchmarks.vaults import NOW, make
-from openbrain.times import from_datetime
-from openbrain.vault import journal
+from openbrain.domain.times import from_datetime
 from openbrain.vault.folder import Folder
-from openbrain.vault.index import Index
+from openbrain.vault.pages import journal
+from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import SPEC
 from openbrain_tick.phases.keep import publish, tidy
 from openbrain_tick.phases.plan import begin

@@ -15,10 +15,10 @@ from typing import Any
 from benchmarks import reconcile
 from benchmarks.reconcile import DIMENSIONS, Side
 from benchmarks.report import Report, Row
-from openbrain.adapters.clock import SystemClock
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.visibility import Criteria, Viewer, visible
 from openbrain.ports.generations import Generation
-from openbrain.visibility import Criteria, Viewer, visible
 
 NAME = "verify"
 GOAL_S = 30.0

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from openbrain.adapters.minilm import IDENTITY, MiniLM
-from openbrain.parts import Parts
+from openbrain.adapters.embedding.minilm import IDENTITY, MiniLM
 from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.index import Checked
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
 
 POOL = 4096

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from openbrain.errors import SetupError
+from openbrain.domain.errors import SetupError
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson
 from openbrain_cli.output import as_json, say
@@ -31,7 +31,7 @@ def acl(write: Write = None, workspace: For = None, reference: Reference = False
     Without --write the rules are shown. With it they are written as Redis' ACL file, and the passwords beside it;
     passwords that stand there already are kept, so that a workspace can be added later.
     """
-    from openbrain.streams import acl as rules
+    from openbrain.streams.operating import acl as rules
 
     if reference:
         print(rules.page(), end="")

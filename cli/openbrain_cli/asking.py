@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import typer
 
-from openbrain import limits
-from openbrain.answers import Recalled
-from openbrain.errors import Invalid
+from openbrain.contract import Recalled
+from openbrain.domain import limits
+from openbrain.domain.errors import Invalid
 from openbrain_cli import exit_codes, rendering
 from openbrain_cli.finding import NOTHING
 from openbrain_cli.options import Speaking
 from openbrain_cli.output import as_json_line, console, plain, say
 
 if TYPE_CHECKING:
-    from openbrain.answers import RefusedQuestion
     from openbrain.client import OpenBrain
+    from openbrain.contract import RefusedQuestion
 
 FILE_BYTES = 64 * 1024 * 1024
 Question = Mapping[str, Any]

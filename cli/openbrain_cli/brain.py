@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbrain.errors import TryLater
+from openbrain.domain.errors import TryLater
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.options import AsJson, Speaking, given
 from openbrain_cli.output import as_json, one_line, plain, say, show, table

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson, Session, Speaking, Wait, given
 from openbrain_cli.output import as_json, say

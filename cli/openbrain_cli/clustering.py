@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from openbrain.adapters.clock import SystemClock
-from openbrain.parts import Parts
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
+from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.folder import Folder
-from openbrain.vault.index import Index
-from openbrain.vault.journal import apply, recover
+from openbrain.vault.pages.index import Index
+from openbrain.vault.pages.journal import apply, recover
 from openbrain.vault.thresholds import Thresholds
-from openbrain.vault_writing import vault_writer
 from openbrain_tick.phases.cluster import cluster
 from openbrain_tick.phases.extract import Session
 from openbrain_tick.phases.plan import Plan, begin

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from openbrain import telemetry
+from openbrain.observability import metrics
 
 PIPELINED = 64
 """Requests that may wait on a connection behind the one at hand."""
@@ -223,7 +223,7 @@ class Connection(HttpToolsProtocol):
         """Answer where an answer is due, and end the connection."""
         if self._stage is _Stage.REFUSED:
             return
-        telemetry.HTTP_REFUSED.labels(str(status)).inc()
+        metrics.HTTP_REFUSED.labels(str(status)).inc()
         unanswered = not self._busy or (
             self._stage is _Stage.BODY and not self.pipeline and not self.cycle.response_started
         )

@@ -26,14 +26,14 @@ Patience = Annotated[int, typer.Option("--wait", min=0, help="Seconds to wait un
 @command("openbrain db upgrade --wait 60")
 def upgrade(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
     """Bring the schema up to date. Several at once are safe: one works, the others wait."""
-    from openbrain.adapters.sql import schema_commands
+    from openbrain.adapters.sql.schema import commands
 
     url = _url(data)
     if wait:
-        schema_commands.wait(url, wait)
-    before = schema_commands.current(url)
-    schema_commands.upgrade(url)
-    after = schema_commands.current(url)
+        commands.wait(url, wait)
+    before = commands.current(url)
+    commands.upgrade(url)
+    after = commands.current(url)
     if json:
         as_json({"before": before, "after": after})
     else:
@@ -44,16 +44,16 @@ def upgrade(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None
 @command("openbrain db check --wait 60 && openbrain run ingest")
 def check(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
     """Look for what is wrong with the database and its schema; exit code 1 where something is."""
-    from openbrain.adapters.sql import schema_commands
+    from openbrain.adapters.sql.schema import commands
 
     url = _url(data)
     if wait:
-        schema_commands.wait(url, wait)
-    problems = schema_commands.check(url)
+        commands.wait(url, wait)
+    problems = commands.check(url)
     if json:
-        as_json({"revision": schema_commands.current(url), "problems": list(problems)})
+        as_json({"revision": commands.current(url), "problems": list(problems)})
     else:
-        print("\n".join(problems) if problems else f"well, at revision {schema_commands.current(url)}")
+        print("\n".join(problems) if problems else f"well, at revision {commands.current(url)}")
     if problems:
         raise typer.Exit(exit_codes.REFUSED)
 
@@ -82,7 +82,7 @@ app.command("restored")(restored)
 
 
 async def _first_keys(settings: "Settings", *, again: bool) -> dict[str, str]:
-    from openbrain.parts import Parts
+    from openbrain.runtime.container import Parts
     from openbrain_cli.first_keys import FIRST, ensure_workspace, first_key
 
     made: dict[str, str] = {}
@@ -95,8 +95,8 @@ async def _first_keys(settings: "Settings", *, again: bool) -> dict[str, str]:
 
 
 def _url(data: Data) -> str:
-    from openbrain.adapters.sql.truth import EMBEDDED, FILE, truth_url
-    from openbrain.errors import NotFound
+    from openbrain.adapters.sql.store import EMBEDDED, FILE, truth_url
+    from openbrain.domain.errors import NotFound
 
     settings = profile(data=data).settings()
     if settings.truth.url == EMBEDDED and not (settings.data_dir / FILE).exists():

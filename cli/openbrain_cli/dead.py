@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain_cli.forgetting import confirmed
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.operations import failed, followed
@@ -18,8 +18,8 @@ from openbrain_cli.output import as_json, one_line, plain, say, show, table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openbrain.answers import DeadLetterAnswer, DeadLettersChanged
     from openbrain.client import OpenBrain
+    from openbrain.contract import DeadLetterAnswer, DeadLettersChanged
 
 app = new_app(no_args_is_help=True, help="What rooms could not take, and what becomes of it. Needs an operator's key.")
 

@@ -9,8 +9,8 @@ from openbrain_cli.options import AsJson, Narrowed, Speaking
 from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
-    from openbrain.answers import Searched
     from openbrain.client import OpenBrain
+    from openbrain.contract import Searched
 
 _PAGE = 100
 

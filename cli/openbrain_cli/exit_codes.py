@@ -1,6 +1,6 @@
 """What a script can tell from the exit code. The page docs/reference/exit-codes.md says the same; a test compares."""
 
-from openbrain.errors import (
+from openbrain.domain.errors import (
     Conflict,
     Forbidden,
     Invalid,

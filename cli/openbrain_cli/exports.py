@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.errors import Invalid, SetupError
+from openbrain.domain.errors import Invalid, SetupError
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson, Narrowed, Speaking
 from openbrain_cli.output import as_json, console, one_line, say

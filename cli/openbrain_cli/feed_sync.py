@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openbrain.client.vault import Vault
-from openbrain.errors import Conflict, NotFound
-from openbrain.vault import placing
+from openbrain.client.resources.vault import Vault
+from openbrain.domain.errors import Conflict, NotFound
 from openbrain.vault.folder import Folder
+from openbrain.vault.markers import placing
 
 FEED = "brain-feed"
 MARK = ".openbrain-feed"

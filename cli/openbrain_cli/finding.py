@@ -12,8 +12,8 @@ from openbrain_cli.output import as_json, say
 from openbrain_cli.remembering import MemoryId
 
 if TYPE_CHECKING:
-    from openbrain.answers import MemoryAnswer
     from openbrain.client import OpenBrain
+    from openbrain.contract import MemoryAnswer
 
 NOTHING = "nothing found: ask in other words, or see what is there: openbrain list"
 _PAGE = 100

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from openbrain.auth import OPERATORS, Permission, hash_secret, issue
 from openbrain.ports.access import Access, Workspace
 from openbrain.ports.clock import Clock
+from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
 
 WORKSPACE = "default"
 FIRST: Mapping[str, frozenset[str]] = {WORKSPACE: frozenset(Permission), OPERATORS: frozenset({Permission.ADMIN})}

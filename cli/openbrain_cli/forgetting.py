@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.errors import Forbidden, Invalid
+from openbrain.domain.errors import Forbidden, Invalid
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson, Narrowed, Session, Speaking, Wait
 from openbrain_cli.output import as_json, one_line, say
 from openbrain_cli.remembering import MemoryId, Reason
 
 if TYPE_CHECKING:
-    from openbrain.answers import BulkEnded
     from openbrain.client import OpenBrain
+    from openbrain.contract import BulkEnded
 
 OptionalId = Annotated[str | None, typer.Argument(metavar="[ID]", help="As `recall` and `list` show it.")]
 AllMatching = Annotated[

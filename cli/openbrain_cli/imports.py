@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbrain.errors import Invalid, TryLater
+from openbrain.domain.errors import Invalid, TryLater
 from openbrain_cli import exit_codes
 from openbrain_cli.exports import import_export
 from openbrain_cli.importing.drawer import Drawer

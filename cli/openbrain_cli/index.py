@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbrain.errors import NotFound
+from openbrain.domain.errors import NotFound
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, one_line, show, table
 from openbrain_cli.profile import settings_in_use
 
 if TYPE_CHECKING:
-    from openbrain.answers import GenerationAnswer
     from openbrain.client import OpenBrain
+    from openbrain.contract import GenerationAnswer
     from openbrain.ports.generations import Generation
     from openbrain.settings import Settings
 
@@ -98,7 +98,7 @@ def elastic_setup(json: AsJson = False) -> None:
 
 
 async def _setup(settings: "Settings") -> "list[Generation]":
-    from openbrain.parts import Parts
+    from openbrain.runtime.container import Parts
 
     async with Parts(settings) as parts:
         _ = parts.text, parts.vectors  # embedded ones are refused before anything is asked

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
-from openbrain.errors import SetupError
+from openbrain.domain.errors import SetupError
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.options import AsJson, Connection, Workspace, given
 from openbrain_cli.output import as_json, one_line, say, show, table
 
 if TYPE_CHECKING:
-    from openbrain.answers import KeyAnswer, KeyCreated
     from openbrain.client import OpenBrain
+    from openbrain.contract import KeyAnswer, KeyCreated
 
 app = new_app(no_args_is_help=True, help="Keys open a workspace, for one agent, with some permissions.")
 

@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from openbrain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError
 from openbrain_cli import exit_codes
 from openbrain_cli.lazily import group_of, new_app
 from openbrain_cli.profile import debugging

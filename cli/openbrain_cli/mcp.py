@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from openbrain.credentials import read_key
-from openbrain.errors import OpenBrainError
+from openbrain.client.credentials import read_key
+from openbrain.domain.errors import OpenBrainError
 from openbrain_cli.lazily import command
 from openbrain_cli.options import Agent, Data, KeyFile, Url
 from openbrain_cli.output import say
@@ -27,7 +27,7 @@ def mcp(url: Url = "", key_file: KeyFile = None, agent: Agent = "", data: Data =
     The brain is the one that --url or OPENBRAIN_URL names, else the one that runs on this machine; where none runs,
     it is started inside this process, for other commands too while this one lives.
     """
-    from openbrain import logs
+    from openbrain.observability import logs
     from openbrain.settings import load
     from openbrain_cli.serving import loop_factory
     from openbrain_cli.up import max_level

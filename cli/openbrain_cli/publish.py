@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openbrain.errors import NotFound, SetupError, TryLater
+from openbrain.domain.errors import NotFound, SetupError, TryLater
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson, Data
 from openbrain_cli.output import as_json
@@ -63,8 +63,8 @@ def _read(file: str) -> bytes:
 
 def stream_settings(chosen: Profile) -> "Streams":
     """The stream server of the settings, or of the system that runs on the data folder. `SetupError` without one."""
-    from openbrain.adapters.embedded_valkey import EmbeddedValkey
-    from openbrain.wiring import EMBEDDED
+    from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
+    from openbrain.runtime.adapters import EMBEDDED
 
     streams = chosen.settings().streams
     if streams.url != EMBEDDED:
@@ -80,8 +80,8 @@ def stream_settings(chosen: Profile) -> "Streams":
 async def _send(settings: "Streams", stream: str, events: "Sequence[bytes]") -> list[str]:
     from redis.asyncio import Redis
 
-    from openbrain.events import FIELD
-    from openbrain.streams.connection import AWAY, connect, without_login
+    from openbrain.domain.events import FIELD
+    from openbrain.streams.redis.connection import AWAY, connect, without_login
 
     client: Redis = connect(settings)
     try:

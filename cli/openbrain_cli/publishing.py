@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from openbrain import limits
-from openbrain.errors import Invalid, NotFound, SetupError
-from openbrain.events import CloudEvent, decode, encode, first_problem
-from openbrain.ids import uuid7
-from openbrain.streams.table import BROADCAST, STREAMS, SUBMITTED, StreamSpec
+from openbrain.domain import limits
+from openbrain.domain.errors import Invalid, NotFound, SetupError
+from openbrain.domain.events import CloudEvent, decode, encode, first_problem
+from openbrain.domain.ids import uuid7
+from openbrain.domain.streams import BROADCAST, STREAMS, SUBMITTED, StreamSpec
 
 SOURCE = "/openbrain/cli"
 

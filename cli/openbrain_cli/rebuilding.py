@@ -2,12 +2,12 @@
 
 import structlog
 
-from openbrain.auth import OPERATORS
-from openbrain.ids import uuid7
-from openbrain.parts import Parts
+from openbrain.domain.ids import uuid7
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.reindexing import REINDEX
+from openbrain.runtime.container import Parts
+from openbrain.usecases.auth import OPERATORS
 
 _OPEN = (OperationStatus.QUEUED, OperationStatus.RUNNING)
 _log = structlog.get_logger(__name__)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson, Connection, Org, Project, given
 from openbrain_cli.output import as_json, console, one_line, say
 
 if TYPE_CHECKING:
-    from openbrain.answers import OperationAnswer, Reindexed
     from openbrain.client import OpenBrain
+    from openbrain.contract import OperationAnswer, Reindexed
 
 Text = Annotated[bool, typer.Option("--text", help="Only the full-text index.")]
 Vectors = Annotated[bool, typer.Option("--vectors", help="Only the vector index.")]

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson, Org, Project, Session, Speaking, Tags, Wait, given
 from openbrain_cli.output import as_json
 from openbrain_cli.profile import Profile
 
 if TYPE_CHECKING:
-    from openbrain.answers import Remembered
+    from openbrain.contract import Remembered
 
 _BYTES_PER_CHARACTER = 4
 
@@ -77,7 +77,7 @@ def read_text(argument: str) -> str:
     """What was typed, or standard input for -."""
     if argument != "-":
         return argument
-    from openbrain import limits
+    from openbrain.domain import limits
 
     raw = sys.stdin.buffer.read(limits.CONTENT_CHARS * _BYTES_PER_CHARACTER + 1)
     if len(raw) > limits.CONTENT_CHARS * _BYTES_PER_CHARACTER:

@@ -10,7 +10,7 @@ from openbrain_cli.output import console, one_line, plain, show, table
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from openbrain.answers import Explanation, HistoryLine, IndexShare, Lineage, MemoryAnswer, MemoryDetail
+    from openbrain.contract import Explanation, HistoryLine, IndexShare, Lineage, MemoryAnswer, MemoryDetail
 
 _LINES = 2
 _ID_CHARS = 36

@@ -9,7 +9,7 @@ from openbrain_cli.rendering import filed, shortened
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from openbrain.answers import Highlight, ScopeCount, SearchHit, ValueCount
+    from openbrain.contract import Highlight, ScopeCount, SearchHit, ValueCount
 
 _NONE = "(none)"
 _LINES = 2

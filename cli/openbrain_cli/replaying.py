@@ -10,8 +10,8 @@ from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
-    from openbrain.answers import Replayed
     from openbrain.client import OpenBrain
+    from openbrain.contract import Replayed
 
 StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="As `openbrain streams` names it.")]
 From = Annotated[

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from openbrain.errors import SetupError
+from openbrain.domain.errors import SetupError
+from openbrain.runtime.adapters import EMBEDDED
 from openbrain.settings import load
-from openbrain.wiring import EMBEDDED
 from openbrain_cli.lazily import command
 
 ROOMS = {
@@ -39,7 +39,7 @@ def run(
             "a room started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "
             "or run everything with `openbrain up`"
         )
-    from openbrain.wiring import close_to_others
+    from openbrain.runtime.adapters import close_to_others
     from openbrain_cli.serving import bounds, http_server, loop_factory
 
     close_to_others(settings)

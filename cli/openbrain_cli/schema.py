@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from openbrain.errors import NotFound, SetupError
+from openbrain.domain.errors import NotFound, SetupError
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson
 
@@ -21,7 +21,7 @@ Write = Annotated[Path | None, typer.Option("--write", help="Write files into th
 )
 def schema(stream: Stream = "", write: Write = None, json: AsJson = False) -> None:  # noqa: ARG001 - for scripts that always say it
     """Print the JSON Schema of each event and the AsyncAPI 3 document of the whole system."""
-    from openbrain.streams.documents import documents
+    from openbrain.streams.operating.asyncapi import documents
 
     files = _chosen(documents(), stream)
     if write is None:

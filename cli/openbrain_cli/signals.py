@@ -12,9 +12,9 @@ from openbrain_cli.options import AsJson, Org, Project, Since, Speaking, given
 from openbrain_cli.output import as_json, as_json_line, one_line, say, show, table
 
 if TYPE_CHECKING:
-    from openbrain.answers import AmygdalaState, SignalAnswer
     from openbrain.client import OpenBrain
-    from openbrain.client.signals import News
+    from openbrain.client.resources.signals import News
+    from openbrain.contract import AmygdalaState, SignalAnswer
 
 app = new_app(no_args_is_help=True, help="Signals: something burns, and every agent of the workspace hears it.")
 
@@ -179,8 +179,8 @@ async def _heard(
     brain: "OpenBrain", cursor: int | None, seconds: int | None, place: dict[str, str], *, json: bool
 ) -> int | None:
     """One connection; the number that it came to."""
-    from openbrain.answers import AmygdalaState, BroadcastAnswer
-    from openbrain.errors import TryLater
+    from openbrain.contract import AmygdalaState, BroadcastAnswer
+    from openbrain.domain.errors import TryLater
 
     try:
         async for news in brain.hear(cursor, seconds=seconds, **place):
@@ -202,7 +202,7 @@ async def _heard(
 
 
 def _said(news: "News") -> None:
-    from openbrain.answers import AmygdalaState, BroadcastAnswer
+    from openbrain.contract import AmygdalaState, BroadcastAnswer
 
     match news:
         case AmygdalaState():

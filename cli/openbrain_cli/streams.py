@@ -14,8 +14,8 @@ from openbrain_cli.output import as_json, as_json_line, console, one_line, say, 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from openbrain.answers import Buried, GroupAnswer, StreamList
     from openbrain.client import OpenBrain
+    from openbrain.contract import Buried, GroupAnswer, StreamList
 
 app = new_app(invoke_without_command=True, help="How streams and their groups stand. Needs an operator's key.")
 groups = new_app(no_args_is_help=True, help="Readers that are none of our rooms: a stream waits for those registered.")

@@ -10,20 +10,20 @@ from typing import Protocol
 
 from starlette.applications import Starlette
 
-from openbrain.adapters.data_folder import DataFolder
-from openbrain.adapters.embedded_valkey import EmbeddedValkey
-from openbrain.adapters.lost_truth import refuse_lost, set_aside
-from openbrain.adapters.sql.schema_commands import upgrade
-from openbrain.adapters.sql.truth import FILE, truth_url
-from openbrain.auth import OPERATORS
-from openbrain.collecting import long_running
-from openbrain.errors import Conflict
-from openbrain.index_writing import everywhere
-from openbrain.parts import Parts
+from openbrain.adapters.local.data_folder import DataFolder
+from openbrain.adapters.local.lost_truth import refuse_lost, set_aside
+from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain.adapters.sql.store import FILE, truth_url
+from openbrain.domain.errors import Conflict
+from openbrain.observability.gc_tuning import long_running
 from openbrain.ports.generations import Generation
+from openbrain.runtime.adapters import EMBEDDED
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
-from openbrain.streams.health import Watched
-from openbrain.wiring import EMBEDDED
+from openbrain.streams.monitoring.endpoints import Watched
+from openbrain.usecases.auth import OPERATORS
+from openbrain.usecases.index_writers import everywhere
 from openbrain_amygdala import app as amygdala
 from openbrain_api import app as api
 from openbrain_cli.first_keys import WORKSPACE, ensure_workspace, first_key

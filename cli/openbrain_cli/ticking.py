@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError
 from openbrain_cli import exit_codes
 from openbrain_cli.lazily import command
 from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, one_line, plain, say
 
 if TYPE_CHECKING:
-    from openbrain.answers import TickAnswer
     from openbrain.client import OpenBrain
+    from openbrain.contract import TickAnswer
 
 LOOK_S, PAUSE_S = 25, 2
 NoAi = Annotated[bool, typer.Option("--no-ai", help="Do not ask the model.")]

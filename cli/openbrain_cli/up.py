@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from starlette.applications import Starlette
 
-from openbrain.errors import SetupError
+from openbrain.domain.errors import SetupError
 from openbrain.settings import Settings, load
 from openbrain_cli.lazily import command
 
@@ -50,8 +50,8 @@ async def serve(settings: Settings, *, new: bool = False) -> None:
 @contextlib.asynccontextmanager
 async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tuple[str, Path]]:
     """The whole pipeline while the block runs: where it answers, and the file of its key."""
-    from openbrain import logs
-    from openbrain.wiring import disk_space
+    from openbrain.observability import logs
+    from openbrain.runtime.adapters import disk_space
     from openbrain_cli.system import running
     from openbrain_cli.waiting_for_room import until_room
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from openbrain.errors import Invalid, NotFound
+from openbrain.domain.errors import Invalid, NotFound
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.options import AsJson, Data
 from openbrain_cli.output import as_json, one_line, say

@@ -12,8 +12,8 @@ from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, say, show, table
 
 if TYPE_CHECKING:
-    from openbrain.answers import OperationAnswer
     from openbrain.client import OpenBrain
+    from openbrain.contract import OperationAnswer
 
 Full = Annotated[bool, typer.Option("--full", help="Compare every entry, also where the sums agree.")]
 Repair = Annotated[bool, typer.Option("--repair", help="Make the indexes equal to the database.")]

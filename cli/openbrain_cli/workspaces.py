@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from openbrain.errors import Invalid, SetupError
+from openbrain.domain.errors import Invalid, SetupError
 from openbrain_cli.lazily import command, new_app
 from openbrain_cli.options import AsJson, Connection, given
 from openbrain_cli.output import as_json, one_line, say, show, table
 
 if TYPE_CHECKING:
-    from openbrain.answers import OperationAnswer, WorkspaceAnswer
     from openbrain.client import OpenBrain
+    from openbrain.contract import OperationAnswer, WorkspaceAnswer
 
 app = new_app(no_args_is_help=True, help="Workspaces keep tenants apart. All commands need an operator's key.")
 

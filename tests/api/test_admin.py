@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from openbrain.auth import Permission
-from openbrain.memory import DAY, MICROSECONDS
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, http, refused
 
 ADMIN = frozenset({Permission.ADMIN})

@@ -18,11 +18,11 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from openbrain.auth import Permission
-from openbrain.errors import Invalid
-from openbrain.streams.administration import RedisStreams
-from openbrain.streams.connection import connect
-from openbrain.transfer import HistoryEntryLine, Line, LineageLine, MemoryLine, parse_line
+from openbrain.domain.errors import Invalid
+from openbrain.streams.operating.administration import RedisStreams
+from openbrain.streams.redis.connection import connect
+from openbrain.usecases.auth import Permission
+from openbrain.usecases.transfer_lines import HistoryEntryLine, Line, LineageLine, MemoryLine, parse_line
 from openbrain_api.http.reading import parse_body, parse_query
 from openbrain_api.http.refused import Refused
 from openbrain_api.http.route import Route

@@ -11,10 +11,10 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from openbrain.client import OpenBrain
-from openbrain.errors import Backlogged
-from openbrain.pressure import FRESH_S, Pressure
+from openbrain.domain.errors import Backlogged
 from openbrain.settings import Streams
-from openbrain.streams.memory import StreamMemory
+from openbrain.streams.redis.memory import StreamMemory
+from openbrain.usecases.backpressure import FRESH_S, Pressure
 from openbrain_api.routes import ROUTES
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess

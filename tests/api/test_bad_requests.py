@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from openbrain.auth import Permission
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.usecases.auth import Permission
 from openbrain_api.openapi.document import document
 from openbrain_api.routes import ROUTES
 from tests.support.api.bad_inputs import FULL, RAW, SECRET

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.auth import Permission
-from openbrain.memory import DAY
+from openbrain.domain.memory import DAY
+from openbrain.domain.times import to_iso
 from openbrain.settings import Vaults
-from openbrain.times import to_iso
+from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import START
 from tests.support.vault.pages import Vault as Pages

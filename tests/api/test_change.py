@@ -3,7 +3,7 @@
 import httpx
 
 from openbrain.client import OpenBrain
-from openbrain.memory import DAY
+from openbrain.domain.memory import DAY
 from tests.api.test_remember import brain_database_url
 from tests.support.api.brain import Brain, http, offer, refused, remembered
 from tests.support.store.fixtures import START

@@ -7,10 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.answers import Recalled, RefusedQuestion
-from openbrain.auth import Permission
 from openbrain.client import OpenBrain
-from openbrain.errors import (
+from openbrain.contract import Recalled, RefusedQuestion
+from openbrain.domain.errors import (
     Conflict,
     Forbidden,
     Invalid,
@@ -20,8 +19,9 @@ from openbrain.errors import (
     TryLater,
     Unauthorised,
 )
-from openbrain.memory import MemoryType, Scope, State
-from openbrain.submission import Submission
+from openbrain.domain.memory import MemoryType, Scope, State
+from openbrain.domain.submission import Submission
+from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, unknown_id
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.local_wake import LocalWake
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import TryLater
-from openbrain.ports.truth import Outcome, Write
+from openbrain.adapters.local.wake import LocalWake
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import TryLater
+from openbrain.ports.store import Outcome, Write
 from openbrain_api.writing.committing import Committer
 from tests.support.store.fixtures import FakeClock, rows, write
 from tests.support.waiting import PATIENCE_S

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import TryLater
+from openbrain.domain.errors import TryLater
 from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.index import Checked, Hit
 from openbrain.settings import Settings
@@ -74,7 +74,7 @@ async def test_what_is_down_is_named_and_the_rest_answers(
         await remembered(client, "Deploys need a review", "lunch is at noon")
     await brain.settle()
     for seconds in within_s(parts):
-        monkeypatch.setattr("openbrain.streams.health._CHECK_S", seconds)
+        monkeypatch.setattr("openbrain.streams.monitoring.endpoints._CHECK_S", seconds)
         async with http(brain.app(settings=impatient(brain, seconds), **parts), await brain.key()) as client:
             response = await client.post(RECALL, json={"query": "who reviews a deploy? review!"})
             health = await client.get("/v1/health")

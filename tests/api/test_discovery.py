@@ -6,7 +6,7 @@ import httpx
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.limits import QUERY_CHARS
+from openbrain.domain.limits import QUERY_CHARS
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.api.discovery import FACETS, SCOPES, SEARCH, TAGS, contents, paged, searched
 from tests.support.forms import examples

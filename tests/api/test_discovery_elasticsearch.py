@@ -3,7 +3,7 @@
 import uuid
 from typing import Any
 
-from openbrain.adapters.elasticsearch_text import ElasticsearchText
+from openbrain.adapters.elasticsearch.text import ElasticsearchText
 from tests.support.api.brain import Brain, http, remembered
 
 ASKS: list[tuple[str, dict[str, Any]]] = [
@@ -47,15 +47,15 @@ async def test_both_engines_answer_alike(brain: Brain, elasticsearch_server: Any
 
 
 def everything() -> Any:
-    from openbrain.visibility import Criteria, Viewer, visible
+    from openbrain.domain.visibility import Criteria, Viewer, visible
 
     return visible(Viewer(workspace_id="w1", agent_id="ada"), Criteria(), 0)
 
 
 async def reindexed(brain: Brain, ids: list[str]) -> None:
     """What `Brain.settle` did for the first index, for a second one."""
-    from openbrain import generations
     from openbrain.ports.generations import Generation, IndexKind
+    from openbrain.usecases import serving_indexes
     from openbrain_indexer.handlers import project_text
 
     served = await brain.truth.serving(IndexKind.TEXT)
@@ -67,7 +67,7 @@ async def reindexed(brain: Brain, ids: list[str]) -> None:
         model="",
         dimensions=0,
         builder=brain.text.builder,
-        status=generations.SERVING,
+        status=serving_indexes.SERVING,
     )
     await project_text(ids, truth=brain.truth, index=brain.text, generations=[other])
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 
-from openbrain.auth import Permission
-from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation
-from openbrain.streams.erasing import Doomed, Swept
+from openbrain.streams.operating.erasing import Doomed, Swept
+from openbrain.usecases.auth import Permission
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting
 from openbrain_housekeeper.operating import Step, Worker

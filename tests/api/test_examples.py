@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from openbrain.auth import Permission
 from openbrain.settings.webhooks import Webhooks
-from openbrain.streams.administration import RedisStreams
+from openbrain.streams.operating.administration import RedisStreams
+from openbrain.usecases.auth import Permission
 from openbrain_api.openapi.examples import EXAMPLES
 from openbrain_api.routes import ROUTES
 from tests.support.api.brain import http

@@ -13,8 +13,8 @@ import pytest_asyncio
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from openbrain.auth import Permission
 from openbrain.ports.webhooks import Webhook
+from openbrain.usecases.auth import Permission
 from openbrain_api.routes import ROUTES
 from tests.support.api.brain import Brain, http, unknown_id
 

@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.auth import Permission
 from openbrain.settings.server import Server
+from openbrain.usecases.auth import Permission
 from openbrain_api.http.route import Route
 from openbrain_api.routes import ROUTES
 from openbrain_mcp.http import with_mcp

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from openbrain import limits
-from openbrain.auth import Permission
+from openbrain.domain import limits
 from openbrain.ports.access import WorkspaceChange
+from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.api.transfer import (
     EVERYTHING,

@@ -3,8 +3,8 @@
 import orjson
 import pytest
 
-from openbrain.errors import Conflict
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import Conflict
+from openbrain.domain.memory import MICROSECONDS
 from tests.support.api.brain import Brain, http
 from tests.support.api.transfer import NDJSON, admin, brain_database_url, export, lived, take_in
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.auth import OPERATORS, Permission
 from openbrain.ports.generations import Generation, IndexKind
+from openbrain.usecases.auth import OPERATORS, Permission
 from tests.support.api.brain import Brain, http, refused
 
 ADMIN = frozenset({Permission.ADMIN})

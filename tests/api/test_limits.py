@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from openbrain.auth import Permission
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.access import Workspace, WorkspaceChange
+from openbrain.usecases.auth import Permission
 from openbrain_api.routes import ROUTES
 from openbrain_mcp.http import with_mcp
 from tests.api.test_remember import brain_database_url

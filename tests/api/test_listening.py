@@ -7,11 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.answers import BroadcastAnswer, Skipped
-from openbrain.auth import Permission, successor
 from openbrain.client import OpenBrain
-from openbrain.errors import Forbidden
+from openbrain.contract import BroadcastAnswer, Skipped
+from openbrain.domain.errors import Forbidden
 from openbrain.settings.server import Server
+from openbrain.usecases.auth import Permission, successor
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.listening import Ear, ear
 from tests.support.api.served import served

@@ -12,7 +12,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from openbrain import limits, telemetry
+from openbrain.domain import limits
+from openbrain.observability import metrics
 from openbrain_api.http import packing
 from tests.support.api.brain import Brain, http, offer, refused, remembered
 
@@ -56,10 +57,10 @@ async def test_the_span_of_a_request_carries_its_id(brain: Brain, monkeypatch: p
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
-    telemetry.tracer.cache_clear()
+    metrics.tracer.cache_clear()
     async with http(brain.app(), await brain.key()) as client:
         await client.get("/v1/brain/list", headers={"x-request-id": "r-2"})
-    telemetry.tracer.cache_clear()
+    metrics.tracer.cache_clear()
 
     (span,) = [each for each in exporter.get_finished_spans() if each.name == "GET /v1/brain/list"]
     assert dict(span.attributes or {}) == {"openbrain.request_id": "r-2"}

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.adapters.minilm import IDENTITY
-from openbrain.embedders import Embedders
+from openbrain.adapters.embedding.minilm import IDENTITY
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.usecases.embedders import Embedders
 from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_vector
 from tests.support.api.brain import Brain, http, remembered

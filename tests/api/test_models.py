@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.adapters.minilm import IDENTITY
-from openbrain.auth import OPERATORS, Permission
+from openbrain.adapters.embedding.minilm import IDENTITY
 from openbrain.ports.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import OperationStatus
+from openbrain.usecases.auth import OPERATORS, Permission
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.embedder.second_model import SECOND, Second, named
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.auth import Permission
-from openbrain.vault.front_matter import read
+from openbrain.usecases.auth import Permission
+from openbrain.vault.front_matter.document import read
 from tests.support.api.brain import Brain, http
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain import limits
-from openbrain.errors import TryLater
+from openbrain.domain import limits
+from openbrain.domain.errors import TryLater
 from tests.support.api.brain import Brain, unknown_id
 from tests.support.api.old_clients import FULL, Old
 from tests.support.waiting import PATIENCE_S

@@ -11,11 +11,11 @@ import pytest
 import structlog
 from starlette.applications import Starlette
 
-from openbrain import telemetry
-from openbrain.auth import Permission
-from openbrain.errors import TryLater
+from openbrain.domain.errors import TryLater
+from openbrain.observability import metrics
 from openbrain.ports.access import WorkspaceChange
 from openbrain.ports.rates import Rates
+from openbrain.usecases.auth import Permission
 from openbrain_api.routes import ROUTES
 from tests.support.api.brain import Brain, http, remembered, unknown_id
 from tests.support.api.marked_requests import Request, of_every_kind, well_formed
@@ -128,7 +128,7 @@ def nothing_told(ear: Ear, *secrets: str) -> None:
 async def test_the_ear_hears_what_leaks(ear: Ear) -> None:
     """Else the tests below would prove nothing."""
     structlog.get_logger("openbrain.test").debug("test.leak", content=ear.marks("a log"))
-    with telemetry.tracer().start_as_current_span("s", attributes={"q": ear.marks("a span")}):
+    with metrics.tracer().start_as_current_span("s", attributes={"q": ear.marks("a span")}):
         print(ear.marks("the terminal"))  # noqa: T201 - a leak
 
     assert [leak.split(":")[0] for leak in ear.marks.found(ear.told())] == [

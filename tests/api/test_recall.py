@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.memory import DAY
+from openbrain.domain.memory import DAY
 from tests.support.api.brain import Brain, http, remembered
 
 RECALL = "/v1/brain/recall"

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.adapters.elasticsearch_text import ElasticsearchText
-from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
-from openbrain.answers import RecalledBatch
-from openbrain.auth import Permission
-from openbrain.errors import NeverRetry
-from openbrain.limits import BATCH_QUESTIONS
+from openbrain.adapters.elasticsearch.text import ElasticsearchText
+from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
+from openbrain.contract import RecalledBatch
+from openbrain.domain.errors import NeverRetry
+from openbrain.domain.limits import BATCH_QUESTIONS
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.usecases.auth import Permission
 from tests.api.test_degraded import DOWN, impatient, within_s
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.forms import examples

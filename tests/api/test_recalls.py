@@ -4,8 +4,8 @@ import orjson
 import pytest
 from starlette.applications import Starlette
 
-from openbrain.answers import Recalled
-from openbrain.ids import uuid7
+from openbrain.contract import Recalled
+from openbrain.domain.ids import uuid7
 from tests.support.api.brain import Brain, http, refused
 from tests.support.store.fixtures import rows
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.memory import DAY
+from openbrain.domain.memory import DAY
 from tests.support.api.brain import Brain, http, offer, refused, remembered, unknown_id
 from tests.support.store.fixtures import rows
 

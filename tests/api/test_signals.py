@@ -6,12 +6,12 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.auth import Permission
 from openbrain.client import OpenBrain
-from openbrain.errors import Conflict, Forbidden, NotFound
-from openbrain.memory import MICROSECONDS
-from openbrain.pressure import Pressure
-from openbrain.signals.values import HaltState, Severity, SignalState
+from openbrain.domain.errors import Conflict, Forbidden, NotFound
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.values import HaltState, Severity, SignalState
+from openbrain.usecases.auth import Permission
+from openbrain.usecases.backpressure import Pressure
 from tests.support.api.brain import Brain, http, refused, unknown_id
 
 SIGNALS, HALTS = "/v1/amygdala/signals", "/v1/amygdala/halts"

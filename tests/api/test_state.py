@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from openbrain.auth import Permission
-from openbrain.errors import SetupError, TryLater
-from openbrain.parts import Parts
-from openbrain.ports.truth import Outcome, Write
+from openbrain.domain.errors import SetupError, TryLater
+from openbrain.ports.store import Outcome, Write
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
+from openbrain.usecases.auth import Permission
 from openbrain_api import app as process
 from openbrain_api.routes import ROUTES
 from tests.support.api.bad_inputs import FULL

@@ -5,11 +5,11 @@ import json
 import httpx
 import pytest
 
-from openbrain.auth import Permission
 from openbrain.client import OpenBrain
-from openbrain.streams.administration import RedisStreams
-from openbrain.streams.redelivery import Redelivery
-from openbrain.streams.table import STORED, SUBMITTED, replays
+from openbrain.domain.streams import STORED, SUBMITTED, replays
+from openbrain.streams.operating.administration import RedisStreams
+from openbrain.streams.operating.redelivery import Redelivery
+from openbrain.usecases.auth import Permission
 from openbrain_api.routes import ROUTES
 from openbrain_housekeeper.redelivering import steps
 from tests.support.api.bad_stream_inputs import full

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from openbrain.agents import FileCursor, MemoryCursor, Subscriber
-from openbrain.agents.redis_stream import BroadcastStream
-from openbrain.errors import Halted
-from openbrain.signals.values import HaltState, SignalState
+from openbrain.client.subscriber import FileCursor, MemoryCursor, Subscriber
+from openbrain.client.subscriber.redis_stream import BroadcastStream
+from openbrain.domain.errors import Halted
+from openbrain.domain.signals.values import HaltState, SignalState
 from tests.servers.process import Server
 from tests.support.signals.agents import Ear, HandApi, Truth, Wire, wire
 from tests.support.streams.consumers import eventually

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from openbrain.agents import FileCursor, Subscriber, subscribe
-from openbrain.agents.http_api import HttpApi
-from openbrain.auth import Permission
 from openbrain.client import OpenBrain
-from openbrain.errors import Halted, SetupError, Unauthorised
-from openbrain.signals.values import HaltState, Raise, Severity
+from openbrain.client.subscriber import FileCursor, Subscriber, subscribe
+from openbrain.client.subscriber.http_api import HttpApi
+from openbrain.domain.errors import Halted, SetupError, Unauthorised
+from openbrain.domain.signals.values import HaltState, Raise, Severity
+from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
 from tests.support.signals.agents import Ear

@@ -5,9 +5,9 @@ import itertools
 
 import pytest
 
-from openbrain.agents.hearing import Hearing
-from openbrain.agents.listening import Listening
-from openbrain.signals.values import HaltState
+from openbrain.client.subscriber.hearing import Hearing
+from openbrain.client.subscriber.listening import Listening
+from openbrain.domain.signals.values import HaltState
 from tests.support.signals.agents import HandApi, Truth, broadcast
 from tests.support.streams.consumers import eventually
 

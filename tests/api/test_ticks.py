@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.auth import Permission
 from openbrain.client import OpenBrain
-from openbrain.ids import uuid7
+from openbrain.domain.ids import uuid7
 from openbrain.ports.ticks import Tick
+from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, http, refused
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from openbrain.memory import DAY
+from openbrain.domain.memory import DAY
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.api.transfer import (
     NDJSON,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from openbrain.adapters.chat_reasoner import ChatReasoner
-from openbrain.auth import Permission
+from openbrain.adapters.network.chat_reasoner import ChatReasoner
 from openbrain.settings import Settings
-from openbrain.vault.front_matter import read
+from openbrain.usecases.auth import Permission
+from openbrain.vault.front_matter.document import read
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.vault import LESSON, client, tree
 from tests.support.embedder.fake_chat import MODEL, fake_chat, says

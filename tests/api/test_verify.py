@@ -3,10 +3,10 @@
 import httpx
 import pytest
 
-from openbrain.auth import OPERATORS, Permission
 from openbrain.client import OpenBrain
-from openbrain.errors import Forbidden
+from openbrain.domain.errors import Forbidden
 from openbrain.ports.reconciling import VERIFY
+from openbrain.usecases.auth import OPERATORS, Permission
 from tests.support.api.brain import Brain, http, refused
 
 ADMIN = frozenset({Permission.ADMIN})

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.memory import Memory
+from openbrain.domain.memory import Memory
 from openbrain_api.routes import ROUTES
 from tests.support.api.brain import Brain, http, unknown_id
 from tests.support.api.routes_without_memories import NO_MEMORIES

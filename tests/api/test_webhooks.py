@@ -3,11 +3,11 @@
 import httpx
 import pytest
 
-from openbrain.auth import Permission
 from openbrain.client import OpenBrain
-from openbrain.errors import Conflict, Forbidden, Invalid, NotFound
+from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from openbrain.ports.webhooks import WebhookDeadLetter
 from openbrain.settings.webhooks import Webhooks
+from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain
 from tests.support.signals.broadcasting import burn
 

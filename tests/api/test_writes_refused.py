@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from openbrain.errors import Backlogged, TryLater
-from openbrain.pressure import FRESH_S, Memory, Pressure
+from openbrain.domain.errors import Backlogged, TryLater
+from openbrain.usecases.backpressure import FRESH_S, Memory, Pressure
 from tests.support.api.brain import Brain, http, offer, refused
 
 LIMIT = 4

@@ -8,17 +8,17 @@ import pytest
 from starlette.applications import Starlette
 from structlog.testing import capture_logs
 
-from openbrain.adapters import redis_rates
-from openbrain.adapters.clock import SystemClock
-from openbrain.adapters.local_rates import LocalRates
-from openbrain.adapters.redis_rates import RedisRates
-from openbrain.auth import Permission
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.adapters.local.rates import LocalRates
+from openbrain.adapters.redis import rates as redis_rates
+from openbrain.adapters.redis.rates import RedisRates
 from openbrain.client import OpenBrain
-from openbrain.errors import RateLimited, Unauthorised
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import RateLimited, Unauthorised
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.rates import Rate
 from openbrain.settings import Streams
 from openbrain.settings.server import Server
+from openbrain.usecases.auth import Permission
 from openbrain_api.http.door import source
 from openbrain_mcp.http import with_mcp
 from tests.support.api.brain import Brain, refused

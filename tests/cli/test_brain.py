@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 from typer.testing import CliRunner
 
-from openbrain.errors import NotFound
+from openbrain.domain.errors import NotFound
 from openbrain_cli.main import app
 from tests.support.api.brain import Brain
 from tests.support.api.served import served

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from openbrain import errors
+from openbrain.domain import errors
 from openbrain_cli import exit_codes
 from openbrain_cli.main import COMMANDS
 

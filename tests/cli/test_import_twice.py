@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
-from openbrain.errors import TryLater
+from openbrain.domain.errors import TryLater
 from openbrain_cli.importing import sending
 from openbrain_cli.importing.places import Client, look
 from openbrain_cli.importing.planning import Action, Plan, Target, plan

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.credentials import read_key
-from openbrain.errors import SetupError, Unauthorised
+from openbrain.client.credentials import read_key
+from openbrain.domain.errors import SetupError, Unauthorised
 from openbrain_cli.profile import Profile
 
 

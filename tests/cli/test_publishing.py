@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import Invalid, NotFound, SetupError
-from openbrain.events import CloudEvent, decode
-from openbrain.submission import MemorySubmitted
+from openbrain.domain.errors import Invalid, NotFound, SetupError
+from openbrain.domain.events import CloudEvent, decode
+from openbrain.domain.submission import MemorySubmitted
 from openbrain_cli.publishing import checked
 
 MEMORY = {"content": "Build 4711 failed.", "type": "bug", "workspace_id": "acme"}

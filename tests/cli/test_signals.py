@@ -8,9 +8,9 @@ import orjson
 import pytest
 from typer.testing import CliRunner, Result
 
-from openbrain.auth import Permission
 from openbrain.client import OpenBrain
-from openbrain.errors import Invalid, NotFound
+from openbrain.domain.errors import Invalid, NotFound
+from openbrain.usecases.auth import Permission
 from openbrain_cli.main import app
 from tests.support.api.brain import Brain
 from tests.support.api.served import served

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import SetupError, TryLater
+from openbrain.domain.errors import SetupError, TryLater
 from openbrain.ports.ticks import TickJob
 from openbrain_tick.handling import handle
 from openbrain_tick.ticking import Ports, tick

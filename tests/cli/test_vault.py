@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from openbrain import settings
-from openbrain.errors import Invalid, NotFound
+from openbrain.domain.errors import Invalid, NotFound
 from openbrain_cli.vault import app
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "vault"

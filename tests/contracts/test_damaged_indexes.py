@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
-from openbrain.adapters.sealing import SEAL, Seal, break_seal, close_with_seal
-from openbrain.adapters.tantivy_text import TantivyText
+from openbrain.adapters.indexes.sealing import SEAL, Seal, break_seal, close_with_seal
+from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
+from openbrain.adapters.tantivy import TantivyText
 from tests.support.indexes.damages import DAMAGES, Damage, zeros
 from tests.support.indexes.entries import direction, memory, text_entry, vector_entry
 

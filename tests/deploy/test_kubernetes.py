@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 import openbrain
+from openbrain.domain.streams import STREAMS
 from openbrain.settings.reference import lines
-from openbrain.streams.table import STREAMS
 from openbrain_cli.run import ROOMS
 from tests.servers.go_tools import render_command
 from tests.servers.plugin import need

@@ -15,7 +15,7 @@ import schemathesis
 from schemathesis.generation.modes import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
-from openbrain.limits import WAIT_SECONDS
+from openbrain.domain.limits import WAIT_SECONDS
 
 BORDERS = "OPENBRAIN_FUZZ_BORDERS"
 """How many border cases of each kind, valid and not, a route gets; unset: all."""

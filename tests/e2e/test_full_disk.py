@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from openbrain.adapters.disk_space import DiskSpace
-from openbrain.errors import TryLater
+from openbrain.adapters.local.disk_space import DiskSpace
+from openbrain.domain.errors import TryLater
 from openbrain.settings import Settings
 from openbrain_cli.up import _http
 from openbrain_cli.waiting_for_room import until_room

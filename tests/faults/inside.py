@@ -14,16 +14,16 @@ from typing import Any
 
 from tests.faults import mutants
 
-_WRITING = "openbrain.adapters.sql.writing:SqlWriting"
-_INDEX = "openbrain.adapters.elasticsearch_generations:Generations.write"
-_TANTIVY = "openbrain.adapters.tantivy_text:TantivyText.write"
-_EDGE = "openbrain.adapters.qdrant_edge_vectors:QdrantEdgeVectors.write"
-_SAVE = "openbrain.adapters.sql.vectors:SqlVectors.save"
-_ACK = "openbrain.streams.group:ConsumerGroup.ack"
-_MARK = "openbrain.adapters.sql.projecting:SqlProjecting.mark"
-_PUBLISH = "openbrain.streams.publisher:Publisher.publish"
-_DELETE = "openbrain.adapters.sql.outbox:SqlOutbox.delete"
-_OUTBOX = "openbrain.adapters.sql.outbox:append"
+_WRITING = "openbrain.adapters.sql.writes.writing:SqlWriting"
+_INDEX = "openbrain.adapters.elasticsearch.generations:Generations.write"
+_TANTIVY = "openbrain.adapters.tantivy:TantivyText.write"
+_EDGE = "openbrain.adapters.qdrant_edge.vectors:QdrantEdgeVectors.write"
+_SAVE = "openbrain.adapters.sql.indexes.vectors:SqlVectors.save"
+_ACK = "openbrain.streams.group.consumer_group:ConsumerGroup.ack"
+_MARK = "openbrain.adapters.sql.indexes.index_marks:SqlProjecting.mark"
+_PUBLISH = "openbrain.streams.publishing.publisher:Publisher.publish"
+_DELETE = "openbrain.adapters.sql.outbox.relay:SqlOutbox.delete"
+_OUTBOX = "openbrain.adapters.sql.outbox.relay:append"
 
 POINTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "ingest": {
@@ -65,7 +65,7 @@ POINTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "after the effect": (f"{_WRITING}.update", "after"),
     },
     "signals": {
-        "after the raise": ("openbrain.adapters.sql.signals_raising:SqlRaising.raise_signals", "after"),
+        "after the raise": ("openbrain.adapters.sql.signals.raising:SqlRaising.raise_signals", "after"),
     },
     "up": {
         "in the transaction": (_OUTBOX, "after"),
@@ -101,7 +101,7 @@ STRUCK = "faults: struck at "
 
 
 def _shift_clock(seconds: float) -> None:
-    from openbrain.adapters.clock import SystemClock
+    from openbrain.adapters.local.clock import SystemClock
 
     now, host = SystemClock.now, time.time
     SystemClock.now = lambda self: now(self) + round(seconds * 1_000_000)  # type: ignore[method-assign]

@@ -15,7 +15,7 @@ class Mutant:
 
 
 def _ack_before_the_effect() -> None:
-    from openbrain.streams.consumer import Consumer
+    from openbrain.streams.handling.consumer import Consumer
 
     handle = Consumer._handle
 
@@ -38,7 +38,7 @@ def _actions(changed: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """Every bulk action of Elasticsearch, changed."""
     import orjson
 
-    from openbrain.adapters.elasticsearch_generations import Generations
+    from openbrain.adapters.elasticsearch.generations import Generations
 
     lines = Generations._lines
 
@@ -52,7 +52,7 @@ def _actions(changed: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
 def _removal_without_tombstone() -> None:
     from elasticsearch import ApiError
 
-    from openbrain.adapters.elasticsearch_generations import Generations
+    from openbrain.adapters.elasticsearch.generations import Generations
     from openbrain.ports.index import Tombstone
 
     write = Generations.write
@@ -72,18 +72,18 @@ def _removal_without_tombstone() -> None:
 
 
 def _mark_without_condition() -> None:
-    from openbrain.adapters.sql import projecting
+    from openbrain.adapters.sql.indexes import index_marks
 
-    before = projecting._MARK
-    projecting._MARK = before.replace("WHERE revision = {slot} AND", "WHERE {slot} > 0 AND")
-    if before == projecting._MARK:
+    before = index_marks._MARK
+    index_marks._MARK = before.replace("WHERE revision = {slot} AND", "WHERE {slot} > 0 AND")
+    if before == index_marks._MARK:
         raise AssertionError("the mark has no such condition any more: change this mutant")
 
 
 def _group_at_the_end() -> None:
     from redis.exceptions import ResponseError
 
-    from openbrain.streams.group import ConsumerGroup
+    from openbrain.streams.group.consumer_group import ConsumerGroup
 
     async def join(self: ConsumerGroup) -> bool:
         try:
@@ -96,7 +96,7 @@ def _group_at_the_end() -> None:
 
 
 def _relay_by_cursor() -> None:
-    from openbrain.adapters.sql.outbox import SqlOutbox
+    from openbrain.adapters.sql.outbox.relay import SqlOutbox
 
     take, seen = SqlOutbox.take, [0]
 
@@ -109,7 +109,7 @@ def _relay_by_cursor() -> None:
 
 
 def _relay_forgets_first() -> None:
-    from openbrain.adapters.sql.outbox import SqlOutbox
+    from openbrain.adapters.sql.outbox.relay import SqlOutbox
 
     take, delete = SqlOutbox.take, SqlOutbox.delete
 
@@ -122,8 +122,8 @@ def _relay_forgets_first() -> None:
 
 
 def _refused_counts_as_published() -> None:
-    from openbrain.errors import TryLater
-    from openbrain.streams.publisher import Publisher
+    from openbrain.domain.errors import TryLater
+    from openbrain.streams.publishing.publisher import Publisher
 
     publish = Publisher.publish
 
@@ -137,7 +137,7 @@ def _refused_counts_as_published() -> None:
 
 
 def _lease_never_renewed() -> None:
-    from openbrain.streams.consumer import Consumer
+    from openbrain.streams.handling.consumer import Consumer
 
     async def renew(self: Consumer) -> None:
         return
@@ -146,7 +146,7 @@ def _lease_never_renewed() -> None:
 
 
 def _no_claim() -> None:
-    from openbrain.streams.group import ConsumerGroup
+    from openbrain.streams.group.consumer_group import ConsumerGroup
 
     made = ConsumerGroup.__init__
 
@@ -158,7 +158,7 @@ def _no_claim() -> None:
 
 
 def _trim_past_pending() -> None:
-    from openbrain.streams import trim
+    from openbrain.streams.operating import trim
 
     async def needed(*_: Any) -> tuple[int, int]:
         return (2**62, 0)
@@ -167,7 +167,7 @@ def _trim_past_pending() -> None:
 
 
 def _dead_letter_without_ack() -> None:
-    from openbrain.streams.group import ConsumerGroup
+    from openbrain.streams.group.consumer_group import ConsumerGroup
 
     async def bury(self: ConsumerGroup, entry: Any, error: Exception, **_: Any) -> bool:
         fields: dict[Any, Any] = {"entry": entry.id, "error": type(error).__name__, "message": str(error)}
@@ -179,7 +179,7 @@ def _dead_letter_without_ack() -> None:
 
 
 def _failure_is_acknowledged() -> None:
-    from openbrain.streams.group import ConsumerGroup
+    from openbrain.streams.group.consumer_group import ConsumerGroup
 
     async def park(self: ConsumerGroup, failed: Any) -> int:
         return await self.ack([delivery.id for delivery, _ in failed])
@@ -188,7 +188,7 @@ def _failure_is_acknowledged() -> None:
 
 
 def _bad_neighbour() -> None:
-    from openbrain.streams.consumer import Consumer
+    from openbrain.streams.handling.consumer import Consumer
 
     parse = Consumer._parse
 
@@ -216,9 +216,9 @@ def _vanished_passages_stay() -> None:
 
 
 def _keys_forgotten() -> None:
-    from openbrain import remembering
+    from openbrain.usecases import remember
 
-    remembering.own_key = lambda *_: ""
+    remember.own_key = lambda *_: ""
 
 
 def _reconcile_skips_buckets() -> None:

@@ -16,12 +16,12 @@ import httpx
 import pymysql
 import redis
 
-from openbrain.adapters.clock import SystemClock
-from openbrain.adapters.sql.schema_commands import upgrade
-from openbrain.adapters.sql.truth import open_truth
-from openbrain.auth import Permission, hash_secret, issue
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain.adapters.sql.store import open_truth
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
+from openbrain.usecases.auth import Permission, hash_secret, issue
 from tests.faults.double import Double
 from tests.faults.fleet import Zygote
 from tests.servers.catalogue import server

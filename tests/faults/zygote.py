@@ -23,8 +23,12 @@ _TICK_S = 0.02
 _IMPORTED = (
     *("openbrain_ingest.app", "openbrain_embedder.app", "openbrain_indexer.app", "openbrain_housekeeper.app"),
     *("openbrain_api.app", "openbrain_mcp.http", "openbrain_cli.run", "openbrain_cli.up", "openbrain_cli.system"),
-    *("openbrain.adapters.elasticsearch_text", "openbrain.adapters.elasticsearch_vectors", "openbrain.adapters.ollama"),
-    *("openbrain.adapters.sql.truth", "openbrain.adapters.redis_rates", "openbrain.streams.wake", "uvloop"),
+    *(
+        "openbrain.adapters.elasticsearch.text",
+        "openbrain.adapters.elasticsearch.vectors",
+        "openbrain.adapters.embedding.ollama",
+    ),
+    *("openbrain.adapters.sql.store", "openbrain.adapters.redis.rates", "openbrain.streams.publishing.wake", "uvloop"),
     *("aiomysql", "aiohttp", "uvicorn", "httptools", "tests.faults.inside"),
 )
 
@@ -99,7 +103,7 @@ def _run(asked: dict[str, Any]) -> int:
     from tests.faults import inside
 
     inside.prepare(asked["plan"])
-    from openbrain.errors import OpenBrainError
+    from openbrain.domain.errors import OpenBrainError
 
     try:
         if asked["room"] == "up":

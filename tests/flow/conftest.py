@@ -13,17 +13,18 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
-from openbrain import index_writing, parts, pressure
-from openbrain.adapters.sql import operations
-from openbrain.auth import Permission, hash_secret, issue
-from openbrain.events import FIELD, encode
-from openbrain.memory import MICROSECONDS
-from openbrain.parts import Parts
+from openbrain.adapters.sql.work import operations
+from openbrain.domain.events import FIELD, encode
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.streams import SUBMITTED
+from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.access import Workspace
+from openbrain.runtime import container as parts
+from openbrain.runtime.container import Parts
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events
-from openbrain.streams.table import SUBMITTED
-from openbrain.submission import MemorySubmitted
+from openbrain.usecases import backpressure, index_writers
+from openbrain.usecases.auth import Permission, hash_secret, issue
 from openbrain_cli.system import Running, running
 from openbrain_housekeeper import app as housekeeper
 from openbrain_housekeeper import closing, reindexing
@@ -41,12 +42,12 @@ PATIENT = Recall(index_timeout_s=60)
 def short_pauses() -> Iterator[None]:
     """Scale down leases, polling intervals and settling times: no test of this folder depends on their length."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(parts, "Written", partial(index_writing.Written, lease_s=0.5))
+        patched.setattr(parts, "Written", partial(index_writers.Written, lease_s=0.5))
         patched.setattr(reindexing, "LEASE_S", 0.5)
         patched.setattr(housekeeper, "Closing", partial(closing.Closing, settle_s=0.5))
         patched.setattr(housekeeper, "OPERATIONS_POLL_S", 0.05)
         patched.setattr(operations, "PAUSE", MICROSECONDS // 10)
-        patched.setattr(pressure, "FRESH_S", 0.2)
+        patched.setattr(backpressure, "FRESH_S", 0.2)
         yield
 
 

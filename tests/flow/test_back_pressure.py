@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from openbrain.events import FIELD
+from openbrain.domain.events import FIELD
+from openbrain.domain.streams import STORED, SUBMITTED
 from openbrain.settings import Embedding, Housekeeping, Settings, Streams
-from openbrain.streams.publisher import Publisher
-from openbrain.streams.table import STORED, SUBMITTED
+from openbrain.streams.publishing.publisher import Publisher
 from tests.flow.conftest import PATIENT, Brain, started
 from tests.support.waiting import until
 

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
-from openbrain.events import FIELD
+from openbrain.domain.events import FIELD
+from openbrain.domain.streams import SUBMITTED, dead_letters
 from openbrain.ports.operations import OperationStatus
-from openbrain.streams.table import SUBMITTED, dead_letters
 from tests.flow.conftest import Brain
 from tests.support.searching import in_files, in_streams, in_tables
 from tests.support.waiting import until

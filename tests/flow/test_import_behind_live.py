@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from openbrain.ids import uuid7
-from openbrain.parts import Parts
+from openbrain.domain.ids import uuid7
+from openbrain.domain.streams import REINDEX, STORED
+from openbrain.domain.visibility import Criteria
+from openbrain.domain.visibility import everything as everything_of
+from openbrain.runtime.container import Parts
 from openbrain.settings import Housekeeping, Settings, Streams
-from openbrain.streams.table import REINDEX, STORED
-from openbrain.visibility import Criteria
-from openbrain.visibility import everything as everything_of
 from tests.flow.conftest import PATIENT, Brain, started
 from tests.support.api.transfer import Line, as_file
 from tests.support.embedder.handler import WithFaults

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from openbrain.events import FIELD
-from openbrain.ids import point_id
-from openbrain.times import to_iso
+from openbrain.domain.events import FIELD
+from openbrain.domain.ids import point_id
+from openbrain.domain.times import to_iso
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
 

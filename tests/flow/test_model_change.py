@@ -14,14 +14,14 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.adapters.minilm import IDENTITY
-from openbrain.embedders import Embedders
-from openbrain.errors import SetupError
-from openbrain.parts import Parts
+from openbrain.adapters.embedding.minilm import IDENTITY
+from openbrain.domain.errors import SetupError
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, VectorIndex, VectorSearch
+from openbrain.runtime.container import Parts
 from openbrain.settings import Recall, Settings, Streams
+from openbrain.usecases.embedders import Embedders
 from openbrain_cli.system import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain, started
 from tests.flow.test_reindex import busy, ended, filled

@@ -6,9 +6,9 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import index_generations
-from openbrain.adapters.sql.truth import truth_url
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import index_generations
+from openbrain.adapters.sql.store import truth_url
 from openbrain.ports.generations import IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain_cli.system import Running, running

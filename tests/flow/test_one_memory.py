@@ -6,9 +6,9 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from openbrain.events import FIELD
+from openbrain.domain.events import FIELD
+from openbrain.domain.visibility import Criteria, Viewer, visible
 from openbrain.ports.access import Workspace
-from openbrain.visibility import Criteria, Viewer, visible
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
 

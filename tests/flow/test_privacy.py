@@ -14,9 +14,9 @@ from anyio import connect_tcp
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from openbrain.events import FIELD
+from openbrain.domain.events import FIELD
+from openbrain.domain.streams import STORED, SUBMITTED
 from openbrain.settings import Settings, Streams
-from openbrain.streams.table import STORED, SUBMITTED
 from openbrain_cli.system import running
 from tests.flow.conftest import Brain
 from tests.support.api.marked_requests import well_formed

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from openbrain import telemetry
-from openbrain.auth import OPERATORS
-from openbrain.ids import bucket, uuid7
+from openbrain.domain.ids import bucket, uuid7
+from openbrain.observability import metrics
 from openbrain.ports.index import Tombstone
 from openbrain.ports.operations import Operation
 from openbrain.ports.reconciling import VERIFY
 from openbrain.settings import Housekeeping, Settings, Streams
+from openbrain.usecases.auth import OPERATORS
 from openbrain_indexer.entries import text_entry, vector_entries
 from tests.flow.conftest import PATIENT, Brain, started, workspace_name
 from tests.support.waiting import until
@@ -256,7 +256,7 @@ async def test_the_duty_heals_an_index_by_itself(tmp_path: Path) -> None:
     async with started(settings(tmp_path / "data", verify_every_s=0.5, grace_s=0.2)) as brain:
         lost, *_ = await filled(brain)
         # Whichever index is looked at first: what is announced for it heals the other too.
-        found = [telemetry.RECONCILE_DIFFERENCES.labels(kind, "missing")._value for kind in ("text", "vector")]
+        found = [metrics.RECONCILE_DIFFERENCES.labels(kind, "missing")._value for kind in ("text", "vector")]
         before = sum(each.get() for each in found)
         await buried(brain, lost)
 

@@ -8,11 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
+from openbrain.domain.streams import RECALLED
+from openbrain.domain.visibility import AllOf, AtLeast, Criteria, Viewer, visible
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry
 from openbrain.ports.operations import OperationStatus
-from openbrain.streams.table import RECALLED
-from openbrain.visibility import AllOf, AtLeast, Criteria, Viewer, visible
 from openbrain_cli.system import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain
 from tests.support.waiting import until

@@ -5,12 +5,12 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from openbrain.events import FIELD, SignalAcknowledged, SignalRaised, encode
+from openbrain.domain.events import FIELD, SignalAcknowledged, SignalRaised, encode
+from openbrain.domain.signals.values import Severity
+from openbrain.domain.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.access import Workspace
-from openbrain.signals.values import Severity
-from openbrain.streams.broadcasting import stream_of
-from openbrain.streams.table import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
-from openbrain.visibility import Viewer
+from openbrain.streams.publishing.broadcasting import stream_of
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
 

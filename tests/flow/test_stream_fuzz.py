@@ -20,10 +20,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
+from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, STREAMS, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain.ports.access import Workspace
 from openbrain.settings import Settings, Streams
-from openbrain.streams.group import states
-from openbrain.streams.table import EMBEDDED, REINDEX, STORED, STREAMS, SUBMITTED, SUPERSEDED, dead_letters
+from openbrain.streams.redis.keys import retry_states
 from openbrain_cli.system import Running, running
 from tests.support.extremes import drawn
 from tests.support.forms import examples
@@ -184,7 +184,7 @@ async def _example(fuzzed: Fuzzed, strange: Sequence[tuple[str, Fields]]) -> Non
                     _is_dead_letter(dead[entry], fields)
                 elif stream.startswith(SUBMITTED.name):
                     assert orjson.loads(dict(fields)[DATA])["id"] in caused, fields
-            assert await fuzzed.redis.hlen(states(stream, group)) == 0
+            assert await fuzzed.redis.hlen(retry_states(stream, group)) == 0
     live = await fuzzed.http.get("/live")
     assert (live.status_code, live.json()["live"]) == (200, True), live.text
     assert [loop for room in fuzzed.system.rooms for loop in room.stuck()] == []
@@ -223,7 +223,7 @@ def test_any_value_that_an_event_can_hold_is_handled_or_refused_at_once(fuzzed: 
         await fuzzed.settled(READ_AT_ALL)
         for stream, groups in READ_AT_ALL.items():
             for group in groups:
-                assert await fuzzed.redis.hlen(states(stream, group)) == 0
+                assert await fuzzed.redis.hlen(retry_states(stream, group)) == 0
                 for entry, letter in (await fuzzed.dead(stream, group)).items():
                     about = stream, fuzzed.places.get(entry), letter[b"error"], letter[b"message"]
                     assert int(letter[b"attempts"]) <= 1, (about, fuzzed.put[stream][entry])

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from openbrain.events import FIELD, CloudEvent, TickCompleted, TickRequested, decode, encode, event_type
+from openbrain.domain.events import FIELD, CloudEvent, TickCompleted, TickRequested, decode, encode, event_type
+from openbrain.domain.streams import TICK_COMPLETED, TICK_REQUESTED
 from openbrain.settings import Settings, Streams, Vaults
 from openbrain.settings.ticks import Tick
-from openbrain.streams.table import TICK_COMPLETED, TICK_REQUESTED
 from tests.flow.conftest import started
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.pages import page, signal

@@ -5,15 +5,15 @@ from pathlib import Path
 import orjson
 import pytest
 
-from openbrain.adapters.sql.schema_commands import upgrade
-from openbrain.adapters.sql.truth import truth_url
-from openbrain.parts import Parts
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain.adapters.sql.store import truth_url
+from openbrain.domain.signals.values import Raise, Severity
+from openbrain.domain.signals.webhook_rules import new_secret
 from openbrain.ports.access import Workspace
 from openbrain.ports.webhooks import Webhook
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
 from openbrain.settings.webhooks import Webhooks
-from openbrain.signals.values import Raise, Severity
-from openbrain.signals.webhook_rules import new_secret
 from openbrain_amygdala.app import duties
 from tests.support.signals.hook_receiver import receiver
 from tests.support.waiting import until

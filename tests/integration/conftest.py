@@ -10,16 +10,16 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from openbrain.adapters.clock import SystemClock
-from openbrain.adapters.sql.schema_commands import upgrade
-from openbrain.adapters.sql.truth import SqlTruth, open_truth
-from openbrain.auth import Permission, hash_secret, issue
-from openbrain.events import FIELD, encode
-from openbrain.memory import MemoryType
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain.adapters.sql.store import SqlTruth, open_truth
+from openbrain.domain.events import FIELD, encode
+from openbrain.domain.memory import MemoryType
+from openbrain.domain.streams import SUBMITTED
+from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
-from openbrain.streams.table import SUBMITTED
-from openbrain.submission import MemorySubmitted
+from openbrain.usecases.auth import Permission, hash_secret, issue
 from tests.servers.process import Server
 from tests.support.cli.rooms import Process, Rooms
 from tests.support.cli.rooms import rooms as running_rooms

@@ -10,12 +10,12 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import AuthenticationError, NoPermissionError
 
-from openbrain.events import FIELD, SignalRaised, encode
+from openbrain.domain.events import FIELD, SignalRaised, encode
+from openbrain.domain.streams import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STORED, SUBMITTED
 from openbrain.ports.streams import DeadFilter
 from openbrain.settings import Streams
-from openbrain.streams import acl
-from openbrain.streams.administration import RedisStreams
-from openbrain.streams.table import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STORED, SUBMITTED
+from openbrain.streams.operating import acl
+from openbrain.streams.operating.administration import RedisStreams
 from openbrain_cli.run import ROOMS
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import need

@@ -10,10 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.adapters.clock import SystemClock
-from openbrain.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.adapters.local.clock import SystemClock
 from openbrain.ports.access import Workspace
 from openbrain.ports.generations import IndexKind
+from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
 from tests.servers.process import Server

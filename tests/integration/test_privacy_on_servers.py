@@ -13,8 +13,8 @@ from redis.asyncio import Redis
 from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from openbrain.events import FIELD
-from openbrain.streams.table import SUBMITTED
+from openbrain.domain.events import FIELD
+from openbrain.domain.streams import SUBMITTED
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerProcess

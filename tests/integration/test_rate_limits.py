@@ -7,12 +7,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from openbrain.adapters.clock import SystemClock
-from openbrain.adapters.sql.schema_commands import upgrade
-from openbrain.adapters.sql.truth import open_truth
-from openbrain.auth import Permission, hash_secret, issue
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain.adapters.sql.store import open_truth
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
+from openbrain.usecases.auth import Permission, hash_secret, issue
 from tests.servers.process import ServerProcess
 from tests.support.cli.rooms import Process, rooms
 from tests.support.waiting import PATIENCE_S

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.clock import SystemClock
-from openbrain.events import SignalRaised
-from openbrain.signals.rules import checked
-from openbrain.signals.values import Severity
-from openbrain.vault.alarm import alarm
-from openbrain.visibility import Viewer
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.domain.events import SignalRaised
+from openbrain.domain.signals.rules import checked
+from openbrain.domain.signals.values import Severity
+from openbrain.domain.visibility import Viewer
+from openbrain.vault.pages.alarm import alarm
 from tests.servers.plugin import need
 from tests.servers.python_clients import AGENTIHOOKS
 from tests.support.api.brain import Brain, brain, brain_database_url

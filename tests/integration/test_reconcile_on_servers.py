@@ -11,11 +11,11 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from openbrain.adapters.sql.database import Database
-from openbrain.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.domain.times import from_datetime
+from openbrain.domain.visibility import Criteria, Viewer, visible
 from openbrain.ports.access import Workspace
-from openbrain.times import from_datetime
-from openbrain.visibility import Criteria, Viewer, visible
+from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.faketime import wrong_by
 from tests.servers.plugin import Starter, need

@@ -13,11 +13,11 @@ import httpx
 import pytest
 from elasticsearch import AsyncElasticsearch
 
-from openbrain.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.domain.visibility import Criteria, Viewer, visible
 from openbrain.ports.access import Workspace
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import OperationStatus
-from openbrain.visibility import Criteria, Viewer, visible
+from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
 from tests.integration.conftest import Servers
 from tests.support.cli.rooms import Rooms
 from tests.support.waiting import PATIENCE_S, until

@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from openbrain.ids import uuid7
+from openbrain.domain.ids import uuid7
+from openbrain.domain.streams import STORED
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.streams import REPLAY
 from openbrain.settings import Streams
-from openbrain.streams.replaying import drop_settled
-from openbrain.streams.table import STORED
+from openbrain.streams.dead_letters.replaying import drop_settled
 from tests.integration.conftest import Servers
 from tests.support.cli.rooms import Rooms
 from tests.support.streams.consumers import Seen, room, stored

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from openbrain.visibility import Criteria, Viewer, visible
+from openbrain.domain.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers
 from tests.support.cli.rooms import Rooms
 from tests.support.waiting import PATIENCE_S, until

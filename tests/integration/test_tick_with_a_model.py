@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from openbrain.adapters.chat_reasoner import ChatReasoner
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.network.chat_reasoner import ChatReasoner
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
 from openbrain_tick.ticking import Ports, tick
 from tests.servers import chat_model, ollama_server
 from tests.servers.availability import required

@@ -17,15 +17,15 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.adapters.clock import SystemClock
-from openbrain.adapters.sql.schema_commands import upgrade
-from openbrain.adapters.sql.truth import SqlTruth, open_truth
-from openbrain.auth import Permission, hash_secret, issue
-from openbrain.memory import DAY, Memory, MemoryType, Scope
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain.adapters.sql.store import SqlTruth, open_truth
+from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
 from openbrain.ports.access import Workspace
-from openbrain.ports.truth import Edit
+from openbrain.ports.store import Edit
 from openbrain.settings import Truth
-from openbrain.transfer import Footer, parse_line
+from openbrain.usecases.auth import Permission, hash_secret, issue
+from openbrain.usecases.transfer_lines import Footer, parse_line
 from openbrain_cli.transferring.files import check
 from tests.servers.process import Server
 from tests.support.api.transfer import differences

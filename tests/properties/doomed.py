@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from openbrain.parts import Parts
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
-from openbrain.streams.group import ConsumerGroup
+from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer

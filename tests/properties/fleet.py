@@ -9,15 +9,15 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from openbrain.adapters.sql.schema_commands import upgrade
-from openbrain.events import FIELD, encode
-from openbrain.memory import MemoryType
-from openbrain.parts import Parts
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain.domain.events import FIELD, encode
+from openbrain.domain.memory import MemoryType
+from openbrain.domain.streams import STORED, SUBMITTED
+from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.access import Workspace
+from openbrain.runtime.container import Parts
 from openbrain.settings import Embedding, Housekeeping, Settings, Text, Truth
 from openbrain.settings.vectors import Vectors
-from openbrain.streams.table import STORED, SUBMITTED
-from openbrain.submission import MemorySubmitted
 from tests.properties.doomed import ROOMS
 from tests.properties.world import READ, ids_of, quick
 from tests.servers.process import Server

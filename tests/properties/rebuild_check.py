@@ -8,11 +8,11 @@ from typing import Any, Protocol
 import httpx
 import numpy as np
 
-from openbrain.adapters.models import model
-from openbrain.adapters.passages import passages
-from openbrain.ids import point_id
-from openbrain.memory import Memory
-from openbrain.passage_header import header
+from openbrain.adapters.embedding.models import model
+from openbrain.adapters.embedding.passages import passages
+from openbrain.domain.ids import point_id
+from openbrain.domain.memory import Memory
+from openbrain.domain.passage_header import header
 from tests.faults import index_reading
 from tests.integration.conftest import Servers
 from tests.properties.model_double import vector

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 import httpx
 from redis.asyncio import Redis
 
-from openbrain.adapters.clock import SystemClock
-from openbrain.adapters.sql.truth import open_truth
-from openbrain.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.adapters.sql.store import open_truth
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
+from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.properties.model_double import MODELS
 from tests.properties.rebuild_check import Elasticsearch, Folders, Standing

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from openbrain.domain.streams import STORED
 from openbrain.settings import Housekeeping, Streams
-from openbrain.streams.connection import ask
-from openbrain.streams.table import STORED
+from openbrain.streams.redis.connection import ask
 from tests.flow.conftest import Brain
 from tests.properties.world import READ, SERVERS, all_indexed, at, differences, living, rooms
 from tests.servers.plugin import Starter

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from openbrain.domain.streams import SUBMITTED
 from openbrain.settings import Truth
-from openbrain.streams.table import SUBMITTED
 from tests.flow.conftest import Brain
 from tests.properties.world import SERVERS, all_indexed, at, differences, living, nothing_failed, quick
 from tests.servers.plugin import Starter

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from openbrain.domain.streams import STORED
 from openbrain.settings import Embedding, Streams
-from openbrain.streams.table import STORED
 from openbrain_embedder import app as embedder
 from tests.flow.conftest import Brain
 from tests.properties.world import SERVERS, all_indexed, at, differences, living, nothing_failed, quick

@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from openbrain.domain.streams import EMBEDDED, STORED, SUPERSEDED
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.index import TextEntry, TextIndex, Tombstone
-from openbrain.ports.truth import Origin
-from openbrain.streams.table import EMBEDDED, STORED, SUPERSEDED
-from openbrain.visibility import Viewer
+from openbrain.ports.store import Origin
 from openbrain_indexer.handlers import project_text
 from tests.flow.conftest import Brain
 from tests.properties.fleet import fleet

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from openbrain import wiring
-from openbrain.parts import Parts
-from openbrain.times import to_iso
+from openbrain.domain.times import to_iso
+from openbrain.runtime import adapters
+from openbrain.runtime.container import Parts
 from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
@@ -36,7 +36,7 @@ async def skewed(right: Parts, skew: int) -> AsyncIterator[Parts]:
     parts = Parts(right.settings, shared=True)
     clock = Wrong(right.clock, skew)
     shared = {name: getattr(right, name) for name in ("text", "vectors", "embedder", "wake")}
-    parts.__dict__.update(shared, clock=clock, truth=wiring.truth(right.settings, clock))
+    parts.__dict__.update(shared, clock=clock, truth=adapters.truth(right.settings, clock))
     try:
         yield parts
     finally:

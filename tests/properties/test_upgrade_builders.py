@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from openbrain.parts import Parts
+from openbrain.domain.streams import STORED
 from openbrain.ports.generations import GenerationStatus, IndexKind
-from openbrain.streams.table import STORED
+from openbrain.runtime.container import Parts
 from openbrain_indexer import app as indexer
 from tests.flow.conftest import Brain
 from tests.properties.world import SERVERS, at, living, nothing_failed, rooms

@@ -13,13 +13,13 @@ from typing import Any
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
-from openbrain.adapters.sql import schema_commands
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import TryLater
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema import commands
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import TryLater
+from openbrain.domain.visibility import Criteria, Viewer, visible
 from openbrain.ports.generations import IndexKind
-from openbrain.ports.truth import Mark, Status
-from openbrain.visibility import Criteria, Viewer, visible
+from openbrain.ports.store import Mark, Status
 from tests.support.store.fixtures import FakeClock, clock, origin, rows, viewer, write
 from tests.support.store.fixtures import bare_database_url as database_url
 from tests.support.waiting import PATIENCE_S, until
@@ -31,7 +31,7 @@ EVERYONE = Viewer(workspace_id="w1", agent_id="ada")
 
 
 def last_but_one() -> str:
-    scripts = ScriptDirectory.from_config(schema_commands._config())
+    scripts = ScriptDirectory.from_config(commands._config())
     newest = scripts.get_revision("head")
     return str(newest.down_revision)
 
@@ -102,15 +102,15 @@ class Load:
 
 
 async def test_the_newest_migration_runs_while_everything_goes_on(database_url: str, clock: FakeClock) -> None:
-    await asyncio.to_thread(schema_commands.upgrade, database_url, last_but_one())
+    await asyncio.to_thread(commands.upgrade, database_url, last_but_one())
     database = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
     load = Load(SqlTruth(database, clock))
     try:
         async with load.running():
             await load.more(ENOUGH)
-            await asyncio.to_thread(schema_commands.upgrade, database_url)
+            await asyncio.to_thread(commands.upgrade, database_url)
             await load.more(ENOUGH)
-        assert schema_commands.current(database_url) == schema_commands._known()[0]
+        assert commands.current(database_url) == commands._known()[0]
         made = await rows(database, "SELECT COUNT(*) AS n, COUNT(DISTINCT id) AS ids FROM memories")
         assert made == [{"n": len(set(load.stored)), "ids": len(set(load.stored))}]
         told = await rows(database, "SELECT COUNT(*) AS n FROM memory_history WHERE action = 'created'")
@@ -124,11 +124,11 @@ async def test_the_newest_migration_runs_while_everything_goes_on(database_url: 
 
 async def test_old_code_inserts_into_the_new_schema(database_url: str, clock: FakeClock) -> None:
     """Whatever a migration adds to a table has a value of the server's own."""
-    await asyncio.to_thread(schema_commands.upgrade, database_url, last_but_one())
+    await asyncio.to_thread(commands.upgrade, database_url, last_but_one())
     database = Database.open(database_url, pool=2, lock_wait_s=PATIENCE_S)
     try:
         before = await database.read(_columns)
-        await asyncio.to_thread(schema_commands.upgrade, database_url)
+        await asyncio.to_thread(commands.upgrade, database_url)
         after = await database.read(_columns)
         for table, columns in before.items():
             assert set(columns) <= set(after[table]), f"{table}: a column that old code names is gone"

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from openbrain.events import encode
+from openbrain.domain.event_versions import Older
+from openbrain.domain.events import encode
+from openbrain.domain.streams import STORED
 from openbrain.settings import Streams
-from openbrain.streams.delivery import Delivery
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import STORED
-from openbrain.versions import Older
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
 from tests.support.streams.consumers import eventually, looking, memory_id, publish, scaled, started, stored
 from tests.unit.test_versions import StoredV2, lift
 

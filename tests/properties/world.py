@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 from redis.asyncio import Redis
 
-from openbrain.ids import point_id
-from openbrain.memory import Memory
-from openbrain.parts import Parts
+from openbrain.domain.ids import point_id
+from openbrain.domain.memory import Memory
+from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain.ports.index import Standing
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings, Streams
-from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain_cli.system import running
 from tests.flow.conftest import PATIENT, Brain
 from tests.support.store.fixtures import rows

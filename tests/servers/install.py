@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from openbrain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError
 from tests.servers import (
     install_debian,
     install_elasticsearch,

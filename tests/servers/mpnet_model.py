@@ -1,8 +1,8 @@
 """The model all-mpnet-base-v2, installed as a user does it; its tests are left out where it is not there."""
 
-from openbrain.adapters import mpnet
-from openbrain.adapters.models import MPNET
-from openbrain.adapters.mpnet import building
+from openbrain.adapters.embedding import mpnet
+from openbrain.adapters.embedding.models import MPNET
+from openbrain.adapters.embedding.mpnet import building
 from tests.servers.availability import Available, Missing, State
 from tests.servers.places import HOME
 from tests.servers.steps import Step

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import generate_latest
 
-from openbrain import logs, telemetry
+from openbrain.observability import logs, metrics
 from openbrain.settings import Logs
 
 MARK = re.compile(r"qxv[0-9a-f]{12}7", re.IGNORECASE)
@@ -62,7 +62,7 @@ class Ear:
         """By source."""
         return {
             "logs": self.lines.getvalue(),
-            "metrics": generate_latest(telemetry.REGISTRY).decode(),
+            "metrics": generate_latest(metrics.REGISTRY).decode(),
             "spans": "\n".join(span.to_json() for span in _EXPORTER.get_finished_spans()),
             "output": self.printed(),
             **{f"process {name}": text for name, text in titles().items()},
@@ -102,13 +102,13 @@ def listening(printed: Callable[[], str]) -> Iterator[Ear]:
     lines = io.StringIO()
     logs.configure(Logs(level="DEBUG", json_lines=True), lines)
     trace._TRACER_PROVIDER = _PROVIDER
-    telemetry.tracer.cache_clear()
+    metrics.tracer.cache_clear()
     _EXPORTER.clear()
     try:
         yield Ear(lines, printed)
     finally:
         trace._TRACER_PROVIDER = provider
-        telemetry.tracer.cache_clear()
+        metrics.tracer.cache_clear()
         logging.captureWarnings(capture=False)
         root.handlers[:], root.level = before
         structlog.reset_defaults()

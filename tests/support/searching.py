@@ -6,8 +6,8 @@ from typing import Any
 from redis.asyncio import Redis
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql.tables import metadata
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.schema.tables import metadata
+from openbrain.adapters.sql.store import SqlTruth
 
 
 def in_files(folder: Path, word: str) -> list[str]:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
-from openbrain.errors import Conflict, NotFound, TryLater
+from openbrain.domain.errors import Conflict, NotFound, TryLater
 from openbrain_cli.feed_sync import MARK, Synced, sync
 from tests.support.api.brain import Brain
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.vault import journal
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.changes import Change
-from openbrain.vault_writing import vault_writer
+from openbrain.vault.pages import journal
 from openbrain_tick import writing
 from openbrain_tick.ticking import Ports, tick
 from openbrain_tick.writing import Vault

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.chat_reasoner import ChatReasoner
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.network.chat_reasoner import ChatReasoner
+from openbrain.adapters.sql.store import SqlTruth
 from openbrain.ports.signals import SignalFilter
 from openbrain_tick.ticking import Ports, tick
 from tests.support.embedder.fake_chat import MODEL, fake_chat, says

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.probes import Probes, checked_address
-from openbrain.errors import SetupError
+from openbrain.adapters.network.probes import Probes, checked_address
+from openbrain.domain.errors import SetupError
 from tests.support.embedder.fake_chat import fake_chat, says
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.chat_reasoner import ANSWER_BYTES, ChatReasoner
-from openbrain.adapters.no_reasoner import NoReasoner
-from openbrain.errors import NeverRetry, SetupError, TryLater
+from openbrain.adapters.network.chat_reasoner import ANSWER_BYTES, ChatReasoner
+from openbrain.adapters.network.no_reasoner import NoReasoner
+from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from openbrain.ports.reasoner import Question, Thought
 from tests.servers.process import Server
 from tests.support.embedder.fake_chat import MODEL, Reply, fake_chat, says

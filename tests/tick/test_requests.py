@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import SetupError, TryLater
-from openbrain.events import CloudEvent, TickRequested, encode
-from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import SetupError, TryLater
+from openbrain.domain.events import CloudEvent, TickRequested, encode
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.ticks import TickJob, TickState
 from openbrain_tick.handling import handle
 from openbrain_tick.ticking import Ports

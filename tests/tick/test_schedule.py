@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.times import from_datetime
 from openbrain.ports.access import Workspace
 from openbrain.ports.ticks import Tick
-from openbrain.times import from_datetime
 from openbrain_housekeeper.scheduling import TickSchedule, last_slot
 from tests.support.store.fixtures import FakeClock
 

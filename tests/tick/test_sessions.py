@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.signals.values import Raise, Severity, Step
+from openbrain.domain.times import from_datetime
 from openbrain.ports.signals import SignalChange
-from openbrain.signals.values import Raise, Severity, Step
-from openbrain.times import from_datetime
 from openbrain_tick.ticking import Ports, tick
 from tests.support.store.fixtures import FakeClock
 from tests.support.vault.pages import Vault as Pages

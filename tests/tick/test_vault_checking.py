@@ -2,16 +2,16 @@
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.values import OPEN_STATES, Raise, Severity, Signal, Step
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.access import Workspace
 from openbrain.ports.signals import SignalChange, SignalFilter
 from openbrain.ports.ticks import TickJob
-from openbrain.signals.values import OPEN_STATES, Raise, Severity, Signal, Step
 from openbrain.vault.pipeline import SOURCE, Patience
-from openbrain.visibility import Viewer
 from openbrain_housekeeper.vault_checking import VaultCheck
 from tests.support.store.fixtures import START, FakeClock
 

@@ -4,20 +4,20 @@ from collections.abc import Sequence
 
 import pytest
 
-from openbrain.adapters.open_gate import OpenGate
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.auth import Actor, Permission
-from openbrain.memory import Memory, MemoryType, Reason, Scope
-from openbrain.ports.truth import Origin
+from openbrain.adapters.local.open_content_policy import OpenGate
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
+from openbrain.domain.submission import Submission
+from openbrain.domain.times import to_iso
+from openbrain.domain.visibility import Criteria, visible
+from openbrain.ports.store import Origin
 from openbrain.ports.vault_memories import VaultMemory
-from openbrain.remembering import Offer, remember
-from openbrain.submission import Submission
-from openbrain.times import to_iso
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.arcs import Arc
+from openbrain.usecases.auth import Actor, Permission
+from openbrain.usecases.remember import Offer, remember
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Problem
-from openbrain.visibility import Criteria, visible
 from openbrain_tick.memories import Brought, bring
 from tests.support.store.fixtures import FakeClock
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.vault_writing import VaultBusy, vault_writer
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.usecases.vault_lock import VaultBusy, vault_writer
 from tests.support.store.fixtures import rows
 from tests.support.waiting import until
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.chat_reasoner import ChatReasoner
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.network.chat_reasoner import ChatReasoner
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.values import Step
 from openbrain.ports.reasoner import Question, Thought
 from openbrain.ports.signals import SignalChange, SignalFilter
-from openbrain.signals.values import Step
-from openbrain.vault import journal
+from openbrain.usecases.vault_lock import VaultBusy, vault_writer
 from openbrain.vault.changes import Change
 from openbrain.vault.folder import Folder
-from openbrain.vault_writing import VaultBusy, vault_writer
+from openbrain.vault.pages import journal
 from openbrain_tick.ticking import Ports, tick
 from tests.support.embedder.fake_chat import MODEL, fake_chat, says
 from tests.support.store.fixtures import FakeClock

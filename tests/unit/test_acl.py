@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.errors import Invalid
-from openbrain.streams import acl
-from openbrain.streams.table import STREAMS
+from openbrain.domain.errors import Invalid
+from openbrain.domain.streams import STREAMS
+from openbrain.streams.operating import acl
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "redis-acl.md"
 

@@ -4,12 +4,12 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.adapters.sql import announce
-from openbrain.events import encode
-from openbrain.ids import uuid7
-from openbrain.memory import Change, Memory, MemoryType
-from openbrain.ports.truth import Embedded, Origin
-from openbrain.streams.table import EMBEDDED, REINDEX, STORED
+from openbrain.adapters.sql.outbox import event_bytes
+from openbrain.domain.events import encode
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Change, Memory, MemoryType
+from openbrain.domain.streams import EMBEDDED, REINDEX, STORED
+from openbrain.ports.store import Embedded, Origin
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 MAYBE = st.none() | NAMES
@@ -27,7 +27,7 @@ def encoded(like: tuple[str, bytes], fields: dict[str, object], at: int, cause: 
 def test_stored(workspace: str, cause: str | None, trace: str | None, at: int, change: Change, bulk: bool) -> None:
     memory = Memory(id=uuid7(at), workspace_id=workspace, content="x", type=MemoryType.FACT, version=3, revision=7)
     origin = Origin(actor="a", causation_id=cause, traceparent=trace, bulk=bulk)
-    made = announce.stored(memory, change, origin, at)
+    made = event_bytes.stored(memory, change, origin, at)
     fields: dict[str, object] = {
         "memory_id": memory.id,
         "workspace_id": workspace,
@@ -49,6 +49,6 @@ def test_embedded(workspace: str, model: str, cause: str | None, trace: str | No
         causation_id=cause,
         traceparent=trace,
     )
-    made = announce.embedded(passages, model, at)
+    made = event_bytes.embedded(passages, model, at)
     fields: dict[str, object] = {"memory_id": memory_id, "workspace_id": workspace, "revision": 2, "model": model}
     assert made == (EMBEDDED.name, encoded(made, fields, at, cause, trace))

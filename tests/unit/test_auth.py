@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from openbrain.auth import Actor, Keyring, Permission, hash_secret, issue
-from openbrain.errors import Forbidden, Invalid, Unauthorised
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import Forbidden, Invalid, Unauthorised
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.access import ApiKey
+from openbrain.usecases.auth import Actor, Keyring, Permission, hash_secret, issue
 from tests.support.store.fixtures import START, FakeClock
 
 READ = frozenset({Permission.BRAIN_READ})

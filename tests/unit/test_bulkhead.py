@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from openbrain.adapters.sql.bulkhead import Bulkhead
-from openbrain.errors import TryLater
+from openbrain.adapters.sql.engine.bulkhead import Bulkhead
+from openbrain.domain.errors import TryLater
 from tests.support.streams.consumers import eventually
 
 

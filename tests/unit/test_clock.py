@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.adapters.clock import FRESH, DatabaseClock
+from openbrain.adapters.local.clock import FRESH, DatabaseClock
 from tests.support.store.fixtures import START, FakeClock
 
 HOUR = 3_600_000_000

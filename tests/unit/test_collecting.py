@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from openbrain.collecting import long_running
+from openbrain.observability.gc_tuning import long_running
 
 
 class Node:

@@ -7,11 +7,11 @@ from typing import Annotated, Any, Union, get_args, get_origin
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from openbrain.control_characters import cleaned, cleaned_json, cleaned_line, plain_json
-from openbrain.events import CloudEvent
-from openbrain.streams import table
-from openbrain.submission import Agent, IdempotencyKey
-from openbrain.transfer import AnyLine
+from openbrain.domain import streams
+from openbrain.domain.events import CloudEvent
+from openbrain.domain.submission import Agent, IdempotencyKey
+from openbrain.domain.text.control_characters import cleaned, cleaned_json, cleaned_line, plain_json
+from openbrain.usecases.transfer_lines import AnyLine
 from openbrain_api.requests.memories import BatchItemBody, RecallBody
 from openbrain_api.routes import ROUTES
 
@@ -53,7 +53,7 @@ NOT_KEPT = {
     "CloudEvent.traceparent",
     "CloudEvent.causationid",
 }
-INBOUND = (table.SUBMITTED, table.SIGNAL_RAISED, table.SIGNAL_ACKNOWLEDGED, table.TICK_REQUESTED)
+INBOUND = (streams.SUBMITTED, streams.SIGNAL_RAISED, streams.SIGNAL_ACKNOWLEDGED, streams.TICK_REQUESTED)
 
 
 def models(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from openbrain.adapters.data_folder import DataFolder
-from openbrain.errors import SetupError
+from openbrain.adapters.local.data_folder import DataFolder
+from openbrain.domain.errors import SetupError
 
 MODES = (0o755, 0o750, 0o705, 0o777, 0o2770, 0o701)
 

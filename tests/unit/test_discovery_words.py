@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain.ports.index import Place, TextQuery
 from openbrain_api.discovery.cursors import CURSOR_CHARS, Cursor, query_seal, read, written
 from openbrain_api.discovery.fragments import CHARS, MOST, fragments, shares

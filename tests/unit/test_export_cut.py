@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.errors import TryLater
-from openbrain.ids import uuid7
-from openbrain.transfer_writing import as_line, footer_line, header_line, mark_line
+from openbrain.domain.errors import TryLater
+from openbrain.domain.ids import uuid7
+from openbrain.usecases.transfer_writing import as_line, footer_line, header_line, mark_line
 from openbrain_cli.transferring.files import check
 from openbrain_cli.transferring.saving import PartFile
 

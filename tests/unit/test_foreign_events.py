@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import Invalid
-from openbrain.events import CloudEvent, ForeignEvent
+from openbrain.domain.errors import Invalid
+from openbrain.domain.events import CloudEvent, ForeignEvent
+from openbrain.domain.signals.values import Severity
+from openbrain.domain.streams import StreamSpec
 from openbrain.settings.events import Events
-from openbrain.signals.values import Severity
-from openbrain.streams.delivery import Entry
-from openbrain.streams.subscription import as_event
-from openbrain.streams.table import StreamSpec
+from openbrain.streams.group.delivery import Entry
+from openbrain.streams.group.subscription import as_event
 from openbrain_amygdala.handlers.foreign import as_raise
 
 STREAM = "site:events:health"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from openbrain.adapters.tantivy_text.generation import Batch, Failures
-from openbrain.adapters.tantivy_text.group_commit import FLOW, MOST_ENTRIES, GroupCommit
-from openbrain.errors import TryLater
+from openbrain.adapters.tantivy.generation import Batch, Failures
+from openbrain.adapters.tantivy.group_commit import FLOW, MOST_ENTRIES, GroupCommit
+from openbrain.domain.errors import TryLater
 from tests.support.indexes.entries import new_id, tombstone
 from tests.support.waiting import PATIENCE_S
 

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from openbrain.errors import NeverRetry, SetupError, TryLater
-from openbrain.leading import Duty, Leader
-from openbrain.ports.keeping import OutboxEntry
+from openbrain.domain.errors import NeverRetry, SetupError, TryLater
+from openbrain.ports.housekeeping import OutboxEntry
+from openbrain.runtime.leader import Duty, Leader
 from openbrain_housekeeper.handlers import relay
 from tests.support.waiting import PATIENCE_S, until
 

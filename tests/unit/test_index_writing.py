@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
-from openbrain.generations import Prepared
-from openbrain.index_writing import Written, everywhere, writable
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.generations import Generation, IndexKind
+from openbrain.usecases.index_writers import Written, everywhere, writable
+from openbrain.usecases.serving_indexes import Prepared
 from tests.support.store.fixtures import FakeClock
 from tests.support.store.schema import make_tables
 

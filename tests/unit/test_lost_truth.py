@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.lost_truth import INDEXES, refuse_lost, set_aside
-from openbrain.errors import SetupError
+from openbrain.adapters.local.lost_truth import INDEXES, refuse_lost, set_aside
+from openbrain.domain.errors import SetupError
 from openbrain.settings import Settings
 from openbrain_cli.system import running
 

@@ -4,8 +4,8 @@ from dataclasses import FrozenInstanceError, astuple, dataclass, field
 
 import pytest
 
-from openbrain.making import maker, maker_by_place
-from openbrain.memory import Memory, MemoryType
+from openbrain.domain.fast_frozen import maker, maker_by_place
+from openbrain.domain.memory import Memory, MemoryType
 from openbrain.ports.index import Tombstone
 
 

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from openbrain.submission import Moment
-from openbrain.times import from_datetime, from_iso, to_iso
+from openbrain.domain.submission import Moment
+from openbrain.domain.times import from_datetime, from_iso, to_iso
 from openbrain_tick.phases import extract
 
 OFFSETS = st.integers(-24 * 60 + 1, 24 * 60 - 1).map(lambda minutes: timezone(timedelta(minutes=minutes)))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Invalid, TryLater
-from openbrain.ids import uuid7
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Invalid, TryLater
+from openbrain.domain.ids import uuid7
 from openbrain.ports.operations import Operation, OperationStatus, Progress
 from openbrain_housekeeper.operating import Worker
 from tests.support.store.fixtures import FakeClock, age_holds, rows

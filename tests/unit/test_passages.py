@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbrain.adapters import wordpiece
-from openbrain.adapters.models import MODELS, Model, model
-from openbrain.adapters.passages import PASSAGE_TOKENS, break_words, count_tokens, passages
-from openbrain.limits import CONTENT_CHARS, SPEAKER_CHARS
+from openbrain.adapters.embedding import wordpiece
+from openbrain.adapters.embedding.models import MODELS, Model, model
+from openbrain.adapters.embedding.passages import PASSAGE_TOKENS, break_words, count_tokens, passages
+from openbrain.domain.limits import CONTENT_CHARS, SPEAKER_CHARS
 from tests.support.forms import examples
 
 EXACT = MODELS["all-minilm"]

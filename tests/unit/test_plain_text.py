@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 from rich._emoji_codes import EMOJI as SOME_EMOJI
 
-from openbrain.plain_text import one_line, plain
+from openbrain.domain.text.displayed import one_line, plain
 
 PICTURE = "\ufe0f"
 # Signs that stand before the digits that they belong to: of category Cf, and seen.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openbrain.streams.pauses import Backoff
+from openbrain.streams.handling.backoff import Backoff
 from openbrain_api.recall.breaker import HUNG, LONGEST_S, Breaker
 
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.memory import HALF_LIFE_DAYS, Memory
-from openbrain.ports.truth import Reading
-from openbrain.visibility import Criteria, Viewer
+from openbrain.domain.memory import HALF_LIFE_DAYS, Memory
+from openbrain.domain.visibility import Criteria, Viewer
+from openbrain.ports.store import Reading
 from openbrain_api.recall.order import Found, ordered
 from openbrain_api.recall.question import Question
 from openbrain_api.recall.standing import SPARE, Candidates, hold

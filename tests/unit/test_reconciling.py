@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain import adding_up, ids, reconciling
-from openbrain.ids import BUCKETS, bucket, digest, point_id
+from openbrain.domain import ids
+from openbrain.domain.ids import BUCKETS, bucket, digest, point_id
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Standing
 from openbrain.ports.reconciling import Due
-from openbrain.reconciling import Fault, judge
+from openbrain.usecases import comparison_sums, reconcile
+from openbrain.usecases.reconcile import Fault, judge
 from openbrain_housekeeper.gate import Gate
 from tests.support.store.fixtures import START, FakeClock
 
@@ -190,21 +191,21 @@ class Large:
 
 
 async def test_a_comparison_holds_a_part_of_both_sides_however_much_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reconciling, "AT_ONCE", 300)
+    monkeypatch.setattr(reconcile, "AT_ONCE", 300)
     large: Any = Large(1_500)
     text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")
 
     found: set[str] = set()
-    async for some in reconciling.differences(large, large, text, range(BUCKETS)):
+    async for some in reconcile.differences(large, large, text, range(BUCKETS)):
         found.update(each.memory_id for each in some)
     assert found == large.seen.keys() == set(large.ids)
     assert set(large.seen.values()) == {1}, "the index is walked through once"
-    assert large.most <= reconciling.AT_ONCE * 1.3, "buckets are not quite equal"
+    assert large.most <= reconcile.AT_ONCE * 1.3, "buckets are not quite equal"
 
     large.most = 0
-    unmarked = [each.memory_id async for some in reconciling.unmarked(large, text) for each in some]
+    unmarked = [each.memory_id async for some in reconcile.unmarked(large, text) for each in some]
     assert unmarked == large.ids
-    assert large.most <= reconciling.AT_ONCE
+    assert large.most <= reconcile.AT_ONCE
 
 
 class Small:
@@ -234,7 +235,7 @@ class Small:
 async def closer(rows: Sequence[Due], entries: Sequence[Standing]) -> frozenset[int]:
     small: Any = Small(rows, entries)
     text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")
-    told = [each async for each in adding_up.closer(small, small, text)][-1]
+    told = [each async for each in comparison_sums.closer(small, small, text)][-1]
     assert small.walks == 1, "the index is walked through once"
     assert (told.standing.entries, told.standing.tombstones) == (
         sum(not each.tombstone for each in entries),
@@ -257,7 +258,7 @@ async def test_a_closer_look_sees_what_sums_of_buckets_hide() -> None:
     text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")
     for entries, differing in ((of, frozenset()), (here, frozenset({bucket(ID)}))):
         told: Any = Told([], entries)
-        assert [each async for each in adding_up.closer(told, told, text)][-1].differing == differing
+        assert [each async for each in comparison_sums.closer(told, told, text)][-1].differing == differing
 
 
 async def test_a_closer_look_at_tombstones() -> None:
@@ -269,9 +270,9 @@ async def test_a_closer_look_at_tombstones() -> None:
 
 
 def test_a_stamp_of_the_future_is_not_young() -> None:
-    assert reconciling.stamp(START, START) == START
-    assert reconciling.stamp(START + reconciling.AHEAD, START) == START + reconciling.AHEAD
-    assert reconciling.stamp(START + reconciling.AHEAD + 1, START) == 0
+    assert reconcile.stamp(START, START) == START
+    assert reconcile.stamp(START + reconcile.AHEAD, START) == START + reconcile.AHEAD
+    assert reconcile.stamp(START + reconcile.AHEAD + 1, START) == 0
 
 
 async def test_stamps_of_the_future_do_not_shut_the_gate() -> None:

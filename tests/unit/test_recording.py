@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from openbrain import telemetry
-from openbrain.adapters.local_wake import LocalWake
-from openbrain.errors import TryLater
+from openbrain.adapters.local.wake import LocalWake
+from openbrain.domain.errors import TryLater
+from openbrain.observability import metrics
 from openbrain.ports.recalls import RecallRecord
 from openbrain_api.recall import recording
 from openbrain_api.recall.recording import Recorder
@@ -53,7 +53,7 @@ def record(number: int) -> RecallRecord:
 
 
 def unrecorded() -> float:
-    return telemetry.REGISTRY.get_sample_value("openbrain_recalls_unrecorded_total") or 0.0
+    return metrics.REGISTRY.get_sample_value("openbrain_recalls_unrecorded_total") or 0.0
 
 
 async def test_what_comes_together_is_written_together_and_in_order() -> None:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.adapters.tantivy_text import TantivyText
-from openbrain.errors import NeverRetry, TryLater
-from openbrain.index_writing import LEASE_S
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.tantivy import TantivyText
+from openbrain.domain.errors import NeverRetry, TryLater
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation, Progress
 from openbrain.ports.reindexing import Extent
+from openbrain.usecases.index_writers import LEASE_S
 from openbrain_housekeeper.reindexing import ROUNDS, Reindexing, Target
 from openbrain_indexer.handlers import project_text
 from tests.support.embedder.handler import database, truth

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain import limits
-from openbrain.adapters.open_gate import OpenGate
-from openbrain.errors import Forbidden, Invalid, NeverRetry
-from openbrain.events import CloudEvent
-from openbrain.ids import content_hash, is_uuid
-from openbrain.memory import DAY, Scope
-from openbrain.ports.truth import Origin, Write
-from openbrain.remembering import HOUR, Change, Offer, normalised, prepare, prepare_edit
-from openbrain.submission import MemorySubmitted, Submission
-from openbrain.submitting import KEY_LIFETIME, from_event
+from openbrain.adapters.local.open_content_policy import OpenGate
+from openbrain.domain import limits
+from openbrain.domain.errors import Forbidden, Invalid, NeverRetry
+from openbrain.domain.events import CloudEvent
+from openbrain.domain.ids import content_hash, is_uuid
+from openbrain.domain.memory import DAY, Scope
+from openbrain.domain.submission import MemorySubmitted, Submission
+from openbrain.ports.store import Origin, Write
+from openbrain.usecases.remember import HOUR, Change, Offer, normalised, prepare, prepare_edit
+from openbrain.usecases.submit import KEY_LIFETIME, from_event
 from tests.support.store.fixtures import START, FakeClock
 from tests.unit.test_auth import actor
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.client.server_sent import Sent, events
-from openbrain.ports.hearing import Spoken
-from openbrain.visibility import Viewer
+from openbrain.domain.visibility import Viewer
+from openbrain.ports.broadcast_stream import Spoken
 from openbrain_api.broadcasts.frames import HEARTBEAT, Unreadable, frame, frames, heard, retry, skipped
 
 EVERYONE = Viewer(workspace_id="w1", agent_id="ada")

@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.errors import Conflict, Invalid
-from openbrain.events import SignalRaised
-from openbrain.ids import content_hash
-from openbrain.memory import DAY, MICROSECONDS
-from openbrain.settings import Settings
-from openbrain.settings.groups import Group
-from openbrain.signals.rules import (
+from openbrain.domain.errors import Conflict, Invalid
+from openbrain.domain.events import SignalRaised
+from openbrain.domain.ids import content_hash
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.domain.signals.rules import (
     SignalTimes,
     acknowledged,
     checked,
@@ -30,7 +28,7 @@ from openbrain.signals.rules import (
     storm_identity,
     swept,
 )
-from openbrain.signals.values import (
+from openbrain.domain.signals.values import (
     OPEN_STATES,
     TRANSITIONS,
     Acknowledgement,
@@ -44,6 +42,8 @@ from openbrain.signals.values import (
     missing,
     stronger,
 )
+from openbrain.settings import Settings
+from openbrain.settings.groups import Group
 from tests.support.signals.raising import raised
 from tests.support.store.fixtures import START
 

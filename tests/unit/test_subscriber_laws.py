@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.agents.halts import Halts, halt_of
-from openbrain.agents.progress import Progress
-from openbrain.events import Broadcast
-from openbrain.signals.values import Halt, HaltScope, HaltState
+from openbrain.client.subscriber.halts import Halts, halt_of
+from openbrain.client.subscriber.progress import Progress
+from openbrain.domain.events import Broadcast
+from openbrain.domain.signals.values import Halt, HaltScope, HaltState
 from tests.support.signals.agents import broadcast
 
 RUN = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), st.sampled_from(list(HaltState))), max_size=12).map(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from openbrain.errors import NotFound
+from openbrain.domain.errors import NotFound
 from openbrain_api.broadcasts import together
 from openbrain_api.broadcasts.together import Together
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.qdrant_vectors import QdrantVectors
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.adapters.tantivy_text import TantivyText
-from openbrain.generations import text_generation
-from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.qdrant.vectors import QdrantVectors
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.tantivy import TantivyText
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Sum
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.reconciling import VERIFY
+from openbrain.usecases.serving_indexes import text_generation
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.gate import Gate
 from openbrain_housekeeper.operating import Worker

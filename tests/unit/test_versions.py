@@ -5,11 +5,11 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from openbrain.errors import Invalid, NeverRetry, TryLater, UnknownVersion
-from openbrain.events import CloudEvent, EventData, MemoryStored, decode, encode
-from openbrain.memory import Change
-from openbrain.streams.table import STORED, STREAMS
-from openbrain.versions import Older, decoder
+from openbrain.domain.errors import Invalid, NeverRetry, TryLater, UnknownVersion
+from openbrain.domain.event_versions import Older, decoder
+from openbrain.domain.events import CloudEvent, EventData, MemoryStored, decode, encode
+from openbrain.domain.memory import Change
+from openbrain.domain.streams import STORED, STREAMS
 
 STREAM = STORED.name
 

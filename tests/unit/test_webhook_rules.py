@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.errors import Invalid
-from openbrain.signals.webhook_rules import checked_url, is_public, named, new_secret, signature
+from openbrain.domain.errors import Invalid
+from openbrain.domain.signals.webhook_rules import checked_url, is_public, named, new_secret, signature
 
 HOSTS = ("hooks.example.org", ".example.net", "inside")
 

@@ -9,13 +9,13 @@ from typing import Any, Protocol
 
 from sqlalchemy import text
 
-from openbrain import wiring
-from openbrain.adapters.sql import schema_commands
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import FILE, truth_url
-from openbrain.parts import Parts
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema import commands
+from openbrain.adapters.sql.store import FILE, truth_url
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Checked
+from openbrain.runtime import adapters
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
 from openbrain.settings.reasoner import NONE
 from openbrain_cli.doctoring.findings import Finding, Status, clock_problems, down, found, timed
@@ -34,13 +34,13 @@ def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str
     machine's data folder."""
     direct: dict[str, tuple[str, Check]] = {
         "truth": (settings.truth.url, lambda: _truth(settings)),
-        "text": (settings.text.url, lambda: _asked("text", lambda: wiring.text_index(settings))),
-        "vectors": (settings.vectors.url, lambda: _asked("vectors", lambda: wiring.vector_index(settings))),
+        "text": (settings.text.url, lambda: _asked("text", lambda: adapters.text_index(settings))),
+        "vectors": (settings.vectors.url, lambda: _asked("vectors", lambda: adapters.vector_index(settings))),
         "embedder": (settings.embedding.url, lambda: _embedder(settings)),
     }
     if settings.reasoner.url != NONE:
-        direct["reasoner"] = (settings.reasoner.url, lambda: _asked("reasoner", lambda: wiring.reasoner(settings)))
-    reachable = {name for name, (url, _) in direct.items() if url != wiring.EMBEDDED}
+        direct["reasoner"] = (settings.reasoner.url, lambda: _asked("reasoner", lambda: adapters.reasoner(settings)))
+    reachable = {name for name, (url, _) in direct.items() if url != adapters.EMBEDDED}
     if here and (Path(settings.data_dir) / FILE).is_file():
         reachable.add("truth")
     return {name: check if name in reachable else _told(name, ready, parts) for name, (_, check) in direct.items()}
@@ -57,12 +57,12 @@ async def _asked(name: str, make: Callable[[], _Part]) -> Finding:
 
 async def _truth(settings: Settings) -> Finding:
     url = truth_url(settings.truth.url, settings.data_dir)
-    truth = wiring.truth(settings, wiring.clock())
+    truth = adapters.truth(settings, adapters.clock())
     try:
         (product, version, _), ms = await timed(truth.check)
     finally:
         await truth.close()
-    problems = await asyncio.to_thread(schema_commands.check, url)
+    problems = await asyncio.to_thread(commands.check, url)
     clock = await _clock(url) if product != "SQLite" else ()
     return found("truth", product, version, ms, red=problems, yellow=clock)
 
@@ -83,7 +83,7 @@ async def _embedder(settings: Settings) -> Finding:
     """The model that the stored vectors come from, whatever the settings name."""
     async with Parts(settings) as parts:
         serving = None
-        if settings.truth.url != wiring.EMBEDDED:
+        if settings.truth.url != adapters.EMBEDDED:
             serving = await parts.truth.serving(IndexKind.VECTOR)
         checked, ms = await timed(lambda: parts.embedders.check(serving))
         setting = parts.embedders.setting

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from openbrain.client import OpenBrain
-from openbrain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError
 from openbrain_cli.doctoring import loop, stream_server
 from openbrain_cli.doctoring.dependencies import checks
 from openbrain_cli.doctoring.findings import Finding, Status, careful, down, found, timed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from openbrain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from openbrain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError
 from openbrain.settings import Streams
-from openbrain.streams.connection import AWAY, connect, without_login
-from openbrain.streams.dead_keeping import ALARM_AT, Filled, survey
+from openbrain.streams.operating.dead_letter_retention import ALARM_AT, Filled, survey
+from openbrain.streams.redis.connection import AWAY, connect, without_login
 from openbrain_cli.doctoring.findings import Finding, clock_problems, found, timed
 
 NAME = "streams"

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from openbrain import limits
-from openbrain.memory import MemoryType, Scope
+from openbrain.domain import limits
+from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importing.cutting import Cutter
 from openbrain_cli.importing.found import Found, Note, Scan, line, tags
 from openbrain_cli.importing.reading import Unreadable

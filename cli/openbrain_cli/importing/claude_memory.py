@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from openbrain.memory import MemoryType, Scope
+from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importing.cutting import Cutter
 from openbrain_cli.importing.found import Found, Note, Scan, line, tags
 from openbrain_cli.importing.frontmatter import Page

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from openbrain.memory import MemoryType
+from openbrain.domain.memory import MemoryType
 from openbrain_cli.importing.agent_files import AgentFolder, FileRule, scan
 from openbrain_cli.importing.found import Scan
 from openbrain_cli.importing.sections import Section, full_sections

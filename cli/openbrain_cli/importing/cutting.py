@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from openbrain import limits
+from openbrain.domain import limits
 from openbrain_cli.importing.found import Found, clean, short
 from openbrain_cli.importing.plain import that_fit
 from openbrain_cli.importing.sections import pieces

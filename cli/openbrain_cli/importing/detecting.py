@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain_cli.importing import chatgpt, claude_memory, codex, hermes, note_kinds, openclaw, record_scans
 from openbrain_cli.importing.claude_home import OWN, claude_home, memories_of, person
 from openbrain_cli.importing.found import Note, Scan

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from openbrain.memory import MemoryType
+from openbrain.domain.memory import MemoryType
 from openbrain_cli.importing.records import GENERIC, Mapped
 
 _HINDSIGHT_TYPES = {

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from openbrain import limits
-from openbrain.control_characters import cleaned, cleaned_json, cleaned_line
-from openbrain.memory import MemoryType, Scope
+from openbrain.domain import limits
+from openbrain.domain.memory import MemoryType, Scope
+from openbrain.domain.text.control_characters import cleaned, cleaned_json, cleaned_line
 
 TAG = "memory-import"
 """On every imported memory, so that the next import finds it."""

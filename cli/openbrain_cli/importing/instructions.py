@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openbrain.memory import Scope
+from openbrain.domain.memory import Scope
 from openbrain_cli.importing.cutting import Cutter
 from openbrain_cli.importing.found import Found, Note, Scan, line, tags
 from openbrain_cli.importing.frontmatter import Page

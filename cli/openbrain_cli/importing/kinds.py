@@ -2,7 +2,7 @@
 
 import re
 
-from openbrain.memory import MemoryType, Scope
+from openbrain.domain.memory import MemoryType, Scope
 
 _BY_WORD = (
     (MemoryType.ARCHITECTURE, ("architecture", "infrastructure", "layout", "structure", "stack", "module")),

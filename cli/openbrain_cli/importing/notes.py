@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from openbrain.memory import MemoryType, Scope
+from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importing.agent_files import day_of
 from openbrain_cli.importing.cutting import Cutter
 from openbrain_cli.importing.found import Found, Note, Scan, line, tags

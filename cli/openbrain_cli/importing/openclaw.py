@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from openbrain.memory import MemoryType
+from openbrain.domain.memory import MemoryType
 from openbrain_cli.importing.agent_files import AgentFolder, FileRule, day_of, scan
 from openbrain_cli.importing.found import Scan, line
 

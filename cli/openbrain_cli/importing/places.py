@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain_cli.importing import claude_memory
 from openbrain_cli.importing.claude_home import memories_of
 from openbrain_cli.importing.detecting import scans_of

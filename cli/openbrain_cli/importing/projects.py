@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from openbrain import limits
+from openbrain.domain import limits
 from openbrain_cli.importing.found import line
 
 _SOMEONES_HOME = re.compile(r"(?:[A-Za-z]-)?-(?:home|Users)-[^-]+(?=-|$)")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from openbrain import limits
-from openbrain.memory import MemoryType, Scope
+from openbrain.domain import limits
+from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importing.cutting import Cutter
 from openbrain_cli.importing.found import Found, line, tags
 from openbrain_cli.importing.kinds import by_words, declared_type

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from openbrain import answers, limits
+from openbrain import contract
 from openbrain.client import OpenBrain
+from openbrain.domain import limits
 from openbrain_cli.importing.found import TAG
 from openbrain_cli.importing.planning import Action, Existing, Plan, Step, Target
 
@@ -38,7 +39,7 @@ async def existing(brain: OpenBrain) -> list[Existing]:
             return found
 
 
-def _existing(memory: answers.MemoryAnswer) -> Existing | None:
+def _existing(memory: contract.MemoryAnswer) -> Existing | None:
     place = memory.metadata.get("import")
     if not isinstance(place, dict):
         return None
@@ -72,7 +73,7 @@ async def send(brain: OpenBrain, plan: Plan, target: Target, progress: Callable[
     return sent
 
 
-def _count(sent: Sent, step: Step, item: answers.BatchItem) -> None:
+def _count(sent: Sent, step: Step, item: contract.BatchItem) -> None:
     if item.status == "refused":
         sent.refused.append((step, item.message or item.error or "refused"))
     elif step.action is Action.SUPERSEDE:

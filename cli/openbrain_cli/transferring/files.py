@@ -11,9 +11,9 @@ from typing import BinaryIO, cast
 
 import orjson
 
-from openbrain import limits
-from openbrain.errors import Invalid
-from openbrain.transfer import FORMAT, Footer, Header, parse_header, parse_line
+from openbrain.domain import limits
+from openbrain.domain.errors import Invalid
+from openbrain.usecases.transfer_lines import FORMAT, Footer, Header, parse_header, parse_line
 
 PART_LINES = 5000
 PART_BYTES = 4 * 1024 * 1024

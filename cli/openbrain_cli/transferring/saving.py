@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 import orjson
 
 from openbrain.client import OpenBrain
-from openbrain.errors import SetupError, TryLater
-from openbrain.transfer_writing import footer_line
+from openbrain.domain.errors import SetupError, TryLater
+from openbrain.usecases.transfer_writing import footer_line
 from openbrain_cli.transferring.files import kind_of
 
 ATTEMPTS = 5

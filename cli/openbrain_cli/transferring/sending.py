@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from openbrain import answers
+from openbrain import contract
 from openbrain.client import OpenBrain
-from openbrain.errors import TryLater
+from openbrain.domain.errors import TryLater
 from openbrain_cli.transferring.files import parts
 
 REFUSALS = 1000
@@ -28,7 +28,7 @@ class Totals:
     refused: int = 0
     refusals: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, answer: answers.Imported, first: int) -> None:
+    def add(self, answer: contract.Imported, first: int) -> None:
         """A part's answer; its lines are counted from `first`."""
         self.exact = answer.exact
         for name in ("created", "present", "skipped", "history", "lineage", "refused"):

@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from openbrain import settings as all_settings
-from openbrain.events import ForeignEvent, SignalAcknowledged, SignalRaised
-from openbrain.leading import Duty, Leader
-from openbrain.memory import DAY, MICROSECONDS
-from openbrain.parts import Parts
-from openbrain.rooms import room_of
-from openbrain.streams.delivery import Delivery
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, StreamSpec
+from openbrain.domain.events import ForeignEvent, SignalAcknowledged, SignalRaised
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.domain.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, StreamSpec
+from openbrain.runtime.consumers import room_of
+from openbrain.runtime.container import Parts
+from openbrain.runtime.leader import Duty, Leader
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
 from openbrain_amygdala.handlers.foreign import raise_foreign
 from openbrain_amygdala.handlers.hearing import hear_all
 from openbrain_amygdala.handlers.posting import Posting, post_again

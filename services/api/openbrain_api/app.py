@@ -5,9 +5,10 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from openbrain import logs, settings
-from openbrain.parts import Parts
-from openbrain.streams.health import Watched
+from openbrain import settings
+from openbrain.observability import logs
+from openbrain.runtime.container import Parts
+from openbrain.streams.monitoring.endpoints import Watched
 from openbrain_api.build import build_api
 
 

@@ -11,21 +11,21 @@ from starlette.routing import Route as Path
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from openbrain.auth import Keyring
-from openbrain.embedders import Embedders
+from openbrain.ports.broadcast_stream import Hearing
 from openbrain.ports.clock import Clock
-from openbrain.ports.gate import WriteGate
+from openbrain.ports.content_policy import WriteGate
 from openbrain.ports.generations import IndexKind
-from openbrain.ports.hearing import Hearing
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.rates import Rates
 from openbrain.ports.reasoner import Reasoner
+from openbrain.ports.store import Truth
 from openbrain.ports.streams import StreamAdmin
-from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
-from openbrain.pressure import Pressure
 from openbrain.settings import Settings
-from openbrain.streams.health import Watched
+from openbrain.streams.monitoring.endpoints import Watched
+from openbrain.usecases.auth import Keyring
+from openbrain.usecases.backpressure import Pressure
+from openbrain.usecases.embedders import Embedders
 from openbrain_api.broadcasts.hub import Hub
 from openbrain_api.broadcasts.keys import ListeningKeys
 from openbrain_api.broadcasts.presence import Presence

@@ -8,9 +8,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from openbrain.memory import Memory
-from openbrain.ports.truth import Reading
-from openbrain.visibility import Criteria, Viewer, matches, visible
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import Criteria, Viewer, matches, visible
+from openbrain.ports.store import Reading
 
 LONGEST = 50
 _KEPT = 10_000

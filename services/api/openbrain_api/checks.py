@@ -5,10 +5,10 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.index import Checked
-from openbrain.streams.health import Watched, failing
+from openbrain.streams.monitoring.endpoints import Watched, failing
 
 OWN = "api"
 Check = Callable[[], Awaitable[Checked | tuple[str, str, tuple[str, ...]]]]

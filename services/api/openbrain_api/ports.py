@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from openbrain.auth import Keyring
-from openbrain.embedders import Embedders
+from openbrain.domain.signals.values import Halt
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.clock import Clock
-from openbrain.ports.gate import WriteGate
+from openbrain.ports.content_policy import WriteGate
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Replaceable
+from openbrain.ports.store import Truth
 from openbrain.ports.streams import StreamAdmin
-from openbrain.ports.truth import Truth
 from openbrain.ports.wake import Wake
-from openbrain.pressure import Pressure
 from openbrain.settings import Settings
-from openbrain.signals.values import Halt
-from openbrain.visibility import Viewer
+from openbrain.usecases.auth import Keyring
+from openbrain.usecases.backpressure import Pressure
+from openbrain.usecases.embedders import Embedders
 from openbrain_api.broadcasts.hub import Hub
 from openbrain_api.broadcasts.keys import ListeningKeys
 from openbrain_api.broadcasts.presence import Presence

@@ -1,13 +1,13 @@
-"""Values as JSON objects: the shapes of `openbrain.answers`, built plainly because every answer pays for it."""
+"""Values as JSON objects: the shapes of `openbrain.contract`, built plainly because every answer pays for it."""
 
 from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from openbrain import times
-from openbrain.memory import Memory
+from openbrain.domain import times
+from openbrain.domain.memory import Memory
 from openbrain.ports.access import ApiKey, Usage, Workspace
-from openbrain.ports.truth import HistoryEntry
+from openbrain.ports.store import HistoryEntry
 from openbrain_api.chains import NOTHING, Behind
 
 Json = dict[str, object]

@@ -1,9 +1,9 @@
-"""Signals, halts and listeners as JSON objects: the shapes of `openbrain.answers.signals`."""
+"""Signals, halts and listeners as JSON objects: the shapes of `openbrain.contract.signals`."""
 
 from collections.abc import Iterable
 
+from openbrain.domain.signals.values import Acknowledgement, Halt, Present, Signal, Subscriber
 from openbrain.ports.signals import SignalEntry
-from openbrain.signals.values import Acknowledgement, Halt, Present, Signal, Subscriber
 from openbrain_api.rendering import Json, to_iso
 
 

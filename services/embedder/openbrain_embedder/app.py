@@ -3,15 +3,15 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from openbrain.events import MemoryStored
-from openbrain.parts import Parts
+from openbrain.domain.events import MemoryStored
+from openbrain.domain.streams import REINDEX, STORED
 from openbrain.ports.generations import IndexKind
-from openbrain.rooms import lazy_app, note_failure, room_of
-from openbrain.streams.delivery import Delivery, Handler, Results
-from openbrain.streams.results import per_delivery
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import REINDEX, STORED
+from openbrain.runtime.consumers import lazy_app, note_failure, room_of
+from openbrain.runtime.container import Parts
+from openbrain.streams.group.delivery import Delivery, Handler, Results
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.handling.results import per_delivery
+from openbrain.streams.reading.service import Room
 from openbrain_embedder.handlers import Failures
 from openbrain_embedder.models import Embedding, Events
 

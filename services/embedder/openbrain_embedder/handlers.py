@@ -12,14 +12,14 @@ from typing import Any, Protocol, TypeVar
 
 import structlog
 
-from openbrain.errors import SetupError, TryLater
-from openbrain.events import CloudEvent, MemoryStored
-from openbrain.ids import content_hash
-from openbrain.memory import MICROSECONDS, Change, Memory
-from openbrain.passage_header import header
+from openbrain.domain.errors import SetupError, TryLater
+from openbrain.domain.events import CloudEvent, MemoryStored
+from openbrain.domain.ids import content_hash
+from openbrain.domain.memory import MICROSECONDS, Change, Memory
+from openbrain.domain.passage_header import header
 from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
-from openbrain.ports.truth import Embedded, Reading, Vectors
+from openbrain.ports.store import Embedded, Reading, Vectors
 
 Stored = TypeVar("Stored", bound=MemoryStored)
 Inputs = Mapping[str, str]

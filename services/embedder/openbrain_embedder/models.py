@@ -11,14 +11,14 @@ from typing import Any, Protocol
 
 import structlog
 
-from openbrain.embedders import Embedders
-from openbrain.errors import ModelChanged, SetupError, TryLater
-from openbrain.events import CloudEvent
-from openbrain.memory import Change
+from openbrain.domain.errors import ModelChanged, SetupError, TryLater
+from openbrain.domain.events import CloudEvent
+from openbrain.domain.memory import Change
 from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation, Generations, GenerationStatus, IndexKind
 from openbrain.ports.reconciling import Reconciling
+from openbrain.usecases.embedders import Embedders
 from openbrain_embedder.handlers import Failures, embed_known, embed_stored
 from openbrain_embedder.handlers import Truth as EmbeddingTruth
 

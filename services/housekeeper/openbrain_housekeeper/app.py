@@ -11,24 +11,25 @@ from faststream.specification import AsyncAPI
 from redis.asyncio import Redis
 
 import openbrain
-from openbrain import logs
 from openbrain import settings as all_settings
-from openbrain.collecting import long_running
-from openbrain.events import CloudEvent
-from openbrain.leading import Duty, Leader
-from openbrain.memory import DAY, MICROSECONDS
-from openbrain.parts import Parts
+from openbrain.domain import streams as table
+from openbrain.domain.events import CloudEvent
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.observability import logs
+from openbrain.observability.gc_tuning import long_running
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
 from openbrain.ports.generations import MODEL_CHANGE, IndexKind
 from openbrain.ports.reconciling import VERIFY
 from openbrain.ports.reindexing import REINDEX
-from openbrain.streams import health, table
-from openbrain.streams.connection import connect, without_login
-from openbrain.streams.erasing import StreamEraser
-from openbrain.streams.publisher import Publisher
-from openbrain.streams.redelivery import Redelivery
-from openbrain.streams.runtime import consumer_name
-from openbrain.streams.trim import remake
+from openbrain.runtime.container import Parts
+from openbrain.runtime.leader import Duty, Leader
+from openbrain.streams.handling.runtime import consumer_name
+from openbrain.streams.monitoring import endpoints
+from openbrain.streams.operating.erasing import StreamEraser
+from openbrain.streams.operating.redelivery import Redelivery
+from openbrain.streams.operating.trim import remake
+from openbrain.streams.publishing.publisher import Publisher
+from openbrain.streams.redis.connection import connect, without_login
 from openbrain.vault.pipeline import Patience
 from openbrain_housekeeper.broadcasting import Broadcasting
 from openbrain_housekeeper.closing import Closing
@@ -220,7 +221,7 @@ def application(parts: Parts) -> AsgiFastStream:
         broker,
         logger=None,
         lifespan=lifespan,
-        asgi_routes=health.routes([room]),
+        asgi_routes=endpoints.routes([room]),
         specification=AsyncAPI(title="openbrain housekeeper", version=openbrain.__version__),
         asyncapi_path="/docs",
     )

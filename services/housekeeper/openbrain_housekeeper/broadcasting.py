@@ -7,12 +7,12 @@ from typing import Protocol
 import structlog
 from redis.asyncio import Redis
 
-from openbrain.errors import TryLater
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.broadcasts import Broadcasts
-from openbrain.ports.keeping import OutboxEntry
+from openbrain.ports.housekeeping import OutboxEntry
 from openbrain.settings import Streams
-from openbrain.streams import broadcasting
+from openbrain.streams.publishing import broadcasting
 
 PAGE = 500
 _log = structlog.get_logger(__name__)

@@ -4,13 +4,13 @@ import uuid
 from dataclasses import replace
 from typing import Any, Protocol
 
-from openbrain import traces
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import PURGE
 from openbrain.ports.erasing import Closing as ClosingTruth
 from openbrain.ports.operations import Operation, Operations, OperationStatus, Progress
-from openbrain.streams.erasing import Doomed, Swept
+from openbrain.streams.operating import purge_traces
+from openbrain.streams.operating.erasing import Doomed, Swept
 from openbrain_housekeeper.purging import swept_json
 
 CHUNK = 200
@@ -76,7 +76,7 @@ class Closing:
     async def _rest(self, operation: Operation, step: Progress, workspace_id: str) -> Progress:
         told: dict[str, Any] = dict(step.result)
         if "streams" not in told:
-            swept = await self._streams.sweep(traces.of_workspace(workspace_id))
+            swept = await self._streams.sweep(purge_traces.of_workspace(workspace_id))
             told["streams"] = {**swept_json(swept), "dropped": await self._streams.drop(workspace_id)}
             return replace(step, result=told)
         if await self._truth.operations(workspace_id, 1, kinds={PURGE}, statuses=OPEN):

@@ -7,15 +7,16 @@ from typing import Any, Protocol, cast
 
 import structlog
 
-from openbrain import adding_up, reconciling, telemetry
-from openbrain.ids import BUCKETS
-from openbrain.ids import bucket as bucket_of
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.ids import BUCKETS
+from openbrain.domain.ids import bucket as bucket_of
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, Generations, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.reconciling import Reconciling
-from openbrain.reconciling import Difference, Fault
+from openbrain.usecases import comparison_sums, reconcile
+from openbrain.usecases.reconcile import Difference, Fault
 from openbrain_housekeeper.gate import Gate
 
 REMEMBERED = 10_000
@@ -115,9 +116,9 @@ class Comparison:
             yield waits
         differing: frozenset[int] = frozenset()
         accounts = (
-            adding_up.closer(self._truth, self._index, self._generation)
+            comparison_sums.closer(self._truth, self._index, self._generation)
             if self._asked.full
-            else adding_up.accounting(self._truth, self._index, self._generation, digests=self._asked.digests)
+            else comparison_sums.accounting(self._truth, self._index, self._generation, digests=self._asked.digests)
         )
         async for account in accounts:
             differing = self._accounted(account)
@@ -137,7 +138,7 @@ class Comparison:
             self.tally.removed_tombstones = await self._index.drop_tombstones(self._generation.name, before)
         self._tell()
 
-    def _accounted(self, account: adding_up.Account) -> frozenset[int]:
+    def _accounted(self, account: comparison_sums.Account) -> frozenset[int]:
         tally = self.tally
         tally.rows, tally.entries = account.due.entries, account.standing.entries
         tally.tombstones = account.standing.tombstones
@@ -165,10 +166,10 @@ class Comparison:
         return True
 
     async def _found(self, buckets: frozenset[int]) -> AsyncIterator[Sequence[Difference]]:
-        async for found in reconciling.differences(self._truth, self._index, self._generation, buckets):
+        async for found in reconcile.differences(self._truth, self._index, self._generation, buckets):
             yield found
         # The marks stand in the truth alone; those of these buckets were seen.
-        async for rows in reconciling.unmarked(self._truth, self._generation):
+        async for rows in reconcile.unmarked(self._truth, self._generation):
             yield [each for each in rows if bucket_of(each.memory_id) not in buckets]
 
     async def _settled(self, found: Sequence[Difference], *, again: bool = False) -> AsyncIterator[bool]:
@@ -177,7 +178,7 @@ class Comparison:
         young = now - self._asked.grace
         settled: list[Difference] = []
         for each in found:
-            changed_at = reconciling.stamp(each.changed_at, now)
+            changed_at = reconcile.stamp(each.changed_at, now)
             if changed_at > young and not again and len(self._young) < REMEMBERED:
                 self._young.add(each.memory_id)
                 self._young_until = max(self._young_until, changed_at + self._asked.grace)
@@ -190,7 +191,7 @@ class Comparison:
             return
         self._count(settled)
         if self._asked.repair:
-            await reconciling.repair(self._truth, self._index, self._generation, settled, self._clock.now())
+            await reconcile.repair(self._truth, self._index, self._generation, settled, self._clock.now())
             self.tally.repaired += len(settled)
             announced = sum(each.fault is not Fault.GHOST for each in settled)
             self._announced += announced
@@ -215,7 +216,7 @@ class Comparison:
 
     def _add(self, fault: Fault, count: int = 1) -> None:
         self.tally.faults[fault] += count
-        telemetry.RECONCILE_DIFFERENCES.labels(self._generation.kind.value, fault.value).inc(count)
+        metrics.RECONCILE_DIFFERENCES.labels(self._generation.kind.value, fault.value).inc(count)
 
     async def _young_settled(self) -> AsyncIterator[bool]:
         if not self._asked.patient:
@@ -227,9 +228,9 @@ class Comparison:
         async for waits in self._until_open():
             yield waits
         ids = sorted(self._young)
-        for start in range(0, len(ids), reconciling.LOOKED_AT):
-            rows = await self._truth.due(self._generation, ids[start : start + reconciling.LOOKED_AT])
-            found = await reconciling.look(self._truth, self._index, self._generation, list(rows.values()))
+        for start in range(0, len(ids), reconcile.LOOKED_AT):
+            rows = await self._truth.due(self._generation, ids[start : start + reconcile.LOOKED_AT])
+            found = await reconcile.look(self._truth, self._index, self._generation, list(rows.values()))
             async for waits in self._settled(found, again=True):
                 yield waits
             yield False

@@ -6,13 +6,13 @@ from typing import Protocol
 
 import structlog
 
-from openbrain import adding_up, reconciling
-from openbrain.errors import IndexMissing, TryLater
-from openbrain.index_standing import epoch_of, write_epoch
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import IndexMissing, TryLater
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Replaceable
-from openbrain.reconciling import Fault
+from openbrain.usecases import comparison_sums, reconcile
+from openbrain.usecases.index_loss import epoch_of, write_epoch
+from openbrain.usecases.reconcile import Fault
 from openbrain_housekeeper.comparing import Comparison, Tally
 from openbrain_housekeeper.verifying import Verifier
 
@@ -30,7 +30,7 @@ Prepare = Mapping[IndexKind, Callable[[Generation], Awaitable[object]]]
 _log = structlog.get_logger(__name__)
 
 
-class Index(reconciling.Index, Replaceable, Protocol):
+class Index(reconcile.Index, Replaceable, Protocol):
     """What it needs of an index."""
 
 
@@ -112,7 +112,7 @@ class Filling:
         serves = generation.status == GenerationStatus.SERVING
         if serves and not any(each.entries for each in (await index.sums(generation.name)).values()):
             # Nothing is left of what the rows are noted for. Of one that was restored the differences are enough.
-            async for after, until in adding_up.spans(own.truth, SPAN):
+            async for after, until in comparison_sums.spans(own.truth, SPAN):
                 await own.truth.forget_marks(generation.kind, after, until)
                 yield False
         while True:

@@ -3,11 +3,11 @@
 import uuid
 from typing import Protocol
 
-from openbrain import criteria
 from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import PURGE, Bulk, Erasing
 from openbrain.ports.operations import TRACES, Operation, Operations, Progress
-from openbrain.ports.truth import Origin
+from openbrain.ports.store import Origin
+from openbrain.usecases import stored_criteria
 
 CHUNK = 200
 """Memories of one transaction."""
@@ -34,7 +34,7 @@ class Forgetting:
         told = asked[TRACES] if erase else asked
         reached = operation.result.get(REACHED)
         made_by = int(asked["made_by"] if reached is None else reached)
-        bulk = Bulk(condition=criteria.condition(told, self._clock.now()), made_by=made_by)
+        bulk = Bulk(condition=stored_criteria.condition(told, self._clock.now()), made_by=made_by)
         origin = Origin(actor=operation.actor)
         ended = await self._truth.end_living(bulk, CHUNK, origin, str(asked["reason"]), erase=erase)
         done = operation.done + ended.rows

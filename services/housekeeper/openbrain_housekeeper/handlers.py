@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from openbrain.errors import TryLater
+from openbrain.domain.errors import TryLater
 from openbrain.ports.broadcasts import Passed
-from openbrain.ports.keeping import Outbox, OutboxEntry, Upkeep
+from openbrain.ports.housekeeping import Outbox, OutboxEntry, Upkeep
 from openbrain.ports.operations import Operations
 from openbrain.ports.recalls import Recalls
 

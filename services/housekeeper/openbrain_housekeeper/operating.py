@@ -11,9 +11,8 @@ from dataclasses import replace
 
 import structlog
 
-from openbrain.errors import TryLater
+from openbrain.domain.errors import TryLater, error_text
 from openbrain.ports.operations import Operation, Operations, OperationStatus, Progress
-from openbrain.streams.group import message
 
 Step = Callable[[Operation], Awaitable[Progress]]
 """Does a bounded piece of an operation and says how far it is now. `TryLater` waits and does it again; any other error
@@ -64,7 +63,7 @@ class Worker:
         try:
             progress = await self._steps(held, lost)
         except Exception as error:  # noqa: BLE001 - it ends this operation, and no other
-            return await self._give_up(held, OperationStatus.FAILED, message(error))
+            return await self._give_up(held, OperationStatus.FAILED, error_text(error))
         after = await self._operations.advance_operation(held.id, self._holder, progress)
         if after is not None and after.status.ended:
             _log.info("operation.done", id=held.id, kind=held.kind, done=after.done)
@@ -80,7 +79,7 @@ class Worker:
             except Exception as error:
                 if not isinstance(error, TryLater) and held.kind not in self._lasting:
                     raise
-                why = message(error)
+                why = error_text(error)
                 _log.info("operation.waits", id=held.id, kind=held.kind, message=why)
                 told = {**held.result, WAITS_FOR: why}
                 return Progress(done=held.done, total=held.total, result=told, waits=True)

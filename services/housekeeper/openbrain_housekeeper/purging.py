@@ -5,15 +5,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
 
-from openbrain import traces
-from openbrain.errors import TryLater
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import Purging as PurgingTruth
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import Scrubbed
 from openbrain.ports.operations import TRACES, Operation, Operations, Progress
-from openbrain.streams.erasing import Doomed, Swept
+from openbrain.streams.operating import purge_traces
+from openbrain.streams.operating.erasing import Doomed, Swept
 
 OWN = frozenset({"streams", "embeddings", "tombstones"})
 """Phases that are about the memories of one purge."""
@@ -92,7 +92,7 @@ class Purging:
         workspace_id = operation.workspace_id
         keys = await self._truth.blank_keys(workspace_id, _ids(operation))
         contents = frozenset(operation.request.get(TRACES, {}).get("contents", ()))
-        doomed = traces.of_memories(workspace_id, contents, frozenset(keys), operation.created_at)
+        doomed = purge_traces.of_memories(workspace_id, contents, frozenset(keys), operation.created_at)
         return swept_json(await self._streams.sweep(doomed))
 
     async def _drop_embeddings(self, operation: Operation) -> object:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import structlog
 
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.generations import IndexKind
-from openbrain.reconciling import stamp
+from openbrain.usecases.reconcile import stamp
 from openbrain_housekeeper.verifying import Verification, Verifier
 
 WALKED = 20_000

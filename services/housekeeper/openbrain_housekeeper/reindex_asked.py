@@ -1,12 +1,12 @@
 """What the operation of a reindex is about, and what it announces."""
 
-from openbrain.events import encode
-from openbrain.ids import uuid7
-from openbrain.memory import Change
+from openbrain.domain.events import encode
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Change
+from openbrain.domain.streams import REINDEX as STREAM
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation
 from openbrain.ports.reindexing import Extent, Listed
-from openbrain.streams.table import REINDEX as STREAM
 
 
 def generation_of(operation: Operation) -> Generation:

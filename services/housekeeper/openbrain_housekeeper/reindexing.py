@@ -14,11 +14,11 @@ from typing import Any, Protocol
 
 import structlog
 
-from openbrain import adding_up, reconciling
-from openbrain.errors import Conflict, NeverRetry, TryLater
-from openbrain.events import ReindexCompleted, encode
-from openbrain.index_writing import LEASE_S, drop_generation
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import Conflict, NeverRetry, TryLater
+from openbrain.domain.events import ReindexCompleted, encode
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.streams import REINDEX as STREAM
+from openbrain.domain.streams import REINDEX_COMPLETED
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, Generations, GenerationStatus, IndexKind
 from openbrain.ports.index import Replaceable
@@ -26,8 +26,8 @@ from openbrain.ports.operations import Operation, Progress
 from openbrain.ports.reconciling import Reconciling
 from openbrain.ports.reindexing import Listed
 from openbrain.ports.reindexing import Reindexing as Rows
-from openbrain.streams.table import REINDEX as STREAM
-from openbrain.streams.table import REINDEX_COMPLETED
+from openbrain.usecases import comparison_sums, reconcile
+from openbrain.usecases.index_writers import LEASE_S, drop_generation
 from openbrain_housekeeper.other_model import MODEL, ON_THEIR_WAY, lacking_vectors
 from openbrain_housekeeper.other_model import Truth as Embedded
 from openbrain_housekeeper.reindex_asked import event_about, extent_of, generation_of
@@ -52,7 +52,7 @@ class Truth(Generations, Reconciling, Rows, Embedded, Protocol):
     """What it needs of the truth."""
 
 
-class Index(reconciling.Index, Replaceable, Protocol):
+class Index(reconcile.Index, Replaceable, Protocol):
     """What it needs of an index."""
 
 
@@ -202,15 +202,15 @@ class Reindexing:
         if not quiet and now - told.get("compared_at", 0) < self._patience / 10:
             raise TryLater("the readers stand still: what lacks is looked for again in a while")
         index = self._targets[generation.kind].index()
-        account = await adding_up.account(self._truth, index, generation)
+        account = await comparison_sums.account(self._truth, index, generation)
         # Once the readers are through, what was there before should be in it; what came later may be on its way.
         young = told["since"] if quiet else now - self._grace
         lacking: set[str] = set()
-        async for some in reconciling.differences(self._truth, index, generation, account.differing):
-            settled = [each for each in some if reconciling.stamp(each.changed_at, now) < young]
+        async for some in reconcile.differences(self._truth, index, generation, account.differing):
+            settled = [each for each in some if reconcile.stamp(each.changed_at, now) < young]
             lacking.update(each.memory_id for each in settled)
             if quiet and settled:
-                await reconciling.repair(self._truth, index, generation, settled, now)
+                await reconcile.repair(self._truth, index, generation, settled, now)
         if MODEL in operation.request:
             lacking.update(await lacking_vectors(self._truth, generation, young, again=quiet))
         failed = await self._truth.failed_of(generation.kind, sorted(lacking)) if lacking else frozenset()
@@ -263,7 +263,7 @@ class Reindexing:
 
     async def _note_unmarked(self, generation: Generation, known_at: int = 0) -> None:
         """What changed while the index that served could not be written is there, but was never noted so."""
-        async for found in reconciling.unmarked(self._truth, replace(generation, status=GenerationStatus.SERVING)):
+        async for found in reconcile.unmarked(self._truth, replace(generation, status=GenerationStatus.SERVING)):
             if found and self._clock.now() < known_at:
                 raise TryLater("not every writer knows yet that this index serves: that ends within seconds")
             await self._truth.announce_again([each.memory_id for each in found])

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import structlog
 from cronsim import CronSim
 
-from openbrain.errors import NotFound
-from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import NotFound
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.ticks import Tick, TickJob, Ticks, TickState
 

@@ -7,12 +7,12 @@ from redis.asyncio import Redis
 
 from openbrain.ports.groups import OutsideGroup
 from openbrain.ports.operations import Operation, Progress
-from openbrain.pressure import Pressure
 from openbrain.settings import Streams
-from openbrain.streams.dead_keeping import DeadKeeping
-from openbrain.streams.memory import memory_of
-from openbrain.streams.shrinking import shrink
-from openbrain.streams.trim import plan, trim, waited_for
+from openbrain.streams.operating.dead_letter_retention import DeadKeeping
+from openbrain.streams.operating.shrinking import shrink
+from openbrain.streams.operating.trim import plan, trim, waited_for
+from openbrain.streams.redis.memory import memory_of
+from openbrain.usecases.backpressure import Pressure
 from openbrain_housekeeper.operating import Step
 
 _log = structlog.get_logger(__name__)

@@ -5,15 +5,15 @@ from functools import partial
 
 from redis.asyncio import Redis
 
-from openbrain import wiring
-from openbrain.errors import Conflict
-from openbrain.parts import Parts
+from openbrain.domain.errors import Conflict
+from openbrain.domain.streams import REINDEX as STREAM
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation
-from openbrain.streams.gauges import behind
-from openbrain.streams.publisher import Publisher
-from openbrain.streams.table import REINDEX as STREAM
-from openbrain.streams.waiting import waiting_since
+from openbrain.runtime import adapters
+from openbrain.runtime.container import Parts
+from openbrain.streams.monitoring.gauges import behind
+from openbrain.streams.monitoring.waiting import waiting_since
+from openbrain.streams.publishing.publisher import Publisher
 from openbrain_housekeeper.other_model import MODEL
 from openbrain_housekeeper.reindexing import Reindexing, Target
 
@@ -43,7 +43,7 @@ def reindexing(parts: Parts, client: Redis, publisher: Publisher) -> Reindexing:
 
 
 async def _next_text(parts: Parts, operation: Operation) -> Generation:
-    first = wiring.text_name(parts.settings).removesuffix("-1")
+    first = adapters.text_name(parts.settings).removesuffix("-1")
     return Generation(
         kind=IndexKind.TEXT,
         name=f"{first}-{_when(operation)}",
@@ -69,7 +69,7 @@ def vector_generation(parts: Parts, operation: Operation, model: str, name: str,
     """The one that this operation builds, by this model."""
     return Generation(
         kind=IndexKind.VECTOR,
-        name=f"{wiring.vector_name(parts.settings)}-{model}-{_when(operation)}",
+        name=f"{adapters.vector_name(parts.settings)}-{model}-{_when(operation)}",
         model=model,
         model_name=name,
         dimensions=dimensions,

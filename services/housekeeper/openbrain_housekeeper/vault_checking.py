@@ -4,15 +4,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from openbrain.errors import Conflict, NotFound
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.values import OPEN_STATES, Raise, Severity, Signal, SignalState, Step
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.access import Access
 from openbrain.ports.clock import Clock
 from openbrain.ports.signals import RaiseStatus, SignalChange, SignalFilter, Signals
 from openbrain.ports.ticks import Ticks, TickState
-from openbrain.signals.values import OPEN_STATES, Raise, Severity, Signal, SignalState, Step
 from openbrain.vault.pipeline import SOURCE, Finding, Patience, Run, Unheard, findings
-from openbrain.visibility import Viewer
 
 ACTOR: Final = "housekeeper"
 TICKS: Final = 50

@@ -5,12 +5,13 @@ from typing import Any
 
 import structlog
 
-from openbrain import adding_up, telemetry
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.operations import Operation, Progress
+from openbrain.usecases import comparison_sums
 from openbrain_housekeeper.comparing import Asked, Comparison, Tally, Truth
 from openbrain_housekeeper.gate import Gate
 
@@ -51,7 +52,7 @@ class Verification:
             self._tallies.append(comparison.tally)
             async for waits in comparison.pieces():
                 yield waits
-        telemetry.RECONCILE_COMPLETED.set(own.clock.now() / MICROSECONDS)
+        metrics.RECONCILE_COMPLETED.set(own.clock.now() / MICROSECONDS)
 
     @property
     def seen(self) -> int:
@@ -75,7 +76,7 @@ async def lift(verifier: Verifier) -> AsyncIterator[int]:
     seen = [await verifier.indexes[each.kind]().highest(each.name) for each in await verifier.generations()]
     above = max(seen, default=0)
     lifted = 0
-    async for after, until in adding_up.spans(verifier.truth, LIFTED):
+    async for after, until in comparison_sums.spans(verifier.truth, LIFTED):
         lifted += await verifier.truth.lift_all(above, after, until)
         yield lifted
     _log.info("reconcile.lifted", rows=lifted, above=above)

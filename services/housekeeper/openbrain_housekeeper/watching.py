@@ -6,13 +6,13 @@ from functools import partial
 
 from redis.asyncio import Redis
 
-from openbrain import wiring
-from openbrain.leading import Duty
-from openbrain.memory import MICROSECONDS
-from openbrain.parts import Parts
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain.ports.generations import IndexKind
-from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED
-from openbrain.streams.waiting import waiting_since
+from openbrain.runtime import adapters
+from openbrain.runtime.container import Parts
+from openbrain.runtime.leader import Duty
+from openbrain.streams.monitoring.waiting import waiting_since
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.filling import LOOK_S, Filling
 from openbrain_housekeeper.gate import Gate
@@ -69,7 +69,7 @@ def duties(parts: Parts, own: Verifier) -> Sequence[Duty]:
         await asyncio.sleep(min(_DRAIN_S, settings.reconcile_every_s) if announced else settings.reconcile_every_s)
 
     found = [Duty("reconcile", announce, after_marks, settings.reconcile_every_s)]
-    if not parts.shared and wiring.EMBEDDED in (parts.settings.text.url, parts.settings.vectors.url):
+    if not parts.shared and adapters.EMBEDDED in (parts.settings.text.url, parts.settings.vectors.url):
         return found
     everything = Everything(own, settings.verify_every_s, settings.digests_every_s)
     filling = Filling(

@@ -5,18 +5,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from openbrain import index_standing
-from openbrain.events import MemoryEmbedded, MemoryStored, MemorySuperseded
-from openbrain.index_writing import Written, everywhere
-from openbrain.memory import Change
-from openbrain.parts import Parts
+from openbrain.domain.events import MemoryEmbedded, MemoryStored, MemorySuperseded
+from openbrain.domain.memory import Change
+from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain.ports.generations import Generation, IndexKind
-from openbrain.rooms import lazy_app, note_failure, room_of
-from openbrain.streams.delivery import Delivery, Results
-from openbrain.streams.results import per_delivery
-from openbrain.streams.room import Check, Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import EMBEDDED, REINDEX, STORED, SUPERSEDED
+from openbrain.runtime.consumers import lazy_app, note_failure, room_of
+from openbrain.runtime.container import Parts
+from openbrain.streams.group.delivery import Delivery, Results
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.handling.results import per_delivery
+from openbrain.streams.reading.service import Check, Room
+from openbrain.usecases import index_loss
+from openbrain.usecases.index_writers import Written, everywhere
 from openbrain_indexer.handlers import Failures, project_text, project_vector
 
 BATCHES = 4
@@ -78,7 +78,7 @@ def vector_room(parts: Parts) -> Room:
 
 async def _all_there(parts: Parts, kind: IndexKind) -> None:
     index = parts.text if kind is IndexKind.TEXT else parts.vectors
-    await index_standing.all_there(index, index.builder, await parts.truth.written(kind))
+    await index_loss.all_there(index, index.builder, await parts.truth.written(kind))
 
 
 async def _projected(

@@ -1,12 +1,12 @@
 """From a row of the truth to what an index holds. Pure: the same row always gives the same entries."""
 
-from openbrain.ids import bucket, digest, point_id
-from openbrain.making import maker
-from openbrain.memory import Memory
-from openbrain.passage_header import header
+from openbrain.domain.fast_frozen import maker
+from openbrain.domain.ids import bucket, digest, point_id
+from openbrain.domain.memory import Memory
+from openbrain.domain.passage_header import header
+from openbrain.domain.visibility import NEVER
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
-from openbrain.ports.truth import PassageSet
-from openbrain.visibility import NEVER
+from openbrain.ports.store import PassageSet
 
 _fields, _text_entry, _vector_entry = maker(Fields), maker(TextEntry), maker(VectorEntry)
 

@@ -11,11 +11,11 @@ from typing import Protocol, TypeVar
 
 import structlog
 
-from openbrain.errors import TryLater
-from openbrain.memory import Memory
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import Memory
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextEntry, Tombstone, VectorEntry
-from openbrain.ports.truth import Mark, Projecting, Reading, Vectors
+from openbrain.ports.store import Mark, Projecting, Reading, Vectors
 from openbrain_indexer.entries import text_entry, tombstones, vector_entries
 
 ROUNDS = 5

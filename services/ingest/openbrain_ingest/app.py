@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openbrain.memory import DAY
-from openbrain.parts import Parts
-from openbrain.rooms import lazy_app, room_of
-from openbrain.streams.delivery import Delivery
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import SUBMITTED
-from openbrain.submission import MemorySubmitted
-from openbrain.submitting import Tenants
+from openbrain.domain.memory import DAY
+from openbrain.domain.streams import SUBMITTED
+from openbrain.domain.submission import MemorySubmitted
+from openbrain.runtime.consumers import lazy_app, room_of
+from openbrain.runtime.container import Parts
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
+from openbrain.usecases.submit import Tenants
 from openbrain_ingest.handlers import accept
 
 

@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from openbrain.errors import OpenBrainError
-from openbrain.events import CloudEvent
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.events import CloudEvent
+from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.clock import Clock
-from openbrain.ports.gate import WriteGate
-from openbrain.ports.truth import Writing
-from openbrain.remembering import Offer, remember
-from openbrain.submission import MemorySubmitted
-from openbrain.submitting import Tenants, from_event
+from openbrain.ports.content_policy import WriteGate
+from openbrain.ports.store import Writing
+from openbrain.usecases.remember import Offer, remember
+from openbrain.usecases.submit import Tenants, from_event
 
 _AT_A_STRETCH = 64
 """Submissions made into offers before the loop may turn to others."""

@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from openbrain import limits
-from openbrain.memory import MemoryType, Scope
+from openbrain.domain import limits
+from openbrain.domain.memory import MemoryType, Scope
 
 Content = Annotated[
     str, Field(max_length=limits.CONTENT_CHARS, description="What was learned, so that it stands alone. No secrets.")

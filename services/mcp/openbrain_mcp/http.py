@@ -13,9 +13,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from openbrain import limits
 from openbrain.client import OpenBrain
-from openbrain.errors import OpenBrainError, RateLimited, TryLater, Unauthorised
+from openbrain.domain import limits
+from openbrain.domain.errors import OpenBrainError, RateLimited, TryLater, Unauthorised
 from openbrain_mcp.origins import may_ask
 from openbrain_mcp.server import mcp_server
 

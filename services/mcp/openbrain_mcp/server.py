@@ -9,8 +9,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult
 
 import openbrain
-from openbrain.errors import OpenBrainError
-from openbrain.plain_text import plain
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.text.displayed import plain
 from openbrain_mcp.tools import Clients, Tools
 
 INSTRUCTIONS = (

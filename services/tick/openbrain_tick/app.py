@@ -4,18 +4,18 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from openbrain.errors import NotFound
-from openbrain.events import TickRequested
-from openbrain.parts import Parts
+from openbrain.domain.errors import NotFound
+from openbrain.domain.events import TickRequested
+from openbrain.domain.streams import TICK_REQUESTED
 from openbrain.ports.ticks import TickJob
-from openbrain.rooms import lazy_app, room_of
-from openbrain.streams.delivery import Delivery
-from openbrain.streams.room import Room
-from openbrain.streams.runtime import consumer_name
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import TICK_REQUESTED
+from openbrain.runtime.consumers import lazy_app, room_of
+from openbrain.runtime.container import Parts
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.handling.runtime import consumer_name
+from openbrain.streams.reading.service import Room
 from openbrain.vault.folder import Folder
-from openbrain.vault.index import Index
+from openbrain.vault.pages.index import Index
 from openbrain_tick.handling import HOLD_S, handle_all
 from openbrain_tick.ticking import Ports, tick
 from openbrain_tick.writing import Vault

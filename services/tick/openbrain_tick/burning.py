@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from openbrain.domain.signals.values import Signal
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.signals import Signals
-from openbrain.signals.values import Signal
-from openbrain.vault.arcs import Arc
-from openbrain.visibility import Viewer
+from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.incidents import unclosed
 
 MOST = 1000

@@ -10,13 +10,13 @@ from typing import Any
 
 import structlog
 
-from openbrain.errors import OpenBrainError, TryLater
-from openbrain.events import CloudEvent, TickRequested
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import OpenBrainError, TryLater
+from openbrain.domain.events import CloudEvent, TickRequested
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.observability.metrics import TICK_SECONDS, TICKS
 from openbrain.ports.clock import Clock
 from openbrain.ports.ticks import TickJob, Ticks
-from openbrain.streams.delivery import Delivery
-from openbrain.telemetry import TICK_SECONDS, TICKS
+from openbrain.streams.group.delivery import Delivery
 
 HOLD_S = 45.0
 """Shorter than the lease of a stream's entry, so that whoever is given the entry of a dead process finds no hold."""

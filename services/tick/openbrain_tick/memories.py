@@ -7,19 +7,19 @@ from typing import Final, Protocol
 
 from pydantic import ValidationError
 
-from openbrain.auth import Actor, Permission
-from openbrain.errors import Conflict, Invalid, NeverRetry, NotFound
-from openbrain.events import first_problem
-from openbrain.memory import Memory, Scope
+from openbrain.domain.errors import Conflict, Invalid, NeverRetry, NotFound
+from openbrain.domain.events import first_problem
+from openbrain.domain.memory import Memory, Scope
+from openbrain.domain.submission import Submission
+from openbrain.domain.times import to_datetime
 from openbrain.ports.clock import Clock
-from openbrain.ports.gate import WriteGate
-from openbrain.ports.truth import Origin, Outcome, Reading, Status, Writing
+from openbrain.ports.content_policy import WriteGate
+from openbrain.ports.store import Origin, Outcome, Reading, Status, Writing
 from openbrain.ports.vault_memories import VaultMemories, VaultMemory
-from openbrain.remembering import Offer, remember
-from openbrain.submission import Submission
-from openbrain.times import to_datetime
-from openbrain.vault.arcs import Arc
+from openbrain.usecases.auth import Actor, Permission
+from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
+from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Problem
 from openbrain_tick.phases.memories import SOURCE, Marked, compared, digest, edits, marked, row_of
 

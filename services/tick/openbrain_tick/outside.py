@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from openbrain.control_characters import cleaned, cleaned_line
-from openbrain.errors import Conflict, Invalid, NotFound
-from openbrain.events import SignalRaised
+from openbrain.domain.errors import Conflict, Invalid, NotFound
+from openbrain.domain.events import SignalRaised
+from openbrain.domain.signals.rules import checked
+from openbrain.domain.signals.values import Raise, Severity, Step
+from openbrain.domain.text.control_characters import cleaned, cleaned_line
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.probes import Prober
 from openbrain.ports.signals import RaiseStatus, SignalChange, Signals
-from openbrain.signals.rules import checked
-from openbrain.signals.values import Raise, Severity, Step
-from openbrain.vault.alarm import Alarm, alarm
-from openbrain.vault.redaction import redacted
-from openbrain.visibility import Viewer
+from openbrain.vault.markers.redaction import redacted
+from openbrain.vault.pages.alarm import Alarm, alarm
 from openbrain_tick.burning import Burning
 from openbrain_tick.phases.signals import Standing
 

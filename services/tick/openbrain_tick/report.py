@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from openbrain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.times import to_iso
 from openbrain.ports.ticks import TickJob
-from openbrain.times import to_iso
 from openbrain.vault.changes import Change
 from openbrain.vault.values import Problem
 from openbrain_tick.phases.plan import Plan

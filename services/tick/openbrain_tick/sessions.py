@@ -5,8 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from openbrain.errors import NotFound
-from openbrain.vault.transcripts import Record, lines, records
+from openbrain.domain.errors import NotFound
+from openbrain.vault.markers.transcripts import Record, lines, records
 from openbrain_tick.phases.extract import Bundle, Filter, Session, Window, bundle, session
 
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from openbrain.errors import OpenBrainError
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.times import to_datetime, to_iso
 from openbrain.ports.clock import Clock
-from openbrain.ports.gate import WriteGate
-from openbrain.ports.keeping import Leases
+from openbrain.ports.content_policy import WriteGate
+from openbrain.ports.housekeeping import Leases
 from openbrain.ports.probes import Prober
 from openbrain.ports.reasoner import Reasoner
 from openbrain.ports.signals import Signals
 from openbrain.ports.ticks import TickJob, Ticks, TickState
-from openbrain.times import to_datetime, to_iso
-from openbrain.vault.index import Scan
+from openbrain.vault.pages.index import Scan
 from openbrain.vault.values import Problem
 from openbrain_tick.burning import burning
 from openbrain_tick.memories import Store as MemoryStore

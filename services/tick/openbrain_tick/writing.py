@@ -8,14 +8,14 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from openbrain.errors import Conflict, TryLater
-from openbrain.ports.keeping import Leases
+from openbrain.domain.errors import Conflict, TryLater
+from openbrain.ports.housekeeping import Leases
+from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.changes import Change
 from openbrain.vault.folder import Folder
-from openbrain.vault.index import Index, Scan
-from openbrain.vault.journal import JOURNAL, apply, recover
+from openbrain.vault.pages.index import Index, Scan
+from openbrain.vault.pages.journal import JOURNAL, apply, recover
 from openbrain.vault.thresholds import Thresholds
-from openbrain.vault_writing import vault_writer
 from openbrain_tick.phases.plan import Plan, begin
 
 TRIES = 5

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NotRequired, TypedDict
 
-from openbrain.memory import MemoryType, Scope
+from openbrain.domain.memory import MemoryType, Scope
 
 
 class Filters(TypedDict):

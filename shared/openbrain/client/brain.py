@@ -8,25 +8,25 @@ from urllib.parse import quote
 
 import httpx
 
-from openbrain import answers
-from openbrain.client.access import Access
+from openbrain import contract
 from openbrain.client.arguments import Changes, Filters
 from openbrain.client.breaker import Breaker
-from openbrain.client.discovery import Discovery
-from openbrain.client.ending import Ending
-from openbrain.client.indexes import Indexes
-from openbrain.client.models import Models
-from openbrain.client.signals import Signals
-from openbrain.client.streams import Streams
-from openbrain.client.ticks import Ticks
-from openbrain.client.transfers import Transfers
-from openbrain.client.vault import Vault
-from openbrain.client.verifying import Verifying
-from openbrain.client.webhooks import Webhooks
+from openbrain.client.credentials import from_environment
+from openbrain.client.resources.access import Access
+from openbrain.client.resources.discovery import Discovery
+from openbrain.client.resources.ending import Ending
+from openbrain.client.resources.indexes import Indexes
+from openbrain.client.resources.models import Models
+from openbrain.client.resources.signals import Signals
+from openbrain.client.resources.streams import Streams
+from openbrain.client.resources.ticks import Ticks
+from openbrain.client.resources.transfers import Transfers
+from openbrain.client.resources.vault import Vault
+from openbrain.client.resources.verifying import Verifying
+from openbrain.client.resources.webhooks import Webhooks
 from openbrain.client.wire import Wire, write_headers
-from openbrain.credentials import from_environment
-from openbrain.ids import uuid7
-from openbrain.submission import Submission
+from openbrain.domain.ids import uuid7
+from openbrain.domain.submission import Submission
 
 Offer = Submission | Mapping[str, object]
 
@@ -34,7 +34,7 @@ Offer = Submission | Mapping[str, object]
 class OpenBrain(
     Discovery, Transfers, Access, Indexes, Models, Verifying, Streams, Signals, Webhooks, Ticks, Vault, Ending
 ):
-    """One server, one key. Errors are those of `openbrain.errors`; what is down or busy is asked again first.
+    """One server, one key. Errors are those of `openbrain.domain.errors`; what is down or busy is asked again first.
 
     `agent` speaks for that agent, where the key may (`act_as`). Plain http is taken for loopback addresses only,
     unless `allow_http`. An answer above `response_bytes` is refused. After `breaker_failures` questions in a row that
@@ -75,7 +75,7 @@ class OpenBrain(
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], home: Path | None = None) -> Self:
         """The server that OPENBRAIN_URL and its siblings name, or the original's CORE_BRAIN_URL: all of them stand in
-        `openbrain.credentials`. Answers above 1 MiB are refused unless OPENBRAIN_RESPONSE_BYTES says otherwise."""
+        `client.credentials`. Answers above 1 MiB are refused unless OPENBRAIN_RESPONSE_BYTES says otherwise."""
         found = from_environment(environment, home or Path.home())
         return cls(
             found.url,
@@ -98,23 +98,23 @@ class OpenBrain(
         """Give the connections back."""
         await self._wire.close()
 
-    async def remember(self, offer: Offer, *, idempotency_key: str = "", wait: int = 0) -> answers.Remembered:
+    async def remember(self, offer: Offer, *, idempotency_key: str = "", wait: int = 0) -> contract.Remembered:
         """Store one memory; `wait` seconds until it is indexed, or answer as it stands then."""
         body = self._placed(_offer(offer))
         if body.get("allow_duplicate") and not idempotency_key:
             idempotency_key = _fresh_key()  # so that our own second attempt is not a second memory
         headers = write_headers(idempotency_key, wait=wait)
-        return await self._wire.ask(answers.Remembered, "POST", "/v1/brain/remember", body=body, headers=headers)
+        return await self._wire.ask(contract.Remembered, "POST", "/v1/brain/remember", body=body, headers=headers)
 
     async def remember_batch(
         self, offers: Sequence[Offer], *, idempotency_key: str = "", wait: int = 0
-    ) -> answers.RememberedBatch:
+    ) -> contract.RememberedBatch:
         """Store up to 500, each on its own: one refused item never fails its neighbours."""
         bodies = [self._placed(_offer(offer)) for offer in offers]
         if any(body.get("allow_duplicate") for body in bodies) and not idempotency_key:
             idempotency_key = _fresh_key()
         return await self._wire.ask(
-            answers.RememberedBatch,
+            contract.RememberedBatch,
             "POST",
             "/v1/brain/remember:batch",
             body={"memories": bodies},
@@ -132,7 +132,7 @@ class OpenBrain(
         agent_id: str = "",
         explain: bool = False,
         **filters: Unpack[Filters],
-    ) -> answers.Recalled:
+    ) -> contract.Recalled:
         """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
         `agent_id` asks as that agent, where the key may; `explain` tells how each score came about."""
         body = self._placed({"query": query, **_question(filters, top_k=top_k, explain=explain, keywords=keywords)})
@@ -142,7 +142,7 @@ class OpenBrain(
             body["boost_keywords"] = boost_keywords
         if text_weight is not None:
             body["text_weight"] = text_weight
-        return await self._wire.ask(answers.Recalled, "POST", "/v1/brain/recall", body=body)
+        return await self._wire.ask(contract.Recalled, "POST", "/v1/brain/recall", body=body)
 
     async def recall_batch(
         self,
@@ -152,21 +152,21 @@ class OpenBrain(
         keywords: Sequence[str] = (),
         explain: bool = False,
         **filters: Unpack[Filters],
-    ) -> answers.RecalledBatch:
+    ) -> contract.RecalledBatch:
         """Ask up to 50 at once, for less than one by one; one that is refused never fails its neighbours. A question is
         its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
         common = _question(filters, top_k=top_k, explain=explain, keywords=keywords)
         asked = ({"query": each} if isinstance(each, str) else each for each in questions)
         queries = [self._placed({**common, **each}) for each in asked]
-        return await self._wire.ask(answers.RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
+        return await self._wire.ask(contract.RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
 
     async def memories(
         self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[Filters]
-    ) -> answers.Listed:
+    ) -> contract.Listed:
         """List the newest, or what follows the page whose `next_cursor` is given."""
         author = filters.pop("author", None)
         return await self._wire.ask(
-            answers.Listed,
+            contract.Listed,
             "GET",
             "/v1/brain/list",
             query=self._placed({"limit": limit, "cursor": cursor, "agent_id": author, **filters}),
@@ -174,13 +174,13 @@ class OpenBrain(
 
     async def memory(
         self, memory_id: str, *, history: bool = False, session_id: str = "", cursor: str | None = None
-    ) -> answers.MemoryDetail:
+    ) -> contract.MemoryDetail:
         """Read one memory, dead or alive; with `history` its chain and its audit too, or the part of it that follows
         the page whose `next_cursor` is given."""
         query = {"history": "1" if history else None, "session_id": session_id or None, "cursor": cursor}
-        return await self._wire.ask(answers.MemoryDetail, "GET", f"/v1/brain/memories/{_part(memory_id)}", query=query)
+        return await self._wire.ask(contract.MemoryDetail, "GET", f"/v1/brain/memories/{_part(memory_id)}", query=query)
 
-    async def memory_whole(self, memory_id: str, *, session_id: str = "") -> answers.MemoryDetail:
+    async def memory_whole(self, memory_id: str, *, session_id: str = "") -> contract.MemoryDetail:
         """Read one memory with its chain and all of its audit, page by page."""
         found = page = await self.memory(memory_id, history=True, session_id=session_id)
         lines = list(page.history or ())
@@ -191,10 +191,10 @@ class OpenBrain(
 
     async def update(
         self, memory_id: str, *, session_id: str = "", wait: int = 0, if_match: str = "", **changes: Unpack[Changes]
-    ) -> answers.MemoryAnswer:
+    ) -> contract.MemoryAnswer:
         """Change one memory. `if_match`: only while it is as this entity tag says, else `Outdated`."""
         return await self._wire.ask(
-            answers.MemoryAnswer,
+            contract.MemoryAnswer,
             "PATCH",
             f"/v1/brain/memories/{_part(memory_id)}",
             body=dict(changes),
@@ -204,10 +204,10 @@ class OpenBrain(
 
     async def forget(
         self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
-    ) -> answers.Forgotten:
+    ) -> contract.Forgotten:
         """End one memory; its history stays."""
         return await self._wire.ask(
-            answers.Forgotten,
+            contract.Forgotten,
             "DELETE",
             f"/v1/brain/forget/{_part(memory_id)}",
             body={"reason": reason} if reason else None,
@@ -217,11 +217,11 @@ class OpenBrain(
 
     async def restore(
         self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
-    ) -> answers.MemoryAnswer:
+    ) -> contract.MemoryAnswer:
         """Bring back a memory that was forgotten, superseded, archived or has expired. `Conflict` names what stands in
         its place."""
         return await self._wire.ask(
-            answers.MemoryAnswer,
+            contract.MemoryAnswer,
             "POST",
             f"/v1/brain/memories/{_part(memory_id)}:restore",
             body={"reason": reason} if reason else {},
@@ -229,9 +229,9 @@ class OpenBrain(
             headers=write_headers(wait=wait, if_match=if_match),
         )
 
-    async def health(self) -> answers.Health:
+    async def health(self) -> contract.Health:
         """How the server is; an answer also when it is not well."""
-        return await self._wire.ask(answers.Health, "GET", "/v1/health", well=(200, 503))
+        return await self._wire.ask(contract.Health, "GET", "/v1/health", well=(200, 503))
 
     def _placed(self, body: dict[str, object]) -> dict[str, object]:
         """In the client's own org, unless another is named."""

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from openbrain.errors import TryLater
+from openbrain.domain.errors import TryLater
 
 
 class Breaker:

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import orjson
 
-from openbrain.errors import (
+from openbrain.domain.errors import (
     Backlogged,
     Conflict,
     Forbidden,

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 
-from openbrain.errors import SetupError
+from openbrain.domain.errors import SetupError
 
 MOST_BYTES = 64 * 1024 * 1024
 

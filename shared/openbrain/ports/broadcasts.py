@@ -6,8 +6,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from openbrain.errors import NeverRetry
-from openbrain.signals.values import BroadcastRow
+from openbrain.domain.errors import NeverRetry
+from openbrain.domain.signals.values import BroadcastRow
 
 
 class Passed(NeverRetry):

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from openbrain.memory import Memory
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import Condition, Viewer
 from openbrain.ports.operations import Operation
-from openbrain.visibility import Condition, Viewer
 
 if TYPE_CHECKING:
-    from openbrain.ports.truth import Editions, Origin
+    from openbrain.ports.store import Editions, Origin
 
 PURGE = "purge"
 FORGET = "forget"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from openbrain.signals.values import (
+from openbrain.domain.signals.values import (
     Acknowledgement,
     BroadcastRow,
     Halt,
@@ -24,7 +24,7 @@ from openbrain.signals.values import (
     Step,
     Subscriber,
 )
-from openbrain.visibility import Viewer
+from openbrain.domain.visibility import Viewer
 
 
 class RaiseStatus(StrEnum):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from openbrain.memory import Memory
-from openbrain.visibility import Condition
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import Condition
 
 Position = tuple[int, str]
 """created_at and id of a memory: where a page ends."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from openbrain.signals.values import Severity
+from openbrain.domain.signals.values import Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

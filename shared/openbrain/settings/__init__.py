@@ -10,8 +10,8 @@ from typing import TypeVar
 from pydantic import AliasChoices, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from openbrain.limits import WAIT_SECONDS
-from openbrain.memory import HALF_LIFE_DAYS, MemoryType
+from openbrain.domain.limits import WAIT_SECONDS
+from openbrain.domain.memory import HALF_LIFE_DAYS, MemoryType
 from openbrain.settings.events import Events
 from openbrain.settings.groups import Group, Seconds
 from openbrain.settings.reasoner import Reasoner

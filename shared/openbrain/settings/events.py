@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
+from openbrain.domain.signals.values import Severity
 from openbrain.settings.groups import Group, Seconds
-from openbrain.signals.values import Severity
 
 _SEVERITIES = {
     "severity": {each.value: each for each in (Severity.WARNING, Severity.CRITICAL, Severity.NUCLEAR)},

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from openbrain.limits import WAIT_SECONDS
+from openbrain.domain.limits import WAIT_SECONDS
 from openbrain.settings.groups import Group, Seconds
 
 

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
-from openbrain.memory import DAY, MICROSECONDS
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.domain.signals.rules import SignalTimes
 from openbrain.settings.groups import Group, Seconds
-from openbrain.signals.rules import SignalTimes
 
 
 class Signals(Group):

@@ -10,7 +10,7 @@ What rooms use (import from the modules named; this package imports nothing by i
                   in another process's loop; `.stuck()` and `await .unready()` are its health.
 - `health`        `routes([room, ...])`: (path, ASGI application) of /live, /ready and /metrics, one port for all rooms.
 - `publisher`     `Publisher(settings.streams).publish([(stream, bytes), ...])`: one result for each.
-- `wake`          `RedisWake(settings.streams)`; inside one process `openbrain.adapters.local_wake.LocalWake`.
+- `wake`          `RedisWake(settings.streams)`; inside one process `openbrain.adapters.local.wake.LocalWake`.
 - `trim`          `await trim(client, plan(settings.streams), settings.streams.retention_s)`, for the housekeeper.
 - `connection`    `connect(settings.streams)`: a redis-py client, every wait bounded; `await disconnect(client)`.
 

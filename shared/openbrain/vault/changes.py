@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain.vault import limits
 from openbrain.vault.folder import checked
 

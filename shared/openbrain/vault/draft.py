@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from openbrain.errors import NotFound
+from openbrain.domain.errors import NotFound
 from openbrain.vault.changes import Change, sha256
 
 

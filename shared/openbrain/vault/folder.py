@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from openbrain.errors import Invalid, NotFound, TryLater
+from openbrain.domain.errors import Invalid, NotFound, TryLater
 from openbrain.vault import limits
 from openbrain.vault.values import Problem
 

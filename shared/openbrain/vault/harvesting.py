@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from openbrain import limits
-from openbrain.memory import Scope
-from openbrain.submission import MemorySubmitted
-from openbrain.times import from_datetime
+from openbrain.domain import limits
+from openbrain.domain.memory import Scope
+from openbrain.domain.submission import MemorySubmitted
+from openbrain.domain.times import from_datetime
 from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
-from openbrain.vault.markers import parse, without_markers
+from openbrain.vault.markers.markers import parse, without_markers
+from openbrain.vault.markers.redaction import redacted
+from openbrain.vault.markers.transcripts import Record, project_of
 from openbrain.vault.posting import TYPES, Post
-from openbrain.vault.redaction import redacted
-from openbrain.vault.transcripts import Record, project_of
 from openbrain.vault.values import Problem
 
 CONTENT_CHARS: Final = 4096

@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from openbrain.times import to_iso
-from openbrain.vault.front_matter import read
+from openbrain.domain.times import to_iso
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.markers.redaction import quotable_line
 from openbrain.vault.posting import slug
-from openbrain.vault.redaction import quotable_line
 
 INBOX: Final = "raw/inbox"
 ATTACHMENTS: Final = "raw/attachments"

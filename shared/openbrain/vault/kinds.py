@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from openbrain.memory import MemoryType
+from openbrain.domain.memory import MemoryType
 
 MEMORY_TYPES: Final[Mapping[str, MemoryType]] = {
     "lesson": MemoryType.PATTERN,

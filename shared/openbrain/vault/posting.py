@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from openbrain.errors import Invalid, NotFound
-from openbrain.times import to_iso
-from openbrain.vault import markers
-from openbrain.vault.arc_reading import RESOLVED, SEVERITIES
+from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.times import to_iso
 from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
-from openbrain.vault.front_matter import read
-from openbrain.vault.redaction import quotable, quotable_line
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.markers import markers
+from openbrain.vault.markers.redaction import quotable, quotable_line
+from openbrain.vault.pages.arc_reading import RESOLVED, SEVERITIES
 from openbrain.vault.values import Marker
 
 TYPES: Final = ("lesson", "milestone", "signal", "decision")

@@ -8,16 +8,16 @@ import orjson
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from openbrain import generations
-from openbrain.adapters.minilm import MiniLM
-from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
-from openbrain.adapters.qdrant_vectors import QdrantVectors
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import TryLater
-from openbrain.memory import Memory
-from openbrain.parts import Parts
+from openbrain.adapters.embedding.minilm import MiniLM
+from openbrain.adapters.qdrant.vectors import QdrantVectors
+from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import Memory
 from openbrain.ports.generations import IndexKind
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
+from openbrain.usecases import serving_indexes
 from openbrain_embedder.app import room as embedder_room
 from tests.support.embedder.handler import Room as Handler
 from tests.support.embedder.handler import WithFaults, model, room
@@ -40,7 +40,7 @@ async def parts(url: str, tmp_path: Path, truth: SqlTruth, model: WithFaults) ->
     made = Parts(Settings(_env_file=None, data_dir=tmp_path, streams=streams.model_dump()), shared=True)
     index = QdrantEdgeVectors(tmp_path / "vectors")
     made.__dict__.update(truth=truth, embedder=model, vectors=index)
-    await generations.vector_generation(truth, index, await MiniLM.identity(model), "v")
+    await serving_indexes.vector_generation(truth, index, await MiniLM.identity(model), "v")
     yield made
     await index.close()
 
@@ -133,7 +133,7 @@ async def test_the_first_start_of_all_waits_for_no_vector_server(
     assert (noted.model, noted.dimensions) == (identity.key, identity.dimensions)
 
     index = QdrantVectors(lambda: AsyncQdrantClient(":memory:"), alone.settings.vectors.collection)
-    made = await generations.existing_vector_generation(truth, index)
+    made = await serving_indexes.existing_vector_generation(truth, index)
     assert made == noted
     assert await index.exists(noted.name)
     await index.close()

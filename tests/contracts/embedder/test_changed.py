@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from openbrain.adapters.ollama import Ollama
-from openbrain.errors import ModelChanged
+from openbrain.adapters.embedding.ollama import Ollama
+from openbrain.domain.errors import ModelChanged
 from tests.servers.process import ServerProcess
 from tests.support.embedder.fake_ollama import NAME, Answer, fake_ollama, ones
 

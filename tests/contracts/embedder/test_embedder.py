@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from openbrain.adapters.minilm import MiniLM
-from openbrain.adapters.mpnet import MPNet
-from openbrain.adapters.ollama import Ollama
-from openbrain.adapters.onnx_sentences import OnnxSentences
+from openbrain.adapters.embedding.minilm import MiniLM
+from openbrain.adapters.embedding.mpnet import MPNet
+from openbrain.adapters.embedding.ollama import Ollama
+from openbrain.adapters.embedding.onnx_sentences import OnnxSentences
 from openbrain.ports.embedder import Embedder
 from tests.support.waiting import PATIENCE_S
 

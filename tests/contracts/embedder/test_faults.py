@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.adapters import ollama as adapter
-from openbrain.adapters.minilm import MiniLM
-from openbrain.adapters.ollama import Ollama
-from openbrain.errors import ModelChanged, NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.adapters.embedding import ollama as adapter
+from openbrain.adapters.embedding.minilm import MiniLM
+from openbrain.adapters.embedding.ollama import Ollama
+from openbrain.domain.errors import ModelChanged, NeverRetry, OpenBrainError, SetupError, TryLater
 from tests.servers.process import Server, ServerProcess
 from tests.support.embedder.fake_ollama import NAME, Answer, fake_ollama, ones, vectors
 from tests.support.streams.consumers import eventually

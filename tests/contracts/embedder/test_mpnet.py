@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from openbrain.adapters.mpnet import MPNet
+from openbrain.adapters.embedding.mpnet import MPNet
 from tests.contracts.embedder.test_embedder import cosine
 
 REFERENCE = Path(__file__).parents[2] / "samples" / "mpnet" / "reference.json"

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Conflict, NotFound
-from openbrain.ids import joined_hash, uuid7
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.ports.access import ApiKey, Workspace
 from openbrain.ports.erasing import CLOSE
 from openbrain.ports.operations import Operation

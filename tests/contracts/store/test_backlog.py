@@ -2,9 +2,9 @@
 
 import sqlalchemy
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import outbox
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import outbox
+from openbrain.adapters.sql.store import SqlTruth
 from tests.support.store.fixtures import rows, stored
 
 

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Conflict, TryLater
-from openbrain.ports.truth import Outcome, Status
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Conflict, TryLater
+from openbrain.ports.store import Outcome, Status
 from tests.support.store.fixtures import FakeClock, rows, write
 
 LENGTH = 40

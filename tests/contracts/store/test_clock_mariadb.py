@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.clock import DatabaseClock, SystemClock
-from openbrain.adapters.sql.truth import open_truth
+from openbrain.adapters.local.clock import DatabaseClock, SystemClock
+from openbrain.adapters.sql.store import open_truth
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.settings import Truth
 from tests.support.store.fixtures import FakeClock

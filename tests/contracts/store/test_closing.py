@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import metadata, recalls, workspace_usage
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.auth import Permission, hash_secret, issue
-from openbrain.errors import NeverRetry, NotFound
-from openbrain.ids import uuid7
-from openbrain.memory import Reason
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import metadata, recalls, workspace_usage
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import NeverRetry, NotFound
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Reason
 from openbrain.ports.access import Workspace
 from openbrain.ports.erasing import CLOSE
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation
-from openbrain.ports.truth import Mark
-from openbrain.submitting import Tenants
+from openbrain.ports.store import Mark
+from openbrain.usecases.auth import Permission, hash_secret, issue
+from openbrain.usecases.submit import Tenants
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import START, FakeClock, rows, stored, viewer, write
 

@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import Connection, event
 from sqlalchemy.engine import Engine
 
-from openbrain.adapters.sql.database import SQLITE, Database
-from openbrain.adapters.sql.signal_tables import signal_acks, signal_history, signals
-from openbrain.adapters.sql.tables import outbox, recalls
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.ids import uuid7
+from openbrain.adapters.sql.engine.database import SQLITE, Database
+from openbrain.adapters.sql.schema.signal_tables import signal_acks, signal_history, signals
+from openbrain.adapters.sql.schema.tables import outbox, recalls
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.ids import uuid7
 from openbrain.ports.access import Workspace
 from openbrain.ports.erasing import CLOSE
 from openbrain.ports.operations import Operation

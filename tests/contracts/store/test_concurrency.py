@@ -7,11 +7,11 @@ import sys
 from collections import Counter
 from typing import Any
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.upkeep import SqlUpkeep
-from openbrain.adapters.sql.writing import SqlWriting
-from openbrain.errors import Conflict
-from openbrain.ports.truth import Status
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.writes.expiry import SqlUpkeep
+from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.domain.errors import Conflict
+from openbrain.ports.store import Status
 from tests.support.store.fixtures import START, FakeClock, announced, patiently, row, rows, stored, write
 from tests.support.waiting import PATIENCE_S
 

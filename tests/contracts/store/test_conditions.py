@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, delete, select
 
-from openbrain.adapters.sql.conditions import compiled
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.inserts import insert_rows
-from openbrain.adapters.sql.rows import row_from_memory
-from openbrain.adapters.sql.tables import memories
-from openbrain.memory import Memory, MemoryType, Scope
-from openbrain.visibility import (
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.memories.conditions import compiled
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.memory_rows import row_from_memory
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.domain.memory import Memory, MemoryType, Scope
+from openbrain.domain.visibility import (
     KEYWORD_FIELDS,
     NEVER,
     NUMBER_FIELDS,

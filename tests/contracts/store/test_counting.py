@@ -2,11 +2,11 @@
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.memory import MemoryType
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.memory import MemoryType
+from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.index import Count
-from openbrain.visibility import Criteria, visible
 from tests.support.store.fixtures import FakeClock, origin, stored, viewer
 
 ALL = visible(viewer(), Criteria(), 0)

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
-from openbrain.adapters.sql.database import Database
-from openbrain.errors import SetupError, TryLater
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.domain.errors import SetupError, TryLater
 
 LEASE = "INSERT INTO leases (name, holder, expires_at) VALUES (:name, :holder, 0)"
 

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, make_url, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only
 
-from openbrain.adapters.sql.database import Database
-from openbrain.errors import SetupError, TryLater
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.domain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
 from tests.support.waiting import PATIENCE_S
 

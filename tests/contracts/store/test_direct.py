@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.direct import run
-from openbrain.adapters.sql.statements import slots
-from openbrain.errors import SetupError, TryLater
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.raw_cursor import run
+from openbrain.adapters.sql.engine.statements import slots
+from openbrain.domain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
 from tests.support.waiting import PATIENCE_S
 

@@ -6,12 +6,12 @@ from typing import Any
 import orjson
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.writing import SqlWriting
-from openbrain.errors import Conflict, NotFound
-from openbrain.ids import content_hash, uuid7
-from openbrain.memory import Memory, MemoryType, Reason, Scope
-from openbrain.ports.truth import Edit, Status
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.ids import content_hash, uuid7
+from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
+from openbrain.ports.store import Edit, Status
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 
 

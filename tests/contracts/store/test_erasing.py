@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import embeddings, memory_passages, workspace_usage
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Conflict, NotFound, Outdated
-from openbrain.ids import content_hash, joined_hash, uuid7
-from openbrain.memory import Memory, Reason, Scope
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import embeddings, memory_passages, workspace_usage
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Conflict, NotFound, Outdated
+from openbrain.domain.ids import content_hash, joined_hash, uuid7
+from openbrain.domain.memory import Memory, Reason, Scope
+from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.erasing import PURGE, Bulk, Living
 from openbrain.ports.generations import IndexKind
+from openbrain.ports.store import Edit, Mark, Status
 from openbrain.ports.transfer import Landed, Told
-from openbrain.ports.truth import Edit, Mark, Status
-from openbrain.visibility import Criteria, visible
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 

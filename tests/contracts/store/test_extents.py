@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.reindexing import Extent
 from tests.support.store.direct_rows import put

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import index_generations
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Conflict, NotFound
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import index_generations
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Conflict, NotFound
 from openbrain.ports.generations import Generation, IndexKind, IndexWriter
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import FakeClock, write

@@ -1,7 +1,7 @@
 """Groups that rest and readers from outside, on every database; notes of failures taken back."""
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.memory import State
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.memory import State
 from openbrain.ports.generations import IndexKind
 from tests.support.store.fixtures import FakeClock, stored
 

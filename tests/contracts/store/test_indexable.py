@@ -6,13 +6,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.recent_rows import _LONG_CHARS, _MOST, RecentRows
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.ids import uuid7
-from openbrain.memory import Memory, Scope
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.memories.recent_rows import _LONG_CHARS, _MOST, RecentRows
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Memory, Scope
 from openbrain.ports.generations import IndexKind
-from openbrain.ports.truth import Edit, Mark, Status
+from openbrain.ports.store import Edit, Mark, Status
 from tests.support.forms import examples
 from tests.support.store.fixtures import START, FakeClock, memory, origin, stored, viewer, write
 

@@ -5,9 +5,9 @@ from typing import Any
 import sqlalchemy
 from sqlalchemy.engine import Engine
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import idempotency_keys
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import idempotency_keys
+from openbrain.adapters.sql.store import SqlTruth
 from tests.support.store.fixtures import START, FakeClock, rows
 
 KEYS, LIMIT = 20_000, 500

@@ -18,15 +18,15 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import Connection, select
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.identity import dedupe_key
-from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
-from openbrain.adapters.sql.tables import memories, metadata
-from openbrain.adapters.sql.upkeep import SqlUpkeep
-from openbrain.adapters.sql.writing import SqlWriting
-from openbrain.errors import Conflict, Invalid, NotFound
-from openbrain.memory import Memory, Reason
-from openbrain.ports.truth import Edit, Outcome, Status
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.tables import memories, metadata
+from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.adapters.sql.writes.expiry import SqlUpkeep
+from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.domain.errors import Conflict, Invalid, NotFound
+from openbrain.domain.memory import Memory, Reason
+from openbrain.ports.store import Edit, Outcome, Status
 from tests.support.forms import examples
 from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, viewer, write
 from tests.support.store.schema import make_tables

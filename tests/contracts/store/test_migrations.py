@@ -12,12 +12,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, make_url, text
 
-from openbrain.adapters.sql import schema_commands
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
-from openbrain.adapters.sql.tables import memories, metadata
-from openbrain.adapters.sql.writing import SqlWriting
-from openbrain.errors import SetupError, TryLater
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema import commands
+from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.tables import memories, metadata
+from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.domain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
 from tests.support.store.fixtures import FakeClock, memory, write
 from tests.support.store.fixtures import bare_database_url as database_url
@@ -74,13 +74,13 @@ def _sqlite_index(connection: Connection, row: Any) -> tuple[Any, ...]:
 
 
 def test_the_steps_make_the_tables_of_today(database_url: str) -> None:
-    assert schema_commands.check(database_url) == EMPTY
-    schema_commands.upgrade(database_url)
+    assert commands.check(database_url) == EMPTY
+    commands.upgrade(database_url)
     with connected(database_url) as connection:
         migrated = schema(connection)
         context = MigrationContext.configure(connection, opts={"compare_type": False})
         assert compare_metadata(context, metadata) == []
-    schema_commands.downgrade(database_url, "base")
+    commands.downgrade(database_url, "base")
     with connected(database_url) as connection:
         assert not any(schema(connection))
         metadata.create_all(connection)
@@ -89,25 +89,25 @@ def test_the_steps_make_the_tables_of_today(database_url: str) -> None:
 
 def test_up_down_and_up_again(database_url: str) -> None:
     for _ in range(2):
-        schema_commands.upgrade(database_url, "0001")
-        assert schema_commands.current(database_url) == "0001"
-        assert "not 0006" in schema_commands.check(database_url)[0]
-        schema_commands.upgrade(database_url)
-        schema_commands.upgrade(database_url)
-        assert schema_commands.current(database_url) == "0006"
-        assert not any("revision" in problem for problem in schema_commands.check(database_url))
-        schema_commands.downgrade(database_url, "0001")
-        schema_commands.downgrade(database_url, "base")
-        assert schema_commands.current(database_url) is None
+        commands.upgrade(database_url, "0001")
+        assert commands.current(database_url) == "0001"
+        assert "not 0006" in commands.check(database_url)[0]
+        commands.upgrade(database_url)
+        commands.upgrade(database_url)
+        assert commands.current(database_url) == "0006"
+        assert not any("revision" in problem for problem in commands.check(database_url))
+        commands.downgrade(database_url, "0001")
+        commands.downgrade(database_url, "base")
+        assert commands.current(database_url) is None
 
 
 async def test_an_older_schema_keeps_what_it_holds(database_url: str, clock: FakeClock) -> None:
     kept = [memory(f"memory {number} \N{BRAIN}", tags=("a", "b"), metadata={"n": number}) for number in range(50)]
     old_columns = [name for name in MEMORY_COLUMNS if name not in OLD]
-    schema_commands.upgrade(database_url, "0001")
+    commands.upgrade(database_url, "0001")
     with connected(database_url) as connection:
         _insert_old(connection, kept)
-    schema_commands.upgrade(database_url)
+    commands.upgrade(database_url)
     with connected(database_url) as connection:
         query = (
             memories.select().with_only_columns(*[memories.c[name] for name in MEMORY_COLUMNS]).order_by(memories.c.id)
@@ -117,7 +117,7 @@ async def test_an_older_schema_keeps_what_it_holds(database_url: str, clock: Fak
     (outcome,) = await SqlWriting(database, clock).remember([write("after the upgrade")])
     await database.close()
     assert outcome.memory is not None
-    schema_commands.downgrade(database_url, "0001")
+    commands.downgrade(database_url, "0001")
     with connected(database_url) as connection:
         listed = ", ".join(old_columns)
         found = connection.execute(text(f"SELECT {listed} FROM memories ORDER BY id")).all()
@@ -135,11 +135,11 @@ def _insert_old(connection: Connection, kept: list[Any]) -> None:
 
 
 def test_a_newer_schema_is_left_alone(database_url: str) -> None:
-    schema_commands.upgrade(database_url)
+    commands.upgrade(database_url)
     with connected(database_url) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    assert "install the newer OpenBrain" in schema_commands.check(database_url)[0]
-    for change in (schema_commands.upgrade, lambda url: schema_commands.downgrade(url, "0001")):
+    assert "install the newer OpenBrain" in commands.check(database_url)[0]
+    for change in (commands.upgrade, lambda url: commands.downgrade(url, "0001")):
         with pytest.raises(SetupError, match="9999"):
             change(database_url)
 
@@ -148,7 +148,7 @@ def test_several_processes_upgrade_at_once(database_url: str) -> None:
     command = "import sys; from openbrain.adapters.sql import schema_commands; schema_commands.upgrade(sys.argv[1])"
     running = [subprocess.Popen([sys.executable, "-c", command, database_url]) for _ in range(4)]
     assert [process.wait() for process in running] == [0, 0, 0, 0]
-    assert schema_commands.current(database_url) == "0006"
+    assert commands.current(database_url) == "0006"
 
 
 @pytest.mark.servers("mariadb")
@@ -156,20 +156,20 @@ def test_waiting_ends_when_the_database_answers(private_server: Starter) -> None
     server = private_server("mariadb")
     server.kill()
     with pytest.raises(TryLater, match="can't be reached"):
-        schema_commands.wait(server.url, 0.5)
+        commands.wait(server.url, 0.5)
     starter = threading.Thread(target=server.start)
     starter.start()
-    schema_commands.wait(server.url, PATIENCE_S)
+    commands.wait(server.url, PATIENCE_S)
     starter.join()
-    assert schema_commands.check(server.url) == EMPTY
+    assert commands.check(server.url) == EMPTY
 
 
 def test_a_refused_password_is_not_waited_for(mariadb_url: str) -> None:
     wrong = make_url(mariadb_url).set(password="hidden").render_as_string(hide_password=False)
     calls: list[Callable[[], object]] = [
-        lambda: schema_commands.wait(wrong, 60),
-        lambda: schema_commands.upgrade(wrong),
-        lambda: schema_commands.check(wrong),
+        lambda: commands.wait(wrong, 60),
+        lambda: commands.upgrade(wrong),
+        lambda: commands.check(wrong),
     ]
     for call in calls:
         with pytest.raises(SetupError, match="check user, password") as caught:

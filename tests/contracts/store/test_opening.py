@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql import schema_commands
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.health import examine
-from openbrain.adapters.sql.truth import SqlTruth, open_truth
-from openbrain.errors import SetupError, TryLater
-from openbrain.ids import uuid7
-from openbrain.ports.truth import Truth
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema import commands
+from openbrain.adapters.sql.schema.health import examine
+from openbrain.adapters.sql.store import SqlTruth, open_truth
+from openbrain.domain.errors import SetupError, TryLater
+from openbrain.domain.ids import uuid7
+from openbrain.ports.store import Truth
 from openbrain.settings import Truth as TruthSettings
 from tests.support.store.fixtures import START, FakeClock, write
 from tests.support.store.fixtures import bare_database_url as database_url
@@ -24,7 +24,7 @@ __all__ = ["database_url"]
 @pytest.fixture
 async def made(database_url: str, clock: FakeClock) -> AsyncIterator[SqlTruth]:
     """A truth whose schema was made as users make it."""
-    await asyncio.to_thread(schema_commands.upgrade, database_url)
+    await asyncio.to_thread(commands.upgrade, database_url)
     truth = SqlTruth(Database.open(database_url), clock)
     yield truth
     await truth.close()
@@ -56,7 +56,7 @@ async def test_check_tells_of_a_missing_column(made: SqlTruth, database_url: str
 
 
 async def test_check_tells_of_an_older_schema(made: SqlTruth, database_url: str) -> None:
-    await asyncio.to_thread(schema_commands.downgrade, database_url, "base")
+    await asyncio.to_thread(commands.downgrade, database_url, "base")
 
     (problem,) = (await made.check())[2]
     assert "openbrain db upgrade" in problem

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Conflict
-from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Conflict
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.erasing import PURGE
 from openbrain.ports.operations import TRACES, Operation, OperationStatus, Progress
 from tests.support.store.fixtures import FakeClock, age_holds

@@ -3,10 +3,10 @@
 import asyncio
 from itertools import pairwise
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.ports.store import Outcome, Write
 from openbrain.ports.transfer import Kept, Landed
-from openbrain.ports.truth import Outcome, Write
 from openbrain_api.writing.bulk import LIVE_FIRST
 from openbrain_api.writing.committing import Committer
 from tests.support.store.fixtures import memory, origin, rows, stored, write

@@ -7,29 +7,22 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, and_, event
 
-from openbrain.adapters.sql import (
-    closing,
-    direct,
-    due,
-    erasing,
-    operations,
-    projecting,
-    purging,
-    reading,
-    recalls,
-    reindexing,
-    vectors,
-)
-from openbrain.adapters.sql.conditions import LIVING, compiled
-from openbrain.adapters.sql.database import SQLITE, Database
-from openbrain.adapters.sql.rows import row_from_memory
-from openbrain.adapters.sql.tables import memories
-from openbrain.memory import MemoryType
+from openbrain.adapters.sql.engine import raw_cursor
+from openbrain.adapters.sql.engine.database import SQLITE, Database
+from openbrain.adapters.sql.indexes import expected_entries, index_marks, reindexing, vectors
+from openbrain.adapters.sql.memories import reading, recalls
+from openbrain.adapters.sql.memories.conditions import LIVING, compiled
+from openbrain.adapters.sql.schema.memory_rows import row_from_memory
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.tenants import closing, purging
+from openbrain.adapters.sql.work import operations
+from openbrain.adapters.sql.writes import erasing
+from openbrain.domain.memory import MemoryType
+from openbrain.domain.visibility import Criteria, Viewer, visible
 from openbrain.ports.erasing import Bulk
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.reindexing import Extent
-from openbrain.ports.truth import Embedded
-from openbrain.visibility import Criteria, Viewer, visible
+from openbrain.ports.store import Embedded
 from tests.support.store.fixtures import START, FakeClock, memory
 from tests.support.store.mariadb import filled
 from tests.support.waiting import PATIENCE_S
@@ -105,11 +98,11 @@ def _plans(connection: Connection, work: Callable[[Connection], object], table: 
     def listen(*call: Any) -> None:
         said.append((call[2], call[3]))
 
-    connection.info[direct.CURSOR] = _Noting(connection.connection.cursor(), said)
+    connection.info[raw_cursor.CURSOR] = _Noting(connection.connection.cursor(), said)
     event.listen(connection, "before_cursor_execute", listen)
     work(connection)
     event.remove(connection, "before_cursor_execute", listen)
-    del connection.info[direct.CURSOR]
+    del connection.info[raw_cursor.CURSOR]
     explain = "EXPLAIN QUERY PLAN" if connection.dialect.name == SQLITE else "EXPLAIN"
     found = [
         str([dict(row) for row in connection.exec_driver_sql(f"{explain} {statement}", given).mappings()])
@@ -149,7 +142,7 @@ async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
 
     for work in (
         lambda connection: reading.read_rows(connection, IDS),
-        lambda connection: projecting._mark(connection, IndexKind.TEXT, marked, START),
+        lambda connection: index_marks._mark(connection, IndexKind.TEXT, marked, START),
         lambda connection: vectors._lock_current(connection, embedded),
     ):
         (plan,) = await plans(many, work)
@@ -160,9 +153,9 @@ async def test_a_part_of_the_truth_is_added_up_without_reading_the_rest(many: Da
     for kind in IndexKind:
         generation = Generation(kind=kind, name="i", model="m", dimensions=1, builder="b", status="serving")
         for work in (
-            partial(due.sums, generation=generation, after=IDS[10], until=IDS[12]),
-            partial(due.in_buckets, generation=generation, after=IDS[10], until=IDS[12], buckets=[1]),
-            partial(due.behind, generation=generation, after=IDS[10], until=IDS[12], limit=5),
+            partial(expected_entries.sums, generation=generation, after=IDS[10], until=IDS[12]),
+            partial(expected_entries.in_buckets, generation=generation, after=IDS[10], until=IDS[12], buckets=[1]),
+            partial(expected_entries.behind, generation=generation, after=IDS[10], until=IDS[12], limit=5),
         ):
             for plan in await plans(many, work):
                 assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan, plan

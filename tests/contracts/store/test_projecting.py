@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.ids import uuid7
-from openbrain.memory import Memory, Reason, State
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Memory, Reason, State
 from openbrain.ports.generations import IndexKind
-from openbrain.ports.truth import Mark
+from openbrain.ports.store import Mark
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory
 

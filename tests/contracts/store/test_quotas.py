@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 import pytest
 
-from openbrain.adapters.open_gate import OpenGate
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import NeverRetry, QuotaExceeded
-from openbrain.events import CloudEvent, event_type
-from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS, MemoryType, Reason
+from openbrain.adapters.local.open_content_policy import OpenGate
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import NeverRetry, QuotaExceeded
+from openbrain.domain.events import CloudEvent, event_type
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import MICROSECONDS, MemoryType, Reason
+from openbrain.domain.submission import MemorySubmitted
+from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.access import UNLIMITED, Usage, Workspace, WorkspaceChange
+from openbrain.ports.store import Edit, Outcome, Status
 from openbrain.ports.transfer import Kept
-from openbrain.ports.truth import Edit, Outcome, Status
-from openbrain.submission import MemorySubmitted
-from openbrain.submitting import Tenants
-from openbrain.visibility import Criteria, visible
+from openbrain.usecases.submit import Tenants
 from openbrain_ingest.handlers import accept
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import FakeClock, memory, origin, rows, stored, viewer, write

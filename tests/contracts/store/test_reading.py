@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.reading import SqlReading
-from openbrain.adapters.sql.tables import memories
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.ids import uuid7
-from openbrain.memory import DAY, Memory, MemoryType, Reason, Scope
-from openbrain.ports.truth import Status
-from openbrain.visibility import AllOf, Condition, Criteria, Equals, visible
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.memories.reading import SqlReading
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import DAY, Memory, MemoryType, Reason, Scope
+from openbrain.domain.visibility import AllOf, Condition, Criteria, Equals, visible
+from openbrain.ports.store import Status
 from tests.support.forms import examples
 from tests.support.store.direct_rows import put, put_lineage
 from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer, write

@@ -5,10 +5,10 @@ import asyncio
 import orjson
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.ids import uuid7
-from openbrain.memory import DAY
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import DAY
 from openbrain.ports.recalls import RecallRecord
 from tests.support.store.fixtures import FakeClock, rows
 

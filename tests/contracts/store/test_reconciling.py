@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.events import CloudEvent, MemoryReindex, decode, event_type
-from openbrain.ids import BUCKETS, bucket, digest
-from openbrain.memory import Memory, Reason
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.events import CloudEvent, MemoryReindex, decode, event_type
+from openbrain.domain.ids import BUCKETS, bucket, digest
+from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Sum
-from openbrain.ports.truth import Embedded, Mark
+from openbrain.ports.store import Embedded, Mark
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory, rows
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Conflict, NotFound, Outdated
-from openbrain.memory import DAY, Memory, Reason, Scope, State
-from openbrain.ports.truth import Edit
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Conflict, NotFound, Outdated
+from openbrain.domain.memory import DAY, Memory, Reason, Scope, State
+from openbrain.ports.store import Edit
 from tests.support.store.fixtures import FakeClock, announced, origin, row, stored, viewer, write
 
 

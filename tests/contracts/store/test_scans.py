@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.reading import SCANS_AT_ONCE, SqlReading
-from openbrain.visibility import AllOf, Equals
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.memories.reading import SCANS_AT_ONCE, SqlReading
+from openbrain.domain.visibility import AllOf, Equals
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import memory
 

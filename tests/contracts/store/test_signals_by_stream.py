@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Invalid, NotFound
-from openbrain.events import CloudEvent, SignalAcknowledged, SignalRaised
-from openbrain.ids import uuid7
-from openbrain.memory import DAY
-from openbrain.signals.values import HaltScope, Severity, SignalState
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.events import CloudEvent, SignalAcknowledged, SignalRaised
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import DAY
+from openbrain.domain.signals.values import HaltScope, Severity, SignalState
 from openbrain_amygdala.handlers.hearing import hear_all
 from openbrain_amygdala.handlers.raising import raise_all
 from openbrain_amygdala.handlers.sweeping import Kept, purge, sweep

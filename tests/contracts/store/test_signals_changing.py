@@ -2,9 +2,17 @@
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Conflict, Invalid, NotFound
-from openbrain.signals.values import Acknowledgement, HaltScope, HaltState, Severity, SignalState, Step, Subscriber
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Conflict, Invalid, NotFound
+from openbrain.domain.signals.values import (
+    Acknowledgement,
+    HaltScope,
+    HaltState,
+    Severity,
+    SignalState,
+    Step,
+    Subscriber,
+)
 from tests.support.signals.raising import change, of_org, raise_one, signal_of, steps, told, workspace
 from tests.support.store.fixtures import START, FakeClock, viewer
 

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.values import HaltState, Severity, Step, Subscriber
 from openbrain.ports.signals import RaiseStatus, SignalFilter
-from openbrain.signals.values import HaltState, Severity, Step, Subscriber
 from tests.support.signals.raising import change, fields, raise_one, raised, signal_of, told, workspace
 from tests.support.store.fixtures import FakeClock, viewer
 from tests.support.waiting import PATIENCE_S

@@ -11,13 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import OTHERS, outbox, workspaces
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.memory import MICROSECONDS
-from openbrain.ports.signals import SignalEntry, SignalFilter
-from openbrain.signals.rules import TIME, SignalTimes
-from openbrain.signals.values import (
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import OTHERS, outbox, workspaces
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.rules import TIME, SignalTimes
+from openbrain.domain.signals.values import (
     OPEN_STATES,
     TRANSITIONS,
     Halt,
@@ -29,6 +28,7 @@ from openbrain.signals.values import (
     SignalState,
     Step,
 )
+from openbrain.ports.signals import SignalEntry, SignalFilter
 from tests.support.forms import examples
 from tests.support.signals.raising import change, fields, heard, raised, told, workspace
 from tests.support.store.fixtures import START, FakeClock, viewer

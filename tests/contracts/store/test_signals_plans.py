@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 import pytest
 from sqlalchemy import Connection, text
 
-from openbrain.adapters.sql import signals_reading, signals_rows, signals_sweeping
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.signal_tables import signals
-from openbrain.adapters.sql.signals_raising import count_of_source
-from openbrain.adapters.sql.signals_rows import signal_row
-from openbrain.signals.rules import SignalTimes, opened, resolved, swept
-from openbrain.signals.values import Severity
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.signal_tables import signals
+from openbrain.adapters.sql.signals import reading, rows, sweeping
+from openbrain.adapters.sql.signals.raising import count_of_source
+from openbrain.adapters.sql.signals.rows import signal_row
+from openbrain.domain.signals.rules import SignalTimes, opened, resolved, swept
+from openbrain.domain.signals.values import Severity
 from tests.contracts.store.test_plans import many, plans
 from tests.support.signals.raising import raised
 from tests.support.store.fixtures import START, viewer
@@ -50,11 +50,11 @@ def many_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 async def test_signals_are_found_by_an_index(many: Database) -> None:
-    key = signals_rows.open_key("w1", "identity")
+    key = rows.open_key("w1", "identity")
     works: list[tuple[Callable[[Connection], object], str, set[str]]] = [
-        (lambda it: signals_sweeping._due(it, 10, START), "signals", {"ix_signals_due_at"}),
+        (lambda it: sweeping._due(it, 10, START), "signals", {"ix_signals_due_at"}),
         (
-            lambda it: signals_rows.one_signal(it, signals.c.open_key == key),
+            lambda it: rows.one_signal(it, signals.c.open_key == key),
             "signals",
             {"const tables", "autoindex_signals"},
         ),
@@ -63,11 +63,11 @@ async def test_signals_are_found_by_an_index(many: Database) -> None:
             "signals",
             {"ix_signals_workspace_id_source"},
         ),
-        (lambda it: signals_reading._present(it, viewer(), 100), "signals", {"ix_signals_workspace_id_state"}),
+        (lambda it: reading._present(it, viewer(), 100), "signals", {"ix_signals_workspace_id_state"}),
         (
             lambda it: it.execute(
                 signals.select()
-                .where(signals_rows.of_viewer(viewer()))
+                .where(rows.of_viewer(viewer()))
                 .order_by(signals.c.first_raised_at.desc(), signals.c.id.desc())
                 .limit(20)
             ).all(),
@@ -75,7 +75,7 @@ async def test_signals_are_found_by_an_index(many: Database) -> None:
             {"ix_signals_workspace_id_first_raised_at"},
         ),
         (
-            lambda it: signals_reading._floor(it, "w1", START + 5),
+            lambda it: reading._floor(it, "w1", START + 5),
             "broadcasts",
             {"'key': 'PRIMARY'", "autoindex_broadcasts"},
         ),

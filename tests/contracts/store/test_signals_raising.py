@@ -3,11 +3,11 @@
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Conflict, NotFound
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState, Step
 from openbrain.ports.signals import RaiseStatus, SignalFilter
-from openbrain.signals.values import HaltScope, HaltState, Severity, SignalState, Step
 from tests.support.signals.raising import change, fields, raise_one, raised, signal_of, steps, told, workspace
 from tests.support.store.fixtures import FakeClock, rows, viewer
 

@@ -1,8 +1,8 @@
 """Lists and the present state, on every database."""
 
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.signals.values import Halt, Severity, Signal, SignalState, Step
 from openbrain.ports.signals import SignalFilter
-from openbrain.signals.values import Halt, Severity, Signal, SignalState, Step
 from tests.support.signals.raising import change, of_org, raised, signal_of, workspace
 from tests.support.store.fixtures import START, viewer
 

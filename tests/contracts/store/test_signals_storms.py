@@ -1,11 +1,11 @@
 """A source that says too much is heard, and does not drown the others."""
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.rules import SignalTimes
+from openbrain.domain.signals.values import Severity, SignalState
 from openbrain.ports.signals import RaiseStatus, SignalFilter
-from openbrain.signals.rules import SignalTimes
-from openbrain.signals.values import Severity, SignalState
 from tests.support.signals.raising import raise_one, raised, steps, told, workspace
 from tests.support.store.fixtures import FakeClock, viewer
 

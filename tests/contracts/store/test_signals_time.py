@@ -2,11 +2,11 @@
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.memory import DAY, MICROSECONDS
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.domain.signals.values import HaltState, Severity, SignalState, Step
 from openbrain.ports.operations import Operation
 from openbrain.ports.signals import SignalFilter, Swept
-from openbrain.signals.values import HaltState, Severity, SignalState, Step
 from tests.support.signals.raising import change, fields, raise_one, raised, signal_of, steps, told, workspace
 from tests.support.store.fixtures import START, FakeClock, rows, viewer
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import outbox
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import outbox
+from openbrain.adapters.sql.store import SqlTruth
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import FakeClock
 from tests.support.waiting import PATIENCE_S

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.upkeep import SqlUpkeep
-from openbrain.adapters.sql.writing import SqlWriting
-from openbrain.errors import Conflict, Invalid
-from openbrain.ids import uuid7
-from openbrain.memory import Memory, Reason, Scope
-from openbrain.ports.truth import Outcome, Status
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.writes.expiry import SqlUpkeep
+from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.domain.errors import Conflict, Invalid
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Memory, Reason, Scope
+from openbrain.ports.store import Outcome, Status
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 
 

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.ids import uuid7
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.ids import uuid7
 from openbrain.ports.access import Workspace
 from openbrain.ports.erasing import CLOSE, PURGE
 from openbrain.ports.operations import Operation, OperationStatus, Progress
-from openbrain.streams.erasing import Doomed, Swept
+from openbrain.streams.operating.erasing import Doomed, Swept
 from openbrain_housekeeper.closing import Closing
 from tests.support.store.fixtures import START, FakeClock
 

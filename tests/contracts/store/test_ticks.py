@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import NotFound
-from openbrain.events import CloudEvent, TickCompleted, TickRequested, decode, event_type
-from openbrain.ids import uuid7
-from openbrain.memory import DAY, MICROSECONDS
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import NotFound
+from openbrain.domain.events import CloudEvent, TickCompleted, TickRequested, decode, event_type
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.ports.access import Workspace
 from openbrain.ports.ticks import TickJob, TickState
 from tests.support.store.fixtures import FakeClock

@@ -10,16 +10,16 @@ import pytest
 from sqlalchemy import Connection, event
 from sqlalchemy.engine import Engine
 
-from openbrain.adapters.sql import unused_vectors
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import TryLater
-from openbrain.ids import content_hash, uuid7
-from openbrain.memory import Memory, Reason
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.indexes import unused_vectors
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import TryLater
+from openbrain.domain.ids import content_hash, uuid7
+from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.erasing import CLOSE, PURGE
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import TRACES, Operation
-from openbrain.ports.truth import Embedded, Mark
+from openbrain.ports.store import Embedded, Mark
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, memory, origin, rows, stored, viewer
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Conflict
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Conflict
 from openbrain.ports.vault_writes import VaultWrite
 from tests.support.store.fixtures import START, FakeClock
 

@@ -9,15 +9,15 @@ from typing import Any
 import orjson
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.tables import embeddings, memory_passages
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import TryLater
-from openbrain.events import CloudEvent, MemoryEmbedded, decode
-from openbrain.ids import joined_hash, uuid7
-from openbrain.memory import Memory, Reason
-from openbrain.ports.truth import Embedded, PassageSet
-from openbrain.streams.table import EMBEDDED
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import embeddings, memory_passages
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import TryLater
+from openbrain.domain.events import CloudEvent, MemoryEmbedded, decode
+from openbrain.domain.ids import joined_hash, uuid7
+from openbrain.domain.memory import Memory, Reason
+from openbrain.domain.streams import EMBEDDED
+from openbrain.ports.store import Embedded, PassageSet
 from tests.support.store.direct_rows import put, put_into
 from tests.support.store.fixtures import START, FakeClock, memory, rows
 

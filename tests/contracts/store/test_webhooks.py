@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import Conflict, NotFound
-from openbrain.ids import uuid7
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.ids import uuid7
+from openbrain.domain.signals.values import Severity
 from openbrain.ports.access import Workspace
 from openbrain.ports.webhooks import Webhook, WebhookDeadLetter
-from openbrain.signals.values import Severity
 from tests.support.store.fixtures import START, FakeClock
 
 MOST = 3

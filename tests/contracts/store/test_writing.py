@@ -5,12 +5,12 @@ from typing import Any
 import orjson
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.upkeep import SqlUpkeep
-from openbrain.adapters.sql.writing import SqlWriting
-from openbrain.errors import Conflict, Invalid
-from openbrain.memory import DAY, Reason, Scope
-from openbrain.ports.truth import Outcome, Status, Write
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.writes.expiry import SqlUpkeep
+from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.domain.errors import Conflict, Invalid
+from openbrain.domain.memory import DAY, Reason, Scope
+from openbrain.ports.store import Outcome, Status, Write
 from tests.support.store.fixtures import START, FakeClock, announced, memory, origin, row, rows, stored, viewer, write
 
 

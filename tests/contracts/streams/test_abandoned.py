@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from openbrain import telemetry
+from openbrain.observability import metrics
 from openbrain.settings import Streams
-from openbrain.streams.connection import ask, connect
-from openbrain.streams.delivery import Delivery, Entry
-from openbrain.streams.group import ConsumerGroup
+from openbrain.streams.group.consumer_group import ConsumerGroup
+from openbrain.streams.group.delivery import Delivery, Entry
+from openbrain.streams.redis.connection import ask, connect
 from tests.support.processes.forked import context
 from tests.support.streams.consumers import (
     Seen,
@@ -231,7 +231,7 @@ async def test_what_was_lost_while_waiting_is_not_handled(
             await eventually(lambda: _is(looks.pending, 1))
             thief = await member(settings, "thief")
             (held,) = await looks.client.xpending_range(looks.stream, looks.group, "-", "+", 1)
-            lost = telemetry.STREAM_ENTRIES.labels(looks.stream, looks.group, "lost")
+            lost = metrics.STREAM_ENTRIES.labels(looks.stream, looks.group, "lost")
 
             async def a_renewal_finds_it_gone() -> bool:
                 ids = [held["message_id"]]

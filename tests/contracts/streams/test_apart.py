@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import TryLater
-from openbrain.events import MemoryReindex, encode
-from openbrain.memory import Change
+from openbrain.domain.errors import TryLater
+from openbrain.domain.events import MemoryReindex, encode
+from openbrain.domain.memory import Change
+from openbrain.domain.streams import REINDEX, STORED
 from openbrain.settings import Streams
-from openbrain.streams.delivery import Delivery, Results
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import REINDEX, STORED
+from openbrain.streams.group.delivery import Delivery, Results
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
 from tests.support.streams.consumers import (
     Answer,
     Seen,

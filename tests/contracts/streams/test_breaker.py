@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import TryLater
-from openbrain.streams.delivery import Delivery, Results
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import REINDEX, STORED, SUPERSEDED
+from openbrain.domain.errors import TryLater
+from openbrain.domain.streams import REINDEX, STORED, SUPERSEDED
+from openbrain.streams.group.delivery import Delivery, Results
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
 from tests.support.streams.consumers import (
     Seen,
     eventually,

@@ -8,14 +8,14 @@ import pytest
 from redis.asyncio import Redis
 from sqlalchemy import text
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import TryLater
-from openbrain.ports.hearing import Spoken
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import TryLater
+from openbrain.ports.broadcast_stream import Spoken
 from openbrain.settings import Streams
-from openbrain.streams.broadcasting import stream_of
-from openbrain.streams.connection import connect
-from openbrain.streams.hearing import RedisHearing
+from openbrain.streams.publishing.broadcast_reader import RedisHearing
+from openbrain.streams.publishing.broadcasting import stream_of
+from openbrain.streams.redis.connection import connect
 from openbrain_api.broadcasts import channel as channels
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.hub import Hub

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.agents.redis_stream import BroadcastStream
-from openbrain.errors import TryLater
-from openbrain.events import FIELD
-from openbrain.memory import DAY
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.client.subscriber.redis_stream import BroadcastStream
+from openbrain.domain.errors import TryLater
+from openbrain.domain.events import FIELD
+from openbrain.domain.memory import DAY
+from openbrain.domain.signals.values import Raise, Severity
 from openbrain.ports.access import Workspace
 from openbrain.settings import Streams
-from openbrain.signals.values import Raise, Severity
-from openbrain.streams.broadcasting import number_of, stream_of
-from openbrain.streams.hearing import RedisHearing
-from openbrain.streams.publisher import Publisher
+from openbrain.streams.publishing.broadcast_reader import RedisHearing
+from openbrain.streams.publishing.broadcasting import number_of, stream_of
+from openbrain.streams.publishing.publisher import Publisher
 from openbrain_housekeeper.broadcasting import Broadcasting
 from openbrain_housekeeper.handlers import relay
 from tests.support.store.fixtures import START, FakeClock

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openbrain.errors import NeverRetry
+from openbrain.domain.errors import NeverRetry
+from openbrain.domain.streams import STORED, dead_letters, replays
 from openbrain.ports.streams import DeadFilter, DeadLetter
 from openbrain.settings import Streams
-from openbrain.streams.administration import RedisStreams
-from openbrain.streams.burying import Burial
-from openbrain.streams.dead_letters import Revival
-from openbrain.streams.delivery import Delivery
-from openbrain.streams.redelivery import Redelivery
-from openbrain.streams.table import STORED, dead_letters, replays
+from openbrain.streams.dead_letters.burying import Burial
+from openbrain.streams.dead_letters.listing import Revival
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.operating.administration import RedisStreams
+from openbrain.streams.operating.redelivery import Redelivery
 from tests.support.streams.consumers import Seen, eventually, looking, publish, room, started, stored
 from tests.support.streams.views import fill, group_of
 

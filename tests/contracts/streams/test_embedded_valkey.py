@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from redis.asyncio import Redis
 
-from openbrain.adapters.data_folder import DataFolder
-from openbrain.adapters.embedded_valkey import EmbeddedValkey
-from openbrain.errors import SetupError
+from openbrain.adapters.local.data_folder import DataFolder
+from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
+from openbrain.domain.errors import SetupError
 from tests.support.waiting import PATIENCE_S
 
 
@@ -67,7 +67,7 @@ async def test_a_folder_has_one_owner(tmp_path: Path) -> None:
 async def test_it_ends_with_its_parent(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys, pathlib\n"
-        "from openbrain.adapters.embedded_valkey import EmbeddedValkey\n"
+        "from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey\n"
         "server = EmbeddedValkey(pathlib.Path(sys.argv[1]), 64)\n"
         "async def main():\n"
         "    print(await server.start(), server._process.pid, flush=True)\n"

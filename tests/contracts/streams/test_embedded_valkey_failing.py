@@ -10,9 +10,9 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
-from openbrain.adapters import embedded_valkey
-from openbrain.adapters.embedded_valkey import EmbeddedValkey
-from openbrain.errors import SetupError
+from openbrain.adapters.redis import embedded_valkey
+from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
+from openbrain.domain.errors import SetupError
 from tests.support.waiting import until
 
 KEPT = "appendonlydir"

@@ -9,20 +9,20 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as Away
 
-from openbrain import traces
-from openbrain.adapters.clock import SystemClock
-from openbrain.errors import TryLater
-from openbrain.events import FIELD, CloudEvent, decode, encode
-from openbrain.ids import content_hash, joined_hash
-from openbrain.memory import MICROSECONDS
-from openbrain.remembering import own_key
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.domain.errors import TryLater
+from openbrain.domain.events import FIELD, CloudEvent, decode, encode
+from openbrain.domain.ids import content_hash, joined_hash
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.streams import SUBMITTED, dead_letters, replays
+from openbrain.domain.submission import MemorySubmitted
 from openbrain.settings import Streams
-from openbrain.streams.connection import connect
-from openbrain.streams.erasing import StreamEraser
-from openbrain.streams.redelivery import Redelivery
-from openbrain.streams.table import SUBMITTED, dead_letters, replays
-from openbrain.submission import MemorySubmitted
-from openbrain.submitting import from_event
+from openbrain.streams.operating import purge_traces
+from openbrain.streams.operating.erasing import StreamEraser
+from openbrain.streams.operating.redelivery import Redelivery
+from openbrain.streams.redis.connection import connect
+from openbrain.usecases.remember import own_key
+from openbrain.usecases.submit import from_event
 from tests.servers.plugin import Starter
 from tests.support.searching import in_files
 from tests.support.store.fixtures import FakeClock
@@ -66,7 +66,7 @@ async def blocks(redis: Redis, prefix: str) -> bytes:
 
 
 def of(content: str, workspace: str = "w1", at: int = LATER, keys: frozenset[str] = frozenset()) -> Any:
-    return traces.of_memories(workspace, {content_hash(content)}, keys, at)
+    return purge_traces.of_memories(workspace, {content_hash(content)}, keys, at)
 
 
 async def test_what_said_it_goes_from_every_stream_and_nothing_else(settings: Streams, redis: Redis) -> None:
@@ -244,7 +244,7 @@ async def test_a_workspace_leaves_whole(settings: Streams, redis: Redis) -> None
     await redis.xadd(dead_letters(bound, "ingest"), {FIELD: submission(6, SECRET)})
     eraser = StreamEraser(redis, settings, SystemClock())
 
-    swept = await eraser.sweep(traces.of_workspace("w1"))
+    swept = await eraser.sweep(purge_traces.of_workspace("w1"))
 
     assert swept.deleted == {main: 2, bound: 1, dead_letters(bound, "ingest"): 1}
     assert await said(redis, main) == ["1"]

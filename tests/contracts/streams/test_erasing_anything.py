@@ -10,17 +10,17 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from redis.asyncio import Redis
 
-from openbrain import traces
-from openbrain.adapters.clock import SystemClock
-from openbrain.events import FIELD, encode
-from openbrain.ids import content_hash
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.domain.events import FIELD, encode
+from openbrain.domain.ids import content_hash
+from openbrain.domain.streams import SUBMITTED, dead_letters, replays
+from openbrain.domain.submission import MemorySubmitted
 from openbrain.settings import Streams
-from openbrain.streams.connection import connect
-from openbrain.streams.entry_ids import LAST
-from openbrain.streams.erasing import PAGE, StreamEraser
-from openbrain.streams.group import whole
-from openbrain.streams.table import SUBMITTED, dead_letters, replays
-from openbrain.submission import MemorySubmitted
+from openbrain.streams.group.consumer_group import whole
+from openbrain.streams.operating import purge_traces
+from openbrain.streams.operating.erasing import PAGE, StreamEraser
+from openbrain.streams.redis.connection import connect
+from openbrain.streams.redis.entry_ids import LAST
 from tests.support.forms import examples
 from tests.support.streams.consumers import scaled
 from tests.support.streams.fuzz import DATA, Fields, entries, submission
@@ -34,8 +34,8 @@ IN_YEAR_ONE = [
     (DATA, encode(SUBMITTED.name, {**submission(), "occurred_at": "0001-01-01T00:00:00+23:59"}, event_id="e", at=0))
 ]
 WANTED = (
-    traces.of_memories("w1", {content_hash(SECRET)}, {"no key"}, LATER),
-    traces.of_workspace("w1"),
+    purge_traces.of_memories("w1", {content_hash(SECRET)}, {"no key"}, LATER),
+    purge_traces.of_workspace("w1"),
 )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import NeverRetry, TryLater
-from openbrain.streams.delivery import Delivery, Results
-from openbrain.streams.room import Room
+from openbrain.domain.errors import NeverRetry, TryLater
+from openbrain.streams.group.delivery import Delivery, Results
+from openbrain.streams.reading.service import Room
 from tests.servers.plugin import Starter
 from tests.support.streams.consumers import Looks, Seen, eventually, looking, numbers, publish, room, scaled, stored
 from tests.support.tcp_proxy import TcpProxy

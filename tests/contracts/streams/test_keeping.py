@@ -8,14 +8,15 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from openbrain import telemetry
+from openbrain.domain.streams import STORED, SUPERSEDED, dead_letters
+from openbrain.observability import metrics
 from openbrain.settings import Streams
-from openbrain.streams.acl import users
-from openbrain.streams.dead_keeping import DeadKeeping, survey
-from openbrain.streams.group import PARKED, ConsumerGroup
-from openbrain.streams.scripts import TIDY
-from openbrain.streams.shrinking import shrink, sizes
-from openbrain.streams.table import STORED, SUPERSEDED, dead_letters
+from openbrain.streams.group.consumer_group import ConsumerGroup
+from openbrain.streams.operating.acl import users
+from openbrain.streams.operating.dead_letter_retention import DeadKeeping, survey
+from openbrain.streams.operating.shrinking import shrink, sizes
+from openbrain.streams.redis.keys import PARKED
+from openbrain.streams.redis.scripts import TIDY
 from openbrain_cli.doctoring.stream_server import check
 from openbrain_housekeeper.stream_keeping import StreamKeeping
 from tests.servers.plugin import Starter
@@ -120,7 +121,7 @@ async def test_dead_letters_are_told_of_before_the_first_is_dropped(
         assert await client.xlen(box) == 310
         assert [line["number"] for line in logs if line["event"] == "streams.dead_letters_near_limit"] == [310]
         labels = (settings.prefix + STORED.name, "embedder")
-        assert telemetry.STREAM_DEAD_LETTERS_FILLED.labels(*labels)._value.get() >= 1
+        assert metrics.STREAM_DEAD_LETTERS_FILLED.labels(*labels)._value.get() >= 1
         finding = await check(settings)
         assert any("are dropped" in problem and short_of in problem for problem in finding.problems)
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.adapters.local_rates import LocalRates
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.local.rates import LocalRates
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.rates import Rate
 from tests.support.store.fixtures import FakeClock
 

@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from openbrain import telemetry
-from openbrain.errors import Invalid, NeverRetry
-from openbrain.events import encode
-from openbrain.memory import MemoryType
-from openbrain.streams.delivery import Delivery, Results
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import SUBMITTED
-from openbrain.submission import MemorySubmitted
+from openbrain.domain.errors import Invalid, NeverRetry
+from openbrain.domain.events import encode
+from openbrain.domain.memory import MemoryType
+from openbrain.domain.streams import SUBMITTED
+from openbrain.domain.submission import MemorySubmitted
+from openbrain.observability import metrics
+from openbrain.streams.group.delivery import Delivery, Results
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
 from tests.support.streams.consumers import (
     Looks,
     Seen,
@@ -62,7 +62,7 @@ class Deployment:
 
 def stopped(looks: Looks) -> float:
     """The gauge."""
-    return float(telemetry.STREAM_STOPPED.labels(looks.stream, looks.group)._value.get())
+    return float(metrics.STREAM_STOPPED.labels(looks.stream, looks.group)._value.get())
 
 
 @pytest.mark.parametrize("whole", [False, True])

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import NotFound
+from openbrain.domain.errors import NotFound
+from openbrain.domain.streams import STORED, replays
 from openbrain.ports.groups import OutsideGroup
 from openbrain.ports.streams import Readers
 from openbrain.settings import Streams
-from openbrain.streams.administration import RedisStreams
-from openbrain.streams.delivery import Delivery
-from openbrain.streams.redelivery import Redelivery
-from openbrain.streams.replaying import MOST
-from openbrain.streams.table import STORED, replays
-from openbrain.streams.trim import plan, remake, trim, waited_for
+from openbrain.streams.dead_letters.replaying import MOST
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.operating.administration import RedisStreams
+from openbrain.streams.operating.redelivery import Redelivery
+from openbrain.streams.operating.trim import plan, remake, trim, waited_for
 from tests.support.streams.consumers import Seen, eventually, looking, publish, room, started, stored
 from tests.support.streams.views import fill, group_of
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import NeverRetry, SetupError
-from openbrain.streams.delivery import Delivery, Results
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import STORED, SUBMITTED
+from openbrain.domain.errors import NeverRetry, SetupError
+from openbrain.domain.streams import STORED, SUBMITTED
+from openbrain.streams.group.delivery import Delivery, Results
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
 from tests.servers.plugin import Starter
 from tests.support.streams.consumers import Seen, eventually, looking, memory_id, publish, room, scaled, started, stored
 from tests.support.waiting import PATIENCE_S

@@ -10,13 +10,13 @@ import pytest
 import structlog
 from redis.asyncio import Redis
 
-from openbrain import telemetry
-from openbrain.adapters import redis_rates
-from openbrain.adapters.clock import SystemClock
-from openbrain.adapters.redis_rates import RedisRates
+from openbrain.adapters.local.clock import SystemClock
+from openbrain.adapters.redis import rates as redis_rates
+from openbrain.adapters.redis.rates import RedisRates
+from openbrain.observability import metrics
 from openbrain.ports.rates import Allowance, Rate
 from openbrain.settings import Streams
-from openbrain.streams.connection import connect_as
+from openbrain.streams.redis.connection import connect_as
 from tests.servers.process import ServerProcess
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import PATIENCE_S, until
@@ -142,17 +142,17 @@ async def test_a_server_that_dies_leaves_each_process_to_itself(
     settings = Streams(url=f"redis://127.0.0.1:{server.port}/0")
     async with opened(settings, 2) as (one, two):
         assert (await one.take("k", SLOW, 60)).granted
-        assert telemetry.API_RATES_SHARED._value.get() == 1
+        assert metrics.API_RATES_SHARED._value.get() == 1
         with structlog.testing.capture_logs() as logged:
             server.kill()
             alone = await drained(one, SLOW, tries=300)
             fresh = await drained(two, SLOW, tries=300)
-            assert telemetry.API_RATES_SHARED._value.get() == 0
+            assert metrics.API_RATES_SHARED._value.get() == 0
             server.restart()
 
             async def shared() -> bool:
                 await one.take("k", SLOW, 1)
-                return bool(telemetry.API_RATES_SHARED._value.get())
+                return bool(metrics.API_RATES_SHARED._value.get())
 
             await until(shared)
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import Conflict, TryLater
+from openbrain.domain.errors import Conflict, TryLater
 from openbrain.settings import Streams
-from openbrain.streams.connection import connect
-from openbrain.streams.delivery import Delivery, Entry
-from openbrain.streams.group import PARKED, ConsumerGroup, Taken
+from openbrain.streams.group.consumer_group import ConsumerGroup, Taken
+from openbrain.streams.group.delivery import Delivery, Entry
+from openbrain.streams.redis.connection import connect
+from openbrain.streams.redis.keys import PARKED
 from tests.support.streams.consumers import (
     Looks,
     Seen,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from openbrain import telemetry
-from openbrain.streams.delivery import Delivery
+from openbrain.observability import metrics
+from openbrain.streams.group.delivery import Delivery
 from tests.support.streams.consumers import Seen, eventually, looking, publish, room, scaled, started, stored
 
 COMMANDS = (
@@ -40,7 +40,7 @@ async def test_a_room_with_its_own_keys_and_commands_only(url: str) -> None:
             assert await reading.unready() == {}
             await reading.measure()
             labels = {"stream": looks.stream, "group": "embedder"}
-            assert telemetry.REGISTRY.get_sample_value("openbrain_stream_dead_letters", labels) == 2
+            assert metrics.REGISTRY.get_sample_value("openbrain_stream_dead_letters", labels) == 2
         refused = {line["object"] for line in await admin.acl_log() if line["username"] == user}
         assert refused <= {"client|setinfo"}, "the driver introduces itself, and lives without"
     finally:

@@ -19,14 +19,14 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
-from openbrain import telemetry
-from openbrain.errors import TryLater
-from openbrain.streams import health
-from openbrain.streams.delivery import Delivery
-from openbrain.streams.gauges import Gauges
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import REINDEX, STORED, SUBMITTED
+from openbrain.domain.errors import TryLater
+from openbrain.domain.streams import REINDEX, STORED, SUBMITTED
+from openbrain.observability import metrics as telemetry
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.monitoring import endpoints
+from openbrain.streams.monitoring.gauges import Gauges
+from openbrain.streams.reading.service import Room
 from tests.servers.places import free_port
 from tests.support.streams.consumers import (
     Seen,
@@ -95,7 +95,7 @@ async def test_faststream_runs_a_room_and_ends_it_cleanly(url: str, tmp_path: Pa
 async def test_routes_of_many_rooms_share_one_port(url: str) -> None:
     settings = scaled(url)
     one, two = room(settings, Seen(), "one"), room(settings, Seen(), "two")
-    routes = [Route(path, endpoint) for path, endpoint in health.routes([one, two])]
+    routes = [Route(path, endpoint) for path, endpoint in endpoints.routes([one, two])]
     app = Starlette(routes=[Mount("/", routes=routes)])
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://t") as http:
         assert (await http.get("/ready")).status_code == 503

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import TryLater
-from openbrain.streams.delivery import Delivery
+from openbrain.domain.errors import TryLater
+from openbrain.streams.group.delivery import Delivery
 from tests.support.streams.consumers import Seen, eventually, looking, publish, room, scaled, started, stored
 from tests.support.waiting import PATIENCE_S
 

@@ -11,8 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from openbrain.settings import Streams
-from openbrain.streams.connection import silence_s
-from openbrain.streams.room import Room
+from openbrain.streams.reading.service import Room
+from openbrain.streams.redis.connection import silence_s
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess
 from tests.support.streams.consumers import Looks, Seen, eventually, looking, publish, room, scaled, started, stored

@@ -8,9 +8,9 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from openbrain.errors import TryLater
-from openbrain.memory import MICROSECONDS
-from openbrain.streams.waiting import oldest_waiting, waiting_since
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.streams.monitoring.waiting import oldest_waiting, waiting_since
 from tests.servers.places import free_port
 from tests.support.store.fixtures import FakeClock
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.webhook_poster import HttpPoster, Resolve
-from openbrain.errors import Invalid, NeverRetry, TryLater
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.network.webhook_poster import HttpPoster, Resolve
+from openbrain.domain.errors import Invalid, NeverRetry, TryLater
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.webhook_rules import new_secret, signature
 from openbrain.ports.webhooks import Webhook
 from openbrain.settings.webhooks import Webhooks
-from openbrain.signals.webhook_rules import new_secret, signature
 from tests.support.signals.hook_receiver import Receiver, certified, receiver
 from tests.support.store.fixtures import START, FakeClock
 

@@ -5,11 +5,11 @@ from typing import Any
 import orjson
 import pytest
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import NeverRetry, OpenBrainError, TryLater
-from openbrain.memory import MICROSECONDS
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.values import HaltScope, Severity, Step
 from openbrain.ports.webhooks import Webhook
-from openbrain.signals.values import HaltScope, Severity, Step
 from openbrain_amygdala.handlers.posting import Posting, post_again
 from tests.support.signals.raising import change, raise_one, signal_of, workspace
 from tests.support.store.fixtures import START

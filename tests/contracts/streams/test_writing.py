@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from openbrain.adapters.local_wake import LocalWake
-from openbrain.errors import NeverRetry, TryLater
+from openbrain.adapters.local.wake import LocalWake
+from openbrain.domain.errors import NeverRetry, TryLater
 from openbrain.ports.wake import Wake
-from openbrain.streams.publisher import Publisher
-from openbrain.streams.trim import Trimmed, plan, trim
-from openbrain.streams.wake import RedisWake
+from openbrain.streams.operating.trim import Trimmed, plan, trim
+from openbrain.streams.publishing.publisher import Publisher
+from openbrain.streams.publishing.wake import RedisWake
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess
 from tests.support.streams.consumers import scaled, stored

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from openbrain.adapters.elasticsearch_common import connect
-from openbrain.adapters.elasticsearch_text import ElasticsearchText
-from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
-from openbrain.visibility import AllOf
+from openbrain.adapters.elasticsearch.connection import connect
+from openbrain.adapters.elasticsearch.text import ElasticsearchText
+from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.domain.visibility import AllOf
 from tests.servers.places import free_port
 
 PRODUCT = {"X-Elastic-Product": "Elasticsearch"}

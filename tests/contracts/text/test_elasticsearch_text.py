@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import pytest
 from elasticsearch import AsyncElasticsearch
 
-from openbrain.adapters.elasticsearch_text import ElasticsearchText
-from openbrain.errors import NeverRetry, SetupError, TryLater
+from openbrain.adapters.elasticsearch.text import ElasticsearchText
+from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from tests.servers.process import Server, ServerProcess
 from tests.support.indexes.entries import EVERYTHING, memory, new_id, text_entry, tombstone
 from tests.support.waiting import PATIENCE_S

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.errors import TryLater
-from openbrain.limits import QUERY_CHARS
-from openbrain.memory import Memory
+from openbrain.domain.errors import TryLater
+from openbrain.domain.limits import QUERY_CHARS
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import AllOf, Equals, OneOf, matches
 from openbrain.ports.index import Count, Found, Place, TextEntry, TextIndex, TextQuery, Tombstone
-from openbrain.visibility import AllOf, Equals, OneOf, matches
 from tests.support.forms import examples
 from tests.support.indexes.conditions import conditions, rows
 from tests.support.indexes.entries import EVERYTHING, memory, new_id, text_entry, tombstone

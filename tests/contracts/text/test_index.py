@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from openbrain.errors import NeverRetry, TryLater
-from openbrain.limits import CONTENT_CHARS, QUERY_CHARS
-from openbrain.memory import Memory
+from openbrain.domain.errors import NeverRetry, TryLater
+from openbrain.domain.limits import CONTENT_CHARS, QUERY_CHARS
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, matches
 from openbrain.ports.index import Standing, TextEntry, TextIndex, TextSearch, Tombstone
-from openbrain.visibility import NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf, matches
 from tests.support.forms import examples
 from tests.support.indexes.conditions import conditions, rows
 from tests.support.indexes.entries import EVERYTHING, WORKSPACE, memory, new_id, text_entry, tombstone

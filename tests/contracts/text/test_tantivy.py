@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from tantivy import Index, SchemaBuilder
 
-from openbrain.adapters.tantivy_text import TantivyText
-from openbrain.errors import SetupError, TryLater
+from openbrain.adapters.tantivy import TantivyText
+from openbrain.domain.errors import SetupError, TryLater
 from openbrain.ports.index import TextIndex
 from tests.servers.places import ROOT
 from tests.support.indexes.entries import EVERYTHING, memory, new_id, text_entry, tombstone

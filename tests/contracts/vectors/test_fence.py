@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.memory import Memory
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import AllOf, AtLeast, Equals, matches
 from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
-from openbrain.visibility import AllOf, AtLeast, Equals, matches
 from tests.support.forms import examples
 from tests.support.indexes.conditions import conditions, rows
 from tests.support.indexes.entries import EVERYTHING, WORKSPACE, memory, new_id, tombstone, vector_entry

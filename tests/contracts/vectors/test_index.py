@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
-from openbrain.adapters.qdrant_vectors import QdrantVectors
-from openbrain.errors import Invalid, SetupError, TryLater
+from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
+from openbrain.adapters.qdrant.vectors import QdrantVectors
+from openbrain.domain.errors import Invalid, SetupError, TryLater
+from openbrain.domain.visibility import AllOf, AnyOf, OneOf
 from openbrain.ports.index import VectorIndex, VectorSearch
-from openbrain.visibility import AllOf, AnyOf, OneOf
 from tests.support.indexes.entries import EVERYTHING, direction, memory, new_id, tombstone, vector_entry
 from tests.support.indexes.vector_engines import (
     DIMENSIONS,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import IndexMissing
-from openbrain.ids import point_id
+from openbrain.domain.errors import IndexMissing
+from openbrain.domain.ids import point_id
 from openbrain.ports.index import Standing, Sum, Tombstone
 from tests.support.indexes.entries import direction, memory, text_entry, tombstone, vector_entry
 from tests.support.indexes.vector_engines import INDEXLESS

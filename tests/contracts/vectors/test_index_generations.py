@@ -4,9 +4,9 @@ import uuid
 
 import pytest
 
-from openbrain.adapters.elasticsearch_text import ElasticsearchText
-from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
-from openbrain.errors import TryLater
+from openbrain.adapters.elasticsearch.text import ElasticsearchText
+from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
+from openbrain.domain.errors import TryLater
 from openbrain.ports.index import TextIndex, VectorIndex
 from tests.servers.process import Server
 from tests.support.indexes.adapters import DIMENSIONS

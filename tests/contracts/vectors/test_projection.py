@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.ids import point_id
-from openbrain.memory import Memory, State
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.ids import point_id
+from openbrain.domain.memory import Memory, State
+from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import (
     TextIndex,
@@ -17,8 +18,7 @@ from openbrain.ports.index import (
     VectorEntry,
     VectorIndex,
 )
-from openbrain.ports.truth import Edit, Embedded
-from openbrain.visibility import Criteria, visible
+from openbrain.ports.store import Edit, Embedded
 from openbrain_indexer.entries import text_entry, vector_entries
 from openbrain_indexer.handlers import Writable, project_text, project_vector
 from tests.support.store.fixtures import FakeClock, origin, viewer, write

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.store import SqlTruth
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Tombstone, VectorEntry
 from openbrain_indexer.handlers import project_vector

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import structlog
 
-from openbrain.adapters.qdrant_vectors import QdrantVectors
-from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.adapters.qdrant.vectors import QdrantVectors
+from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.index import Tombstone, VectorEntry
 from tests.support.indexes.entries import EVERYTHING, direction, memory, new_id, tombstone, vector_entry
 from tests.support.indexes.scripted_qdrant import (

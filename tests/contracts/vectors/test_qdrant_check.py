@@ -2,8 +2,8 @@
 
 import pytest
 
-from openbrain.adapters.qdrant_vectors import QdrantVectors
-from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.adapters.qdrant.vectors import QdrantVectors
+from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from tests.support.indexes.entries import EVERYTHING, direction, new_id
 from tests.support.indexes.scripted_qdrant import DONE, INFO, Answer, Server, aliases, ok, server, vectors
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from openbrain.adapters.qdrant_vectors import QdrantVectors
-from openbrain.ids import BUCKETS
+from openbrain.adapters.qdrant.vectors import QdrantVectors
+from openbrain.domain.ids import BUCKETS
 from openbrain.ports.index import Sum
 from tests.support.indexes.entries import direction, memory, tombstone, vector_entry
 from tests.support.indexes.scripted_qdrant import Server, ok, server, vectors

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters import qdrant_edge_vectors
-from openbrain.adapters.qdrant_edge_vectors import SLICE, QdrantEdgeVectors
-from openbrain.errors import SetupError
-from openbrain.visibility import AllOf, AtLeast, Equals
+from openbrain.adapters.qdrant_edge import vectors
+from openbrain.adapters.qdrant_edge.vectors import SLICE, QdrantEdgeVectors
+from openbrain.domain.errors import SetupError
+from openbrain.domain.visibility import AllOf, AtLeast, Equals
 from tests.support.indexes.entries import EVERYTHING, WORKSPACE, direction, memory, tombstone, vector_entry
 from tests.support.waiting import PATIENCE_S
 
@@ -136,7 +136,7 @@ async def test_what_is_due_is_hidden_and_what_never_is_is_not(tmp_path: Path) ->
 
 
 async def test_too_many_points_are_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdrant_edge_vectors, "MANY", 1)
+    monkeypatch.setattr(vectors, "MANY", 1)
     index = QdrantEdgeVectors(tmp_path)
     await index.prepare("first", 4)
     await index.write("first", [vector_entry(memory(), EAST)])

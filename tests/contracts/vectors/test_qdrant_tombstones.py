@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.adapters import qdrant_accounts
-from openbrain.adapters.qdrant_vectors import QdrantVectors
+from openbrain.adapters.qdrant import accounts
+from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.ports.index import Tombstone, VectorEntry
 from tests.support.forms import examples
 from tests.support.indexes.entries import direction, memory, tombstone, vector_entry
@@ -98,7 +98,7 @@ async def test_what_earlier_versions_left_is_counted_and_cleared(
     merging: tuple[Merging, QdrantVectors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page at a time; what lives keeps its own."""
-    monkeypatch.setattr(qdrant_accounts, "PAGE", 3)
+    monkeypatch.setattr(accounts, "PAGE", 3)
     client, index = merging
     living = await left_by_an_earlier_version(client, "ob-first", EAST, 8)
     assert await index.left_vectors("first") == 8

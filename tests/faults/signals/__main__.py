@@ -7,7 +7,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from openbrain import logs
+from openbrain.observability import logs
 from openbrain.settings import Logs
 from tests.faults.fleet import Zygote
 from tests.faults.signals.halting import halting

@@ -6,11 +6,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from openbrain.agents import FileCursor, Subscriber
-from openbrain.agents.http_api import HttpApi
-from openbrain.agents.redis_stream import BroadcastStream
 from openbrain.client import OpenBrain
-from openbrain.events import Broadcast
+from openbrain.client.subscriber import FileCursor, Subscriber
+from openbrain.client.subscriber.http_api import HttpApi
+from openbrain.client.subscriber.redis_stream import BroadcastStream
+from openbrain.domain.events import Broadcast
 from openbrain.settings import Streams
 from tests.faults.signals.judging import Record, Said
 from tests.support.waiting import PATIENCE_S

@@ -10,11 +10,11 @@ from typing import TypeVar
 
 from redis.asyncio import Redis
 
-from openbrain.agents.connecting import SILENCE_S
-from openbrain.errors import Halted, TryLater
-from openbrain.events import FIELD, SignalRaised, encode
-from openbrain.signals.values import Severity
-from openbrain.streams.table import SIGNAL_RAISED
+from openbrain.client.subscriber.connecting import SILENCE_S
+from openbrain.domain.errors import Halted, TryLater
+from openbrain.domain.events import FIELD, SignalRaised, encode
+from openbrain.domain.signals.values import Severity
+from openbrain.domain.streams import SIGNAL_RAISED
 from tests.faults.findings import LOST, STALE, Finding
 from tests.faults.fleet import Zygote
 from tests.faults.signals.agents import WORKSPACE, Agent, all_of, fleet

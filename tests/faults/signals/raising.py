@@ -9,10 +9,10 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from openbrain.client import OpenBrain
-from openbrain.errors import OpenBrainError, TryLater
-from openbrain.events import FIELD, SignalRaised, encode
-from openbrain.signals.values import Severity
-from openbrain.streams.table import SIGNAL_RAISED
+from openbrain.domain.errors import OpenBrainError, TryLater
+from openbrain.domain.events import FIELD, SignalRaised, encode
+from openbrain.domain.signals.values import Severity
+from openbrain.domain.streams import SIGNAL_RAISED
 from tests.faults.signals.agents import WORKSPACE
 from tests.faults.signals.plan import Raised
 

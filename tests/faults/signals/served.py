@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from openbrain.adapters.sql.schema_commands import upgrade
+from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.client import OpenBrain
-from openbrain.errors import TryLater
+from openbrain.domain.errors import TryLater
 from openbrain.settings import Streams
 from tests.faults.fleet import Fleet, Process, Zygote
 from tests.faults.signals.agents import Place

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from openbrain import limits
+from openbrain.domain import limits
 from tests.support.api import bad_signal_inputs, bad_stream_inputs, bad_vault_inputs
 from tests.support.api.brain import offer
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from openbrain import limits
+from openbrain.domain import limits
 
 Bad = tuple[str, Any, str]
 LONG = "x" * 60_000

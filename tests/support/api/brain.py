@@ -16,26 +16,27 @@ import pytest
 import pytest_asyncio
 from starlette.applications import Starlette
 
-from openbrain import events, generations
-from openbrain.adapters.local_rates import LocalRates
-from openbrain.adapters.local_wake import LocalWake
-from openbrain.adapters.minilm import MiniLM
-from openbrain.adapters.no_reasoner import NoReasoner
-from openbrain.adapters.open_gate import OpenGate
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.auth import Permission, hash_secret, issue
-from openbrain.embedders import Embedders
-from openbrain.events import CloudEvent, EventData
-from openbrain.ids import uuid7
+from openbrain.adapters.embedding.minilm import MiniLM
+from openbrain.adapters.local.open_content_policy import OpenGate
+from openbrain.adapters.local.rates import LocalRates
+from openbrain.adapters.local.wake import LocalWake
+from openbrain.adapters.network.no_reasoner import NoReasoner
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain import events
+from openbrain.domain.events import CloudEvent, EventData
+from openbrain.domain.ids import uuid7
 from openbrain.ports.access import Workspace
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.pressure import Pressure
 from openbrain.settings import Settings, Streams
-from openbrain.streams.administration import RedisStreams
-from openbrain.streams.hearing import RedisHearing
+from openbrain.streams.operating.administration import RedisStreams
+from openbrain.streams.publishing.broadcast_reader import RedisHearing
+from openbrain.usecases import serving_indexes
+from openbrain.usecases.auth import Permission, hash_secret, issue
+from openbrain.usecases.backpressure import Pressure
+from openbrain.usecases.embedders import Embedders
 from openbrain_api.build import build_api
 from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_text, project_vector
@@ -131,8 +132,8 @@ class Brain:
     async def settle(self) -> None:
         """Do what the rooms do, until nothing is left to do."""
         identity = await self.embedder.identity()
-        text = await generations.text_generation(self.truth, self.text, "t-1")
-        vector = await generations.vector_generation(self.truth, self.vectors, identity, "v")
+        text = await serving_indexes.text_generation(self.truth, self.text, "t-1")
+        vector = await serving_indexes.vector_generation(self.truth, self.vectors, identity, "v")
         while entries := await self.truth.take(500):
             found = [(each.stream, _decoded(each.stream, each.body)) for each in entries if each.stream in MODELS]
             stored = [event for stream, event in found if stream in ("memory.stored", "memory.reindex")]
@@ -170,7 +171,7 @@ async def open_brain(
     database_url: str, folder: Path, folders: pytest.TempPathFactory, **settings: Any
 ) -> AsyncIterator[Brain]:
     """A brain of its own in `folder`, but for the vectors, which are lent."""
-    from openbrain.adapters.tantivy_text import TantivyText
+    from openbrain.adapters.tantivy import TantivyText
 
     made = copy_tables(database_url)
     database = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)

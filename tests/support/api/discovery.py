@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.adapters.tantivy_text.marking import Marker
-from openbrain.errors import TryLater
+from openbrain.adapters.tantivy.marking import Marker
+from openbrain.domain.errors import TryLater
 from openbrain.ports.index import Checked, Count, Found, Span, TextQuery
 from tests.support.api.brain import Brain, http
 

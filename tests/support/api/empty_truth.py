@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from openbrain.adapters.sql.database import SQLITE, parse
+from openbrain.adapters.sql.engine.database import SQLITE, parse
 
 _FILES: list[bytes] = []
 

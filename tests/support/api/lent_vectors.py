@@ -10,10 +10,10 @@ from pathlib import Path
 
 from qdrant_edge import Filter, UpdateOperation
 
-from openbrain.adapters.folders import remove_folder
-from openbrain.adapters.qdrant_edge_shard import Shard
-from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
-from openbrain.adapters.vector_entries import same_dimensions
+from openbrain.adapters.indexes.generation_folders import remove_folder
+from openbrain.adapters.indexes.vector_entries import same_dimensions
+from openbrain.adapters.qdrant_edge.shard import Shard
+from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 
 _USED_UP = 5000
 """Points written to a shard after which it is not lent again: removed points stay in its files."""

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any
 
-from openbrain.answers import AmygdalaState, BroadcastAnswer
 from openbrain.client import OpenBrain
-from openbrain.client.signals import News
-from openbrain.errors import TryLater
+from openbrain.client.resources.signals import News
+from openbrain.contract import AmygdalaState, BroadcastAnswer
+from openbrain.domain.errors import TryLater
 from tests.support.waiting import until
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from openbrain.ids import uuid7
+from openbrain.domain.ids import uuid7
 from openbrain_api.http.route import Route
 from openbrain_api.openapi.document import document
 from openbrain_api.routes import ROUTES

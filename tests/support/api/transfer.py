@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.auth import Permission
-from openbrain.memory import DAY
+from openbrain.domain.memory import DAY
+from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, offer, remembered, unknown_id
 
 Line = dict[str, Any]

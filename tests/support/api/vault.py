@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.vault.front_matter import read
-from openbrain.vault.markers import parse
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.markers.markers import parse
 from tests.support.api.brain import Brain, http
 
 LESSON = {"type": "lesson", "content": "Look at the logs first.", "attrs": {"source": "shop", "session_id": "s-1"}}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from openbrain.memory import Memory, Scope
+from openbrain.domain.memory import Memory, Scope
 
 Route = tuple[str, str]
 

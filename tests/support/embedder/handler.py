@@ -8,12 +8,12 @@ from typing import Any
 import orjson
 import pytest
 
-from openbrain.adapters.minilm import MiniLM
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.events import CloudEvent, MemoryStored
-from openbrain.ids import uuid7
-from openbrain.memory import Change, Memory
+from openbrain.adapters.embedding.minilm import MiniLM
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.events import CloudEvent, MemoryStored
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Change, Memory
 from openbrain.ports.embedder import ModelIdentity
 from openbrain_embedder.handlers import embed_stored
 from tests.support.store.fixtures import START, FakeClock, write

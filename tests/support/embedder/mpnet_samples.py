@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from openbrain.adapters.mpnet.graph import Shape
+from openbrain.adapters.embedding.mpnet.graph import Shape
 
 HIDDEN, WIDE, VOCABULARY = 64, 128, 30_527
 SHAPE = Shape(layers=2, heads=4, tokens=150)

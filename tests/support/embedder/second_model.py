@@ -8,10 +8,10 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from openbrain.adapters.minilm import IDENTITY
-from openbrain.embedders import Embedders
-from openbrain.errors import ModelChanged, SetupError
+from openbrain.adapters.embedding.minilm import IDENTITY
+from openbrain.domain.errors import ModelChanged, SetupError
 from openbrain.ports.embedder import Embedder, ModelIdentity
+from openbrain.usecases.embedders import Embedders
 from tests.support.embedder.handler import WithFaults
 
 SECOND = replace(IDENTITY, name="second", digest="5" * 64)

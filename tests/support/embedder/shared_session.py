@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from openbrain.adapters import onnx_sentences
+from openbrain.adapters.embedding import onnx_sentences
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from openbrain.adapters.elasticsearch_text import ElasticsearchText
-from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
-from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
-from openbrain.adapters.qdrant_vectors import QdrantVectors
-from openbrain.adapters.tantivy_text import TantivyText
+from openbrain.adapters.elasticsearch.text import ElasticsearchText
+from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
+from openbrain.adapters.qdrant.vectors import QdrantVectors
+from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
+from openbrain.adapters.tantivy import TantivyText
 from openbrain.ports.index import TextIndex, VectorIndex
 
 DIMENSIONS = 4

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from openbrain.memory import MemoryType, Scope
-from openbrain.visibility import (
+from openbrain.domain.memory import MemoryType, Scope
+from openbrain.domain.visibility import (
     KEYWORD_FIELDS,
     NEVER,
     AllOf,

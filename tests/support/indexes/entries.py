@@ -5,10 +5,10 @@ import uuid
 from array import array
 from collections.abc import Mapping
 
-from openbrain.ids import bucket, digest, point_id
-from openbrain.memory import Memory, MemoryType, Scope
+from openbrain.domain.ids import bucket, digest, point_id
+from openbrain.domain.memory import Memory, MemoryType, Scope
+from openbrain.domain.visibility import NEVER, AllOf, Equals
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
-from openbrain.visibility import NEVER, AllOf, Equals
 
 WORKSPACE = "acme"
 BUILDER = "test-1"

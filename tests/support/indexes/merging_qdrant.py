@@ -7,7 +7,7 @@ from typing import Any
 
 from qdrant_client import AsyncQdrantClient, models
 
-from openbrain.adapters.qdrant_filters import point
+from openbrain.adapters.qdrant.filters import point
 from openbrain.ports.index import Tombstone, VectorEntry
 from tests.support.indexes.entries import memory, tombstone, vector_entry
 

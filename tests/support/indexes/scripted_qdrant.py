@@ -8,7 +8,7 @@ import orjson
 import pytest
 from aiohttp import web
 
-from openbrain.adapters.qdrant_vectors import QdrantVectors
+from openbrain.adapters.qdrant.vectors import QdrantVectors
 from tests.servers.places import free_port
 
 SECRET = "secret words of a memory"

@@ -13,11 +13,11 @@ import pytest
 from elasticsearch import AsyncElasticsearch
 from qdrant_client import AsyncQdrantClient
 
-from openbrain.adapters.elasticsearch_vectors import ElasticsearchVectors
-from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
-from openbrain.adapters.qdrant_vectors import QdrantVectors
+from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
+from openbrain.adapters.qdrant.vectors import QdrantVectors
+from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
+from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import Tombstone, VectorEntry, VectorIndex
-from openbrain.visibility import AllOf
 from tests.servers.process import Server
 from tests.support.indexes.entries import EVERYTHING, direction
 from tests.support.waiting import PATIENCE_S

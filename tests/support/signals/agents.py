@@ -8,13 +8,13 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from openbrain.agents.api import Missed, News, Present
-from openbrain.agents.halts import halt_of
-from openbrain.errors import TryLater
-from openbrain.events import FIELD, Broadcast, encode
+from openbrain.client.subscriber.api import Missed, News, Present
+from openbrain.client.subscriber.halts import halt_of
+from openbrain.domain.errors import TryLater
+from openbrain.domain.events import FIELD, Broadcast, encode
+from openbrain.domain.signals.values import Halt, HaltState, Severity, SignalState, Step
+from openbrain.domain.streams import BROADCAST
 from openbrain.settings import Streams
-from openbrain.signals.values import Halt, HaltState, Severity, SignalState, Step
-from openbrain.streams.table import BROADCAST
 from tests.support.streams.consumers import scaled
 
 PAGE = 50

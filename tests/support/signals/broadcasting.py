@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openbrain.adapters.sql.truth import SqlTruth
+from openbrain.adapters.sql.store import SqlTruth
 from openbrain.settings import Streams
-from openbrain.streams.publisher import Publisher
+from openbrain.streams.publishing.publisher import Publisher
 from openbrain_api.broadcasts.channel import Channel, Listener
 from tests.support.signals.raising import raise_one
 from tests.support.waiting import until

@@ -5,12 +5,12 @@ from typing import Any
 
 import orjson
 
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.events import Broadcast, CloudEvent, decode, event_type
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.events import Broadcast, CloudEvent, decode, event_type
+from openbrain.domain.signals.values import Raise, Severity, Signal, Step
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.access import Workspace
 from openbrain.ports.signals import RaiseOutcome, SignalChange
-from openbrain.signals.values import Raise, Severity, Signal, Step
-from openbrain.visibility import Viewer
 from tests.support.store.fixtures import START, viewer
 
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, insert
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.inserts import insert_rows
-from openbrain.adapters.sql.rows import row_from_memory
-from openbrain.adapters.sql.tables import memories, memory_lineage
-from openbrain.memory import Memory
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.memory_rows import row_from_memory
+from openbrain.adapters.sql.schema.tables import memories, memory_lineage
+from openbrain.domain.memory import Memory
 
 
 async def put(database: Database, *rows: Memory) -> None:

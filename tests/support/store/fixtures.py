@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.rows import MEMORY_COLUMNS, memory_from_row
-from openbrain.adapters.sql.tables import memories
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.adapters.sql.writing import SqlWriting
-from openbrain.errors import TryLater
-from openbrain.events import CloudEvent, MemoryStored, MemorySuperseded, decode, event_type
-from openbrain.ids import content_hash, uuid7
-from openbrain.memory import DAY, MICROSECONDS, Memory, MemoryType
-from openbrain.ports.truth import Origin, Outcome, Status, Write
-from openbrain.visibility import Viewer
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.domain.errors import TryLater
+from openbrain.domain.events import CloudEvent, MemoryStored, MemorySuperseded, decode, event_type
+from openbrain.domain.ids import content_hash, uuid7
+from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType
+from openbrain.domain.visibility import Viewer
+from openbrain.ports.store import Origin, Outcome, Status, Write
 from tests.servers.mariadb_server import DATABASE
 from tests.servers.process import Server
 from tests.support.store.mariadb import MariadbTables

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.engine import make_url
 
-from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.engine.database import Database
 from tests.servers.mariadb_server import DATABASE, create_database, drop_database
 from tests.servers.process import Server
 from tests.support.store.schema import make_tables

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import Connection, Dialect
 from sqlalchemy.engine.mock import MockConnection
 
-from openbrain.adapters.sql.tables import metadata
+from openbrain.adapters.sql.schema.tables import metadata
 
 _STATEMENTS: dict[str, list[str]] = {}
 

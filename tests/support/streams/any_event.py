@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from openbrain.errors import OpenBrainError
-from openbrain.events import CloudEvent
-from openbrain.streams.table import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, SUBMITTED, TICK_REQUESTED, StreamSpec
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.events import CloudEvent
+from openbrain.domain.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, SUBMITTED, TICK_REQUESTED, StreamSpec
 from tests.support.extremes import RAW, Place, around, places
 from tests.support.streams.fuzz import changed, event, submission
 

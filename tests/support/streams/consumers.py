@@ -12,14 +12,14 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from openbrain.events import MemoryStored, encode
-from openbrain.memory import Change
+from openbrain.domain.events import MemoryStored, encode
+from openbrain.domain.memory import Change
+from openbrain.domain.streams import STORED, dead_letters
 from openbrain.settings import Streams
-from openbrain.streams.delivery import Delivery, Results
-from openbrain.streams.publisher import Publisher
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import STORED, dead_letters
+from openbrain.streams.group.delivery import Delivery, Results
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.publishing.publisher import Publisher
+from openbrain.streams.reading.service import Room
 from tests.support.waiting import PATIENCE_S
 
 Answer = Callable[[Sequence[Delivery[Any]]], Awaitable[Results]]

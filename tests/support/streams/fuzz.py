@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from openbrain.events import FIELD, event_type
-from openbrain.memory import Change, MemoryType, Reason
-from openbrain.streams.table import SUBMITTED
+from openbrain.domain.events import FIELD, event_type
+from openbrain.domain.memory import Change, MemoryType, Reason
+from openbrain.domain.streams import SUBMITTED
 
 Fields = Sequence[tuple[bytes, bytes]]
 DATA = FIELD.encode()

@@ -13,13 +13,13 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from openbrain.events import MemoryStored
+from openbrain.domain.events import MemoryStored
+from openbrain.domain.streams import STORED
 from openbrain.settings import load
-from openbrain.streams.connection import connect
-from openbrain.streams.delivery import Delivery
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import STORED
+from openbrain.streams.group.delivery import Delivery
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
+from openbrain.streams.redis.connection import connect
 
 POISON = "666"
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from openbrain.domain.streams import STORED
 from openbrain.ports.streams import GroupState
 from openbrain.settings import Streams
-from openbrain.streams.administration import RedisStreams
-from openbrain.streams.connection import connect
-from openbrain.streams.redelivery import Redelivery
-from openbrain.streams.table import STORED
+from openbrain.streams.operating.administration import RedisStreams
+from openbrain.streams.operating.redelivery import Redelivery
+from openbrain.streams.redis.connection import connect
 from tests.support.streams.consumers import scaled, stored
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
-from openbrain.vault.journal import apply
+from openbrain.vault.pages.journal import apply
 
 Files = Mapping[str, bytes]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from openbrain.times import from_datetime
-from openbrain.vault import journal
-from openbrain.vault.alarm import Alarm
+from openbrain.domain.times import from_datetime
 from openbrain.vault.folder import Folder
-from openbrain.vault.index import Index, Scan
+from openbrain.vault.pages import journal
+from openbrain.vault.pages.alarm import Alarm
+from openbrain.vault.pages.index import Index, Scan
 from openbrain.vault.thresholds import SPEC, Thresholds
 from openbrain_tick.phases.keep import Kept, publish, tidy
 from openbrain_tick.phases.plan import Plan, begin

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from openbrain.errors import NotFound
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.arcs import Arc
-from openbrain.vault.index import Scan
+from openbrain.domain.errors import NotFound
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arcs import Arc
+from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import SPEC
 from openbrain_tick.phases.plan import begin
 from openbrain_tick.phases.reasoning.answer import LISTS, SINGLE, Answer, from_items

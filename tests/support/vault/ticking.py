@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.no_reasoner import NoReasoner
-from openbrain.adapters.open_gate import OpenGate
-from openbrain.adapters.probes import Probes
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.ids import uuid7
+from openbrain.adapters.local.open_content_policy import OpenGate
+from openbrain.adapters.network.no_reasoner import NoReasoner
+from openbrain.adapters.network.probes import Probes
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.ids import uuid7
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.access import Workspace
 from openbrain.ports.clock import Clock
 from openbrain.ports.ticks import TickJob
 from openbrain.vault.folder import Folder
-from openbrain.vault.index import Index
+from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import SPEC
-from openbrain.visibility import Viewer
 from openbrain_tick.ticking import Ports
 from openbrain_tick.writing import Vault
 from tests.support.store.fixtures import FakeClock

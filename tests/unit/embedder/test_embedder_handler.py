@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
-from openbrain.ids import uuid7
-from openbrain.memory import MICROSECONDS, Change, Memory
-from openbrain.ports.truth import Edit
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import MICROSECONDS, Change, Memory
+from openbrain.ports.store import Edit
 from openbrain_embedder.handlers import embed_known, embed_stored
 from tests.support.embedder.handler import Room, database, event, model, room, truth
 from tests.support.store.fixtures import START, clock, origin, rows, viewer

@@ -8,14 +8,14 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
-from openbrain.adapters.minilm import IDENTITY
-from openbrain.adapters.sql.truth import SqlTruth
-from openbrain.embedders import Embedders
-from openbrain.errors import ModelChanged, NeverRetry, SetupError, TryLater
-from openbrain.events import CloudEvent, MemoryReindex
-from openbrain.ids import uuid7
-from openbrain.memory import Change, Memory
+from openbrain.adapters.embedding.minilm import IDENTITY
+from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain.errors import ModelChanged, NeverRetry, SetupError, TryLater
+from openbrain.domain.events import CloudEvent, MemoryReindex
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Change, Memory
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.usecases.embedders import Embedders
 from openbrain_embedder.models import Embedding
 from tests.support.embedder.handler import Room, WithFaults, database, event, model, room, truth
 from tests.support.embedder.second_model import SECOND, Second, named

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
-from openbrain.adapters.mpnet.graph import Exact, Shape, Weights, buckets, encoder
-from openbrain.adapters.mpnet.quantised import BLOCK, Quantised, eight_bits
-from openbrain.adapters.mpnet.tensors import read
+from openbrain.adapters.embedding.mpnet.graph import Exact, Shape, Weights, buckets, encoder
+from openbrain.adapters.embedding.mpnet.quantised import BLOCK, Quantised, eight_bits
+from openbrain.adapters.embedding.mpnet.tensors import read
 from tests.support.embedder.mpnet_samples import HIDDEN, SHAPE, TINY, VOCABULARY, as_safetensors
 
 Floats = NDArray[np.float32]

@@ -7,10 +7,10 @@ from zipfile import ZipFile
 
 import pytest
 
-from openbrain.adapters import mpnet
-from openbrain.adapters.mpnet import building, packages
-from openbrain.adapters.mpnet.packages import Part
-from openbrain.errors import SetupError, TryLater
+from openbrain.adapters.embedding import mpnet
+from openbrain.adapters.embedding.mpnet import building, packages
+from openbrain.adapters.embedding.mpnet.packages import Part
+from openbrain.domain.errors import SetupError, TryLater
 
 
 def wheel(folder: Path, number: int, inside: bytes) -> Part:

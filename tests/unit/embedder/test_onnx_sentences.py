@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from openbrain.adapters import mpnet, wordpiece
-from openbrain.adapters.embedded_models import EMBEDDED_MODELS, embedded_model
-from openbrain.adapters.mpnet.graph import Exact, encoder
-from openbrain.adapters.onnx_sentences import OnnxSentences, SentenceModel
-from openbrain.errors import SetupError
+from openbrain.adapters.embedding import mpnet, wordpiece
+from openbrain.adapters.embedding.embedded_models import EMBEDDED_MODELS, embedded_model
+from openbrain.adapters.embedding.mpnet.graph import Exact, encoder
+from openbrain.adapters.embedding.onnx_sentences import OnnxSentences, SentenceModel
+from openbrain.domain.errors import SetupError
 from tests.support.embedder.mpnet_samples import HIDDEN, SHAPE, TINY
 from tests.unit.embedder.test_mpnet_graph import forward
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain_cli.importing.places import Client, Homes, Seen, Wanted, gather, look, sources
 from openbrain_cli.importing.usual import everywhere
 from tests.support.cli import import_samples, memory_samples

@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from openbrain import limits
-from openbrain.submission import Submission
+from openbrain.domain import limits
+from openbrain.domain.submission import Submission
 from openbrain_cli.importing.found import Found, Scan
 from openbrain_cli.importing.places import Homes, look
 from openbrain_cli.importing.reading import MAX_BYTES

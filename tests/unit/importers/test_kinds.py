@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.submission import Submission
+from openbrain.domain.submission import Submission
 from openbrain_cli.importing.drawer import Drawer
 from openbrain_cli.importing.found import Scan
 from openbrain_cli.importing.places import Client, Seen, Wanted, gather, look, sources

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.submission import Submission
+from openbrain.domain.submission import Submission
 from openbrain_cli.importing.frontmatter import page
 from openbrain_cli.importing.hermes import entries
 from openbrain_cli.importing.places import Client, look

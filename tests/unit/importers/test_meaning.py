@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.memory import MemoryType, Scope
+from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importing.found import TAG, Found, Scan
 from openbrain_cli.importing.places import look
 from tests.support.cli.import_samples import ALL, homes, lay_out

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.memory import MemoryType
+from openbrain.domain.memory import MemoryType
 from openbrain_cli.importing.found import Found, Note, Scan
 from openbrain_cli.importing.planning import Action, Existing, Plan, Target, plan
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import Invalid
-from openbrain.memory import MemoryType, Scope
+from openbrain.domain.errors import Invalid
+from openbrain.domain.memory import MemoryType, Scope
 from openbrain_cli.importing.drawer import Drawer
 from openbrain_cli.importing.found import TAG, Found, Scan
 from openbrain_cli.importing.places import Client, Wanted, gather, look, sources

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.memory import MemoryType, Scope
-from openbrain.submission import Submission
+from openbrain.domain.memory import MemoryType, Scope
+from openbrain.domain.submission import Submission
 from openbrain_cli.importing.found import TAG, Found, Scan
 from openbrain_cli.importing.places import Client, look
 from tests.support.cli.memory_samples import homes, lay_out

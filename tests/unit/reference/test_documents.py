@@ -7,13 +7,13 @@ import jsonschema
 import orjson
 import pytest
 
-from openbrain.events import encode
-from openbrain.memory import MemoryType
-from openbrain.parts import Parts
+from openbrain.domain.events import encode
+from openbrain.domain.memory import MemoryType
+from openbrain.domain.streams import STORED, STREAMS, SUBMITTED, StreamSpec
+from openbrain.domain.submission import MemorySubmitted
+from openbrain.runtime.container import Parts
 from openbrain.settings import Settings
-from openbrain.streams.documents import asyncapi, documents, event_schema
-from openbrain.streams.table import STORED, STREAMS, SUBMITTED, StreamSpec
-from openbrain.submission import MemorySubmitted
+from openbrain.streams.operating.asyncapi import asyncapi, documents, event_schema
 from openbrain_housekeeper.app import application
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"

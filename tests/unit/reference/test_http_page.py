@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from openbrain import limits
+from openbrain.domain import limits
 from openbrain.settings.server import Server
 from openbrain_api.routes import ROUTES
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from openbrain import logs
+from openbrain.observability import logs
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "reference" / "logs.md").read_text(encoding="utf-8")
@@ -100,7 +100,7 @@ def test_every_event_is_told_and_nothing_else() -> None:
     general = documented.pop(logs.LIBRARY)
 
     assert documented == said()
-    assert general.modules == ("openbrain.logs",)
+    assert general.modules == ("openbrain.observability.logs",)
 
 
 def test_loggers_are_made_alike() -> None:
@@ -122,4 +122,4 @@ def test_nobody_speaks_past_structlog() -> None:
         if re.search(r"logging\.(getLogger|debug|info|warning|error|basicConfig)\(|warnings\.warn\(", path.read_text())
     }
 
-    assert speakers == {"openbrain.logs"}
+    assert speakers == {"openbrain.observability.logs"}

@@ -5,7 +5,7 @@ from typing import Any
 
 from prometheus_client.metrics import MetricWrapperBase
 
-from openbrain import telemetry
+from openbrain.observability import metrics as telemetry
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from openbrain.domain.signals.values import TRANSITIONS
 from openbrain.settings.signals import Signals
-from openbrain.signals.values import TRANSITIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "signals.md").read_text(encoding="utf-8")
 

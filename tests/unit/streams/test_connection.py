@@ -8,13 +8,12 @@ import pytest
 from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.exceptions import ResponseError
 
-from openbrain.errors import Invalid, SetupError
+from openbrain.domain.errors import Invalid, SetupError, error_text
+from openbrain.domain.streams import STORED
 from openbrain.settings import Streams
-from openbrain.streams.connection import connect, is_gone, silence_s, without_login
-from openbrain.streams.group import message
-from openbrain.streams.room import Room
-from openbrain.streams.subscription import Subscription
-from openbrain.streams.table import STORED
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.reading.service import Room
+from openbrain.streams.redis.connection import connect, is_gone, silence_s, without_login
 from tests.servers.places import free_port, program
 from tests.servers.plugin import Starter, need
 from tests.servers.probes import redis_pong
@@ -74,10 +73,10 @@ def test_what_is_gone() -> None:
 def test_of_a_foreign_error_only_its_place_is_kept() -> None:
     with pytest.raises(KeyError) as met:
         dict[str, str]()["a memory's content"]
-    said = message(met.value)
+    said = error_text(met.value)
     assert "content" not in said
     assert said.startswith("an unexpected error in test_of_a_foreign_error_only_its_place_is_kept, ")
-    assert message(Invalid("tags", "at most 50")) == "tags: at most 50"
+    assert error_text(Invalid("tags", "at most 50")) == "tags: at most 50"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import structlog
 from opentelemetry.sdk.trace import TracerProvider
 
-from openbrain import logs
+from openbrain.observability import logs
 from openbrain.settings import Logs
 
 

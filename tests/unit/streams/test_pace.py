@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.streams.pace import Pace
+from openbrain.streams.handling.adaptive_batch import Pace
 
 
 def test_quick_full_batches_double_up_to_the_most_and_slow_ones_halve() -> None:

@@ -9,11 +9,11 @@ from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import TimeoutError as NoAnswer
 from structlog.testing import capture_logs
 
-from openbrain.errors import TryLater
+from openbrain.domain.errors import TryLater
 from openbrain.settings import Streams
-from openbrain.streams.breaker import Breaker
-from openbrain.streams.pauses import Backoff, Outage, Trouble
-from openbrain.streams.runtime import Closing, Runtime, consumer_name
+from openbrain.streams.handling.backoff import Backoff, Outage, Trouble
+from openbrain.streams.handling.breaker import Breaker
+from openbrain.streams.handling.runtime import Closing, Runtime, consumer_name
 from tests.support.waiting import PATIENCE_S
 
 

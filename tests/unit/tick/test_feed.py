@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.signals.values import Halt, HaltScope, Severity, Signal, SignalState
-from openbrain.vault.alarm import alarm
-from openbrain.vault.front_matter import read
+from openbrain.domain.signals.values import Halt, HaltScope, Severity, Signal, SignalState
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.pages.alarm import alarm
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds
 from openbrain_tick.phases.health import record
 from tests.support.forms import examples

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.arcs import Arc
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds
 from openbrain_tick.phases.heat import heat_of, replays
 from tests.support.vault.pages import DAY, HOUR, NOW, page

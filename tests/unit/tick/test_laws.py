@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.vault.arcs import identity
-from openbrain.vault.index import Index
+from openbrain.vault.pages.arcs import identity
+from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds
 from tests.support.forms import examples
 from tests.support.vault.pages import DAY, NOW, Vault, page, signal

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.vault.arcs import identity
-from openbrain.vault.index import Index
+from openbrain.vault.pages.arcs import identity
+from openbrain.vault.pages.index import Index
 from tests.support.vault.pages import DAY, NOW, Vault, page, signal
 
 ARC = "clusters/2026-11-20/2026-11-20-arc.md"

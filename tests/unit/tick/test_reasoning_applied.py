@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openbrain.errors import Invalid
-from openbrain.vault.arcs import identity
-from openbrain.vault.fences import Lines, Quoted
-from openbrain.vault.front_matter import read
-from openbrain.vault.markers import parse
+from openbrain.domain.errors import Invalid
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.markers.fences import Lines, Quoted
+from openbrain.vault.markers.markers import parse
+from openbrain.vault.pages.arcs import identity
 from openbrain_tick.phases.reasoning.answer import from_items
 from openbrain_tick.phases.reasoning.judging import judge
 from openbrain_tick.phases.reasoning.known import known_of

@@ -1,10 +1,10 @@
 """What a model is told, what its answer leaves in the feed, and whether it stands on the disk."""
 
-from openbrain.errors import NotFound
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.bodies import BODY_CHARS
-from openbrain.vault.front_matter import read
-from openbrain.vault.index import Scan
+from openbrain.domain.errors import NotFound
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.bodies import BODY_CHARS
+from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import SPEC
 from openbrain_tick.phases.plan import Plan, begin
 from openbrain_tick.phases.reasoning.answer import from_items

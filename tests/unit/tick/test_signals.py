@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.vault.arcs import identity
+from openbrain.vault.pages.arcs import identity
 from openbrain.vault.thresholds import SPEC
 from openbrain_tick.phases.keep import Kept
 from tests.support.vault.pages import DAY, HOUR, NOW, Vault, page, signal

@@ -4,8 +4,8 @@ from datetime import date
 
 import pytest
 
-from openbrain.vault.arc_reading import DAY_US, parse_arc
-from openbrain.vault.arcs import Edge, InjectMark, SignalMark, of_row, row
+from openbrain.vault.pages.arc_reading import DAY_US, parse_arc
+from openbrain.vault.pages.arcs import Edge, InjectMark, SignalMark, of_row, row
 from tests.support.vault.pages import NOW, page, signal
 
 PATH = "clusters/2026-11-22/2026-11-22-a.md"

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.errors import NotFound
-from openbrain.times import from_datetime
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.arcs import Arc
-from openbrain.vault.front_matter import read
-from openbrain.vault.index import Scan
-from openbrain.vault.markers import parse
+from openbrain.domain.errors import NotFound
+from openbrain.domain.times import from_datetime
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.markers.markers import parse
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arcs import Arc
+from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import Thresholds
 from openbrain_tick.phases.cluster import cluster, groups
 from openbrain_tick.phases.extract import Session

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from openbrain.signals.values import Severity, Signal, SignalState
-from openbrain.vault.alarm import alarm
-from openbrain.vault.arcs import identity
-from openbrain.vault.index import Index
+from openbrain.domain.signals.values import Severity, Signal, SignalState
+from openbrain.vault.pages.alarm import alarm
+from openbrain.vault.pages.arcs import identity
+from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import SPEC
 from openbrain_tick.phases.health import record
 from tests.support.vault.pages import DAY, HOUR, NOW, Vault, heats, page, signal

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import Invalid, NotFound
-from openbrain.vault.transcripts import lines, records
+from openbrain.domain.errors import Invalid, NotFound
+from openbrain.vault.markers.transcripts import lines, records
 from openbrain_tick.phases.extract import Filter, Session, bundle, read_bundle, session, window
 from openbrain_tick.sessions import extracted
 

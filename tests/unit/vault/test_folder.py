@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.errors import Invalid, NotFound, TryLater
-from openbrain.vault import limits, placing
+from openbrain.domain.errors import Invalid, NotFound, TryLater
+from openbrain.vault import limits
 from openbrain.vault.folder import Folder
+from openbrain.vault.markers import placing
 from openbrain.vault.values import Problem
 
 

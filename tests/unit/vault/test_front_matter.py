@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.errors import Invalid
-from openbrain.vault import front_lines, yaml_nodes
-from openbrain.vault.front_matter import Page, read
-from openbrain.vault.yaml_nodes import Refused
+from openbrain.domain.errors import Invalid
+from openbrain.vault.front_matter import lines as front_lines
+from openbrain.vault.front_matter import yaml_nodes
+from openbrain.vault.front_matter.document import Page, read
+from openbrain.vault.front_matter.yaml_nodes import Refused
 
 PAGE = """\
 ---

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain.vault import limits
 from openbrain.vault.folder import Folder
-from openbrain.vault.front_matter import read
-from openbrain.vault.markers import parse
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.markers.markers import parse
 
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)

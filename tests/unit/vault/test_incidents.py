@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from openbrain.errors import NotFound
-from openbrain.signals.values import Severity, Signal, SignalState
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.front_matter import read
-from openbrain.vault.index import Scan
+from openbrain.domain.errors import NotFound
+from openbrain.domain.signals.values import Severity, Signal, SignalState
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import Thresholds
 from openbrain_tick.phases.incidents import incidents, unclosed
 from openbrain_tick.phases.plan import Plan, begin

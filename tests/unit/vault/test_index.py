@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.vault.index import Index
+from openbrain.vault.pages.index import Index
 from tests.support.forms import examples
 from tests.support.vault.pages import NOW, Vault, page, signal
 

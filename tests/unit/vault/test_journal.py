@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.errors import Conflict, Invalid
-from openbrain.vault import journal
+from openbrain.domain.errors import Conflict, Invalid
 from openbrain.vault.changes import Change, sha256
-from openbrain.vault.journal import Applied, apply, recover
+from openbrain.vault.pages import journal
+from openbrain.vault.pages.journal import Applied, apply, recover
 from tests.support.forms import examples
 from tests.support.vault.files import FILES, WANTED, Files, lay, plan, tree
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.errors import Conflict, Invalid
+from openbrain.domain.errors import Conflict, Invalid
 from openbrain.vault import limits
-from openbrain.vault.markers import contained, parse, render, replaced, without_markers
+from openbrain.vault.markers.markers import contained, parse, render, replaced, without_markers
 from openbrain.vault.values import Marker
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.errors import NotFound
-from openbrain.times import from_datetime
+from openbrain.domain.errors import NotFound
+from openbrain.domain.times import from_datetime
 from openbrain.vault.harvesting import Harvest, harvest
-from openbrain.vault.index import Scan
+from openbrain.vault.markers.transcripts import lines, records
+from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import Thresholds
-from openbrain.vault.transcripts import lines, records
 from openbrain_tick.phases.cluster import cluster
 from openbrain_tick.phases.extract import Bundle, Filter, read_bundle, window
 from openbrain_tick.phases.keep import publish, tidy

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.errors import NotFound
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.front_matter import read
-from openbrain.vault.index import Scan
+from openbrain.domain.errors import NotFound
+from openbrain.vault.front_matter.document import read
+from openbrain.vault.markers.transcripts import Record, ToolUse
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import Thresholds
-from openbrain.vault.transcripts import Record, ToolUse
 from openbrain_tick.phases.plan import Plan, begin
 from openbrain_tick.phases.workflow import steps, templates
 from openbrain_tick.sessions import transcripts_by_session

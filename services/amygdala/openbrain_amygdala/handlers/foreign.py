@@ -6,16 +6,16 @@ from typing import Protocol
 
 import structlog
 
-from openbrain import limits
-from openbrain.control_characters import cleaned
-from openbrain.errors import Invalid, OpenBrainError
-from openbrain.events import CloudEvent, ForeignEvent, SignalRaised
-from openbrain.ids import joined_hash
-from openbrain.memory import MICROSECONDS
+from openbrain.domain import limits
+from openbrain.domain.errors import Invalid, OpenBrainError
+from openbrain.domain.events import CloudEvent, ForeignEvent, SignalRaised
+from openbrain.domain.ids import joined_hash
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.rules import checked
+from openbrain.domain.signals.values import Raise, Severity
+from openbrain.domain.text.control_characters import cleaned
 from openbrain.ports.signals import Signals
 from openbrain.settings.events import Events
-from openbrain.signals.rules import checked
-from openbrain.signals.values import Raise, Severity
 from openbrain_amygdala.handlers.raising import happened, told
 
 _log = structlog.get_logger(__name__)

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Protocol
 
-from openbrain.errors import Conflict, Invalid, OpenBrainError
-from openbrain.events import CloudEvent, SignalAcknowledged
+from openbrain.domain.errors import Conflict, Invalid, OpenBrainError
+from openbrain.domain.events import CloudEvent, SignalAcknowledged
+from openbrain.domain.signals.values import Step, Subscriber
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.signals import Halts, SignalChange, Signals, Subscribers
-from openbrain.signals.values import Step, Subscriber
-from openbrain.visibility import Viewer
 from openbrain_amygdala.handlers.raising import happened
 
 VIA = "redis"

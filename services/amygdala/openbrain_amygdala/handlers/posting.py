@@ -8,14 +8,14 @@ from typing import Protocol
 
 import orjson
 
-from openbrain import telemetry
-from openbrain.errors import NeverRetry, OpenBrainError
-from openbrain.memory import MICROSECONDS
-from openbrain.ports.keeping import Upkeep
+from openbrain.domain.errors import NeverRetry, OpenBrainError
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.broadcast_events import veiled
+from openbrain.domain.signals.values import BroadcastRow, Severity
+from openbrain.observability import metrics
+from openbrain.ports.housekeeping import Upkeep
 from openbrain.ports.signals import Signals
 from openbrain.ports.webhooks import Poster, Webhook, WebhookDeadLetter, Webhooks
-from openbrain.signals.broadcast_events import veiled
-from openbrain.signals.values import BroadcastRow, Severity
 
 AT_ONCE = 100
 """Broadcasts that one webhook is given in one round, at most."""
@@ -45,7 +45,7 @@ class Posting:
                 except OpenBrainError as error:
                     await self._failed(webhook, row.seq, body, attempts + 1, error)
                     return delivered
-                telemetry.WEBHOOK_POSTS.labels("delivered").inc()
+                metrics.WEBHOOK_POSTS.labels("delivered").inc()
                 await self.truth.webhook_delivered(webhook.id, row.seq, await self.truth.time())
                 delivered, attempts = delivered + 1, 0
             passed = row.seq
@@ -55,11 +55,11 @@ class Posting:
     async def _failed(self, webhook: Webhook, seq: int, body: bytes, attempts: int, error: OpenBrainError) -> None:
         now = await self.truth.time()
         if attempts <= len(self.backoff_s) and not isinstance(error, NeverRetry):
-            telemetry.WEBHOOK_POSTS.labels("failed").inc()
+            metrics.WEBHOOK_POSTS.labels("failed").inc()
             due = now + round(self.backoff_s[attempts - 1] * MICROSECONDS)
             await self.truth.webhook_failed(webhook.id, attempts, due, str(error))
             return
-        telemetry.WEBHOOK_POSTS.labels("dead").inc()
+        metrics.WEBHOOK_POSTS.labels("dead").inc()
         letter = WebhookDeadLetter(
             webhook_id=webhook.id,
             workspace_id=webhook.workspace_id,
@@ -81,10 +81,10 @@ async def post_again(truth: Truth, poster: Poster, limit: int) -> int:
             try:
                 await poster.post(webhook, letter.seq, letter.body)
             except OpenBrainError as error:
-                telemetry.WEBHOOK_POSTS.labels("dead").inc()
+                metrics.WEBHOOK_POSTS.labels("dead").inc()
                 await truth.webhook_letter_refused(webhook.id, letter.seq, str(error), await truth.time())
             else:
-                telemetry.WEBHOOK_POSTS.labels("delivered").inc()
+                metrics.WEBHOOK_POSTS.labels("delivered").inc()
                 await truth.webhook_letter_posted(webhook.id, letter.seq)
 
     found = await truth.replayed_webhook_letters(limit)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from openbrain import telemetry
-from openbrain.errors import OpenBrainError
-from openbrain.events import CloudEvent, SignalRaised
-from openbrain.ids import joined_hash
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.events import CloudEvent, SignalRaised
+from openbrain.domain.ids import joined_hash
+from openbrain.domain.signals.rules import checked
+from openbrain.domain.signals.values import Raise
+from openbrain.observability import metrics
 from openbrain.ports.signals import RaiseOutcome, Signals
-from openbrain.signals.rules import checked
-from openbrain.signals.values import Raise
 
 
 class Raised(Protocol):
@@ -44,7 +44,7 @@ async def told(raises: Sequence[Raise], *, truth: Signals) -> Sequence[RaiseOutc
     """Raise and count them."""
     outcomes = await truth.raise_signals(raises) if raises else ()
     for given, outcome in zip(raises, outcomes, strict=True):
-        telemetry.SIGNALS_RAISED.labels(given.severity.value, outcome.status.value).inc()
+        metrics.SIGNALS_RAISED.labels(given.severity.value, outcome.status.value).inc()
     return outcomes
 
 

@@ -3,8 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
-from openbrain import telemetry
-from openbrain.ports.keeping import Upkeep
+from openbrain.observability import metrics
+from openbrain.ports.housekeeping import Upkeep
 from openbrain.ports.signals import Signals, Subscribers
 from openbrain.ports.webhooks import Webhooks
 
@@ -29,7 +29,7 @@ async def sweep(truth: Truth, limit: int) -> int:
     """Move what is due, by the database's clock."""
     swept = await truth.sweep_due(limit, await truth.time())
     for step, number in asdict(swept).items():
-        telemetry.SIGNALS_MOVED.labels(step).inc(number)
+        metrics.SIGNALS_MOVED.labels(step).inc(number)
     return swept.total
 
 

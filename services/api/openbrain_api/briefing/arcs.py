@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final
 
-from openbrain.errors import NeverRetry
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.arcs import Arc
+from openbrain.domain.errors import NeverRetry
 from openbrain.vault.folder import Entry, Folder
-from openbrain.vault.index import REGIONS
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arcs import Arc
+from openbrain.vault.pages.index import REGIONS
 
 FOLDERS: Final = (*REGIONS, "clusters")
 IN_MIND: Final = ("frontal-lobe/conscious", "frontal-lobe/unconscious")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import structlog
 
-from openbrain import logs
-from openbrain.errors import OpenBrainError
-from openbrain.ports.hearing import Hearing, Spoken
+from openbrain.domain.errors import OpenBrainError
+from openbrain.observability import logs
+from openbrain.ports.broadcast_stream import Hearing, Spoken
 from openbrain.ports.signals import Signals
 from openbrain_api.broadcasts.frames import Heard, Unreadable, heard
 

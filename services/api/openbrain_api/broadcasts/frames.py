@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import orjson
 
-from openbrain.ports.hearing import Spoken
-from openbrain.signals.broadcast_events import veiled
-from openbrain.signals.values import HaltScope, Step
-from openbrain.visibility import Viewer
+from openbrain.domain.signals.broadcast_events import veiled
+from openbrain.domain.signals.values import HaltScope, Step
+from openbrain.domain.visibility import Viewer
+from openbrain.ports.broadcast_stream import Spoken
 
 MEDIA = "text/event-stream"
 BROADCAST = "broadcast"

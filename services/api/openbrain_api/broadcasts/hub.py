@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from openbrain.errors import TryLater
-from openbrain.ports.hearing import Hearing, Spoken
+from openbrain.domain.errors import TryLater
+from openbrain.domain.signals.values import Present
+from openbrain.domain.visibility import Viewer
+from openbrain.ports.broadcast_stream import Hearing, Spoken
 from openbrain.ports.signals import Signals
-from openbrain.signals.values import Present
-from openbrain.visibility import Viewer
 from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
 from openbrain_api.broadcasts.together import Together
 

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import structlog
 
-from openbrain import logs
-from openbrain.errors import OpenBrainError, Unauthorised
+from openbrain.domain.errors import OpenBrainError, Unauthorised
+from openbrain.observability import logs
 from openbrain.ports.access import Access
 from openbrain.ports.clock import Clock
 from openbrain_api.broadcasts.channel import Listener

@@ -3,9 +3,9 @@
 import asyncio
 import contextlib
 
-from openbrain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.signals.values import Subscriber
 from openbrain.ports.signals import Subscribers
-from openbrain.signals.values import Subscriber
 
 
 class Presence:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import orjson
 
-from openbrain.errors import TryLater
-from openbrain.visibility import Viewer
+from openbrain.domain.errors import TryLater
+from openbrain.domain.visibility import Viewer
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import HEARTBEAT, Heard, frame, frames, retry, skipped
 from openbrain_api.broadcasts.hub import Hub

@@ -4,10 +4,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from openbrain.memory import Memory
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import matches
 from openbrain.ports.index import Count, Hit, Place, TextQuery
-from openbrain.ports.truth import Reading
-from openbrain.visibility import matches
+from openbrain.ports.store import Reading
 from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.question import FACET_VALUES, Page, Search, Shown
 

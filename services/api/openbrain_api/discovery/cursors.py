@@ -8,8 +8,8 @@ from typing import Literal
 
 import orjson
 
-from openbrain.errors import Invalid
-from openbrain.ids import is_uuid
+from openbrain.domain.errors import Invalid
+from openbrain.domain.ids import is_uuid
 from openbrain.ports.index import Place
 
 Source = Literal["text", "truth"]

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from openbrain.memory import Memory
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import Count, TextQuery
-from openbrain.visibility import AllOf
 from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.fragments import Fragment
 

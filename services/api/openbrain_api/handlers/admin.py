@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openbrain.auth import OPERATORS, hash_secret, issue, successor
-from openbrain.errors import Forbidden, Invalid, NotFound
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import Forbidden, Invalid, NotFound
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.times import from_datetime
 from openbrain.ports.access import UNLIMITED, Workspace, WorkspaceChange
-from openbrain.remembering import expiry
-from openbrain.times import from_datetime
+from openbrain.usecases.auth import OPERATORS, hash_secret, issue, successor
+from openbrain.usecases.remember import expiry
 from openbrain_api.http.reading import position
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

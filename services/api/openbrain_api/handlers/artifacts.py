@@ -1,11 +1,11 @@
 """Artifacts: texts that agents should find, each under its own key."""
 
-from openbrain.errors import Conflict
-from openbrain.memory import Memory, MemoryType
-from openbrain.ports.truth import Status, Write
-from openbrain.remembering import Offer, normalised, prepare
-from openbrain.submission import Submission
-from openbrain.visibility import Criteria, visible
+from openbrain.domain.errors import Conflict
+from openbrain.domain.memory import Memory, MemoryType
+from openbrain.domain.submission import Submission
+from openbrain.domain.visibility import Criteria, visible
+from openbrain.ports.store import Status, Write
+from openbrain.usecases.remember import Offer, normalised, prepare
 from openbrain_api.handlers.writing import origin_of
 from openbrain_api.http.reply import Reply, plain
 from openbrain_api.http.route import Call, Nothing

@@ -4,15 +4,15 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 
-from openbrain.auth import Permission
-from openbrain.errors import Forbidden, NotFound
-from openbrain.memory import DAY, Memory, MemoryType
+from openbrain.domain.errors import Forbidden, NotFound
+from openbrain.domain.memory import DAY, Memory, MemoryType
+from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
+from openbrain.domain.times import from_datetime
+from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.signals import SignalFilter
-from openbrain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
-from openbrain.times import from_datetime
-from openbrain.vault.bodies import clipped, first_line
+from openbrain.usecases.auth import Permission
 from openbrain.vault.folder import Folder
-from openbrain.visibility import Criteria, visible
+from openbrain.vault.pages.bodies import clipped, first_line
 from openbrain_api.briefing.arcs import Seen, seen
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Any
 
-from openbrain.errors import NotFound
+from openbrain.domain.errors import NotFound
+from openbrain.domain.times import from_datetime
 from openbrain.ports.streams import DEAD_DISCARD, DEAD_REPLAY, DeadFilter, DeadLetter
-from openbrain.times import from_datetime
 from openbrain_api.handlers.streams import accepted, known, moment, operators_only
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

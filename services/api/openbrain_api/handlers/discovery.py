@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import orjson
 
+from openbrain.domain.visibility import AllOf, visible
 from openbrain.ports.index import Count
-from openbrain.visibility import AllOf, visible
 from openbrain_api.chains import NOTHING
 from openbrain_api.discovery import cursors
 from openbrain_api.discovery.fragments import Fragment

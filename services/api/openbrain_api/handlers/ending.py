@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from openbrain import criteria
-from openbrain.auth import OPERATORS
-from openbrain.errors import Conflict, Forbidden, Invalid
-from openbrain.ids import uuid7
+from openbrain.domain.errors import Conflict, Forbidden, Invalid
+from openbrain.domain.ids import uuid7
 from openbrain.ports.erasing import CLOSE, FORGET, Bulk
 from openbrain.ports.operations import TRACES, Operation
+from openbrain.usecases import stored_criteria
+from openbrain.usecases.auth import OPERATORS
 from openbrain_api.chains import NOTHING
 from openbrain_api.handlers.operations import operation_json, watched
 from openbrain_api.handlers.writing import changed, origin_of
@@ -47,8 +47,8 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Reply:
     """Forget or erase all that a filter matches; by default only tell what that would be."""
     body, now = call.body, call.api.clock.now()
     call.actor.may_ask_for(body.org or "")
-    asked = criteria.kept(call.actor.viewer(body.session_id or ""), body.criteria())
-    condition = criteria.condition(asked, now)
+    asked = stored_criteria.kept(call.actor.viewer(body.session_id or ""), body.criteria())
+    condition = stored_criteria.condition(asked, now)
     found = await call.api.truth.measure_living(condition)
     # Not now: another replica, whose clock is ahead, may have stored what is seen here.
     bulk = Bulk(condition=condition, made_by=found.newest)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import orjson
 
-from openbrain.errors import NotFound
-from openbrain.memory import Memory
-from openbrain.visibility import Viewer, visible
+from openbrain.domain.errors import NotFound
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import Viewer, visible
 from openbrain_api.chains import NOTHING, may_see
 from openbrain_api.http import reading
 from openbrain_api.http.entity_tags import tagged

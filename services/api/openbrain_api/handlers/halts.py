@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any
 
-from openbrain.errors import NotFound
-from openbrain.ids import is_uuid
-from openbrain.memory import MICROSECONDS
-from openbrain.signals.values import Halt, Subscriber, missing
+from openbrain.domain.errors import NotFound
+from openbrain.domain.ids import is_uuid
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.values import Halt, Subscriber, missing
 from openbrain_api.http import reading
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

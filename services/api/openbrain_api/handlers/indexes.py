@@ -4,14 +4,14 @@ import asyncio
 from dataclasses import asdict
 from typing import Any
 
-from openbrain.auth import OPERATORS
-from openbrain.errors import Conflict, Forbidden, NotFound, TryLater
-from openbrain.ids import uuid7
-from openbrain.index_writing import LEASE_S, drop_generation
+from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
+from openbrain.domain.ids import uuid7
+from openbrain.domain.times import from_datetime
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.reindexing import REINDEX, Extent
-from openbrain.times import from_datetime
+from openbrain.usecases.auth import OPERATORS
+from openbrain.usecases.index_writers import LEASE_S, drop_generation
 from openbrain_api.handlers.operations import operation_json
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from openbrain.errors import Invalid
-from openbrain.memory import MICROSECONDS
-from openbrain.ports.hearing import Spoken
-from openbrain.signals.values import Subscriber
+from openbrain.domain.errors import Invalid
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.signals.values import Subscriber
+from openbrain.ports.broadcast_stream import Spoken
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA, Heard, heard
 from openbrain_api.broadcasts.hub import SIGNALS

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openbrain.answers.models import HowChanged
-from openbrain.auth import OPERATORS
-from openbrain.errors import Conflict, Forbidden, Invalid, OpenBrainError, SetupError
-from openbrain.ids import uuid7
+from openbrain.contract.models import HowChanged
+from openbrain.domain.errors import Conflict, Forbidden, Invalid, OpenBrainError, SetupError
+from openbrain.domain.ids import uuid7
 from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation
 from openbrain.ports.reindexing import Extent
+from openbrain.usecases.auth import OPERATORS
 from openbrain_api.handlers.indexes import OPEN, REBUILDING
 from openbrain_api.handlers.operations import operation_json
 from openbrain_api.http.reply import Reply, answer

@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
-from openbrain.auth import OPERATORS
-from openbrain.errors import Forbidden, NotFound, TryLater
-from openbrain.ids import is_uuid
+from openbrain.domain.errors import Forbidden, NotFound, TryLater
+from openbrain.domain.ids import is_uuid
 from openbrain.ports.operations import TRACES, Operation
+from openbrain.usecases.auth import OPERATORS
 from openbrain_api.http.reading import position
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

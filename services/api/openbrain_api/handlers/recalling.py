@@ -7,12 +7,12 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from openbrain import limits
-from openbrain.errors import OpenBrainError
-from openbrain.ids import uuid7
+from openbrain.domain import limits
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.ids import uuid7
+from openbrain.domain.times import from_datetime
+from openbrain.domain.visibility import Criteria, Viewer
 from openbrain.ports.recalls import RecallRecord
-from openbrain.times import from_datetime
-from openbrain.visibility import Criteria, Viewer
 from openbrain_api.chains import NOTHING
 from openbrain_api.http import reading
 from openbrain_api.http.reply import Reply, answer, problem_fields

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from openbrain import telemetry
-from openbrain.errors import Forbidden, NotFound
-from openbrain.events import SignalRaised
-from openbrain.ids import is_uuid
+from openbrain.domain.errors import Forbidden, NotFound
+from openbrain.domain.events import SignalRaised
+from openbrain.domain.ids import is_uuid
+from openbrain.domain.signals.rules import checked
+from openbrain.domain.signals.values import HaltScope, Severity, Step
+from openbrain.observability import metrics
 from openbrain.ports.signals import RaiseStatus, SignalChange
-from openbrain.signals.rules import checked
-from openbrain.signals.values import HaltScope, Severity, Step
 from openbrain_api.http import reading
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing
@@ -119,7 +119,7 @@ async def _raised(call: Call[Any, Any], said: SignalRaised) -> Reply:
         actor=actor.label,
         at=call.api.clock.now(),
         key=_key(call),
-        traceparent=telemetry.traceparent() or reading.traceparent(call.headers),
+        traceparent=metrics.traceparent() or reading.traceparent(call.headers),
     )
     actor.may_write_to(made.org)
     if made.halts and made.halt_scope is HaltScope.WORKSPACE and actor.orgs is not None:

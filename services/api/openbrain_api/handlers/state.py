@@ -5,7 +5,7 @@ import asyncio
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 import openbrain
-from openbrain import telemetry
+from openbrain.observability import metrics as telemetry
 from openbrain_api.checks import OWN
 from openbrain_api.http.packing import packed_tag, takes_gzip
 from openbrain_api.http.reading import held

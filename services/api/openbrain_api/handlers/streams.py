@@ -5,12 +5,12 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from openbrain.auth import OPERATORS
-from openbrain.errors import Forbidden, Invalid, NotFound
-from openbrain.ids import uuid7
+from openbrain.domain.errors import Forbidden, Invalid, NotFound
+from openbrain.domain.ids import uuid7
+from openbrain.domain.streams import GROUPS, StreamSpec, every_stream
 from openbrain.ports.operations import Operation
 from openbrain.ports.streams import BURY, REPLAY, StreamState
-from openbrain.streams.table import GROUPS, StreamSpec, every_stream
+from openbrain.usecases.auth import OPERATORS
 from openbrain_api.handlers.operations import operation_json, watched
 from openbrain_api.http import reading
 from openbrain_api.http.reply import Reply, answer

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from openbrain.errors import NotFound, TryLater
-from openbrain.ids import is_uuid, uuid7
+from openbrain.domain.errors import NotFound, TryLater
+from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.ports.ticks import Tick, TickJob
 from openbrain_api.http import reading
 from openbrain_api.http.reply import Reply, answer

@@ -1,11 +1,11 @@
 """export and import."""
 
-from openbrain import telemetry
-from openbrain.auth import Permission
-from openbrain.ids import uuid7
-from openbrain.ports.truth import Origin
-from openbrain.transfer_writing import header_line
-from openbrain.visibility import everything, visible
+from openbrain.domain.ids import uuid7
+from openbrain.domain.visibility import everything, visible
+from openbrain.observability import metrics
+from openbrain.ports.store import Origin
+from openbrain.usecases.auth import Permission
+from openbrain.usecases.transfer_writing import header_line
 from openbrain_api.http import reading
 from openbrain_api.http.packing import gzipped, takes_gzip
 from openbrain_api.http.reply import NDJSON, Reply, answer
@@ -48,7 +48,7 @@ async def import_file(call: Call[Nothing, ImportQuery]) -> Reply:
         raise AssertionError("a route that takes a stream has one")
     header, found, digest = await opened(call.stream)
     origin = Origin(
-        actor=call.actor.label, traceparent=telemetry.traceparent() or reading.traceparent(call.headers), bulk=True
+        actor=call.actor.label, traceparent=metrics.traceparent() or reading.traceparent(call.headers), bulk=True
     )
     landing = await lander(call.api, call.actor, origin, header, dry_run=call.query.dry_run)
     coming = Import(header, landing)

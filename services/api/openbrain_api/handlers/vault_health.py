@@ -2,14 +2,14 @@
 
 import asyncio
 
-from openbrain.errors import OpenBrainError
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.signals.values import OPEN_STATES
+from openbrain.domain.times import to_iso
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.signals import SignalFilter
 from openbrain.ports.ticks import Tick
 from openbrain.settings.reasoner import NONE
-from openbrain.signals.values import OPEN_STATES
-from openbrain.times import to_iso
 from openbrain.vault.pipeline import SOURCE
-from openbrain.visibility import Viewer
 from openbrain_api.checks import OWN, Checks
 from openbrain_api.http.reply import Reply, plain
 from openbrain_api.http.route import Call, Nothing

@@ -4,8 +4,8 @@ import asyncio
 import hashlib
 from typing import Any
 
-from openbrain.times import to_iso
-from openbrain.vault.alarm import TITLE, alarm
+from openbrain.domain.times import to_iso
+from openbrain.vault.pages.alarm import TITLE, alarm
 from openbrain_api.http.reply import Reply, answer, plain
 from openbrain_api.http.route import Call, Nothing
 from openbrain_api.requests.vault import ListQuery, ReadQuery, SearchQuery

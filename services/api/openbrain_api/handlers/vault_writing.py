@@ -3,19 +3,19 @@
 from functools import partial
 from typing import Any
 
-from openbrain import telemetry
-from openbrain.auth import Actor, Permission
-from openbrain.control_characters import cleaned, cleaned_line
-from openbrain.errors import Invalid
-from openbrain.events import SignalRaised
-from openbrain.limits import CONTENT_CHARS
-from openbrain.signals.rules import checked
-from openbrain.signals.values import Severity
+from openbrain.domain.errors import Invalid
+from openbrain.domain.events import SignalRaised
+from openbrain.domain.limits import CONTENT_CHARS
+from openbrain.domain.signals.rules import checked
+from openbrain.domain.signals.values import Severity
+from openbrain.domain.text.control_characters import cleaned, cleaned_line
+from openbrain.observability import metrics
+from openbrain.usecases.auth import Actor, Permission
 from openbrain.vault import inbox, posting
-from openbrain.vault.arc_reading import parse_arc
 from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
-from openbrain.vault.redaction import quotable, redacted
+from openbrain.vault.markers.redaction import quotable, redacted
+from openbrain.vault.pages.arc_reading import parse_arc
 from openbrain_api.http import reading
 from openbrain_api.http.forms import Form, FormFile, read_form
 from openbrain_api.http.reply import Reply, plain
@@ -178,7 +178,7 @@ async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None
             project=cleaned_line(page.project)[:255] or None,
         )
         key = f"vault:{page.id}:{mark.identity}:{mark.severity}"
-        trace = telemetry.traceparent() or reading.traceparent(call.headers)
+        trace = metrics.traceparent() or reading.traceparent(call.headers)
         made = checked(said, actor=call.actor.label, at=call.api.clock.now(), key=key, traceparent=trace)
         (outcome,) = await call.api.truth.raise_signals([made])
         await call.api.wake.notify()

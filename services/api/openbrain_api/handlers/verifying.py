@@ -1,10 +1,10 @@
 """Holding the indexes against the truth is an operation of the housekeeper's; here it is queued."""
 
-from openbrain.auth import OPERATORS
-from openbrain.errors import Forbidden
-from openbrain.ids import uuid7
+from openbrain.domain.errors import Forbidden
+from openbrain.domain.ids import uuid7
 from openbrain.ports.operations import Operation
 from openbrain.ports.reconciling import VERIFY
+from openbrain.usecases.auth import OPERATORS
 from openbrain_api.handlers.operations import operation_json
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

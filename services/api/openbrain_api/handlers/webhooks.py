@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from openbrain.errors import Forbidden, NotFound
-from openbrain.ids import is_uuid, uuid7
+from openbrain.domain.errors import Forbidden, NotFound
+from openbrain.domain.ids import is_uuid, uuid7
+from openbrain.domain.signals.webhook_rules import checked_url, new_secret
 from openbrain.ports.webhooks import Webhook
-from openbrain.signals.webhook_rules import checked_url, new_secret
 from openbrain_api.http.reading import position
 from openbrain_api.http.reply import Reply, answer
 from openbrain_api.http.route import Call, Nothing

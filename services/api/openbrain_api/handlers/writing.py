@@ -6,14 +6,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from openbrain import telemetry
-from openbrain.auth import Actor
-from openbrain.errors import OpenBrainError
-from openbrain.memory import Memory
-from openbrain.ports.truth import Origin, Outcome, Status, Write
-from openbrain.remembering import HOUR, Change, Offer, prepare, prepare_edit
-from openbrain.times import from_datetime
-from openbrain.visibility import Viewer
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.memory import Memory
+from openbrain.domain.times import from_datetime
+from openbrain.domain.visibility import Viewer
+from openbrain.observability import metrics
+from openbrain.ports.store import Origin, Outcome, Status, Write
+from openbrain.usecases.auth import Actor
+from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_edit
 from openbrain_api.chains import NOTHING
 from openbrain_api.http import reading
 from openbrain_api.http.entity_tags import tagged
@@ -111,7 +111,7 @@ def _key(call: Call[Any, Any]) -> str:
 
 def origin_of(call: Call[Any, Any], actor: Actor) -> Origin:
     """Who does what a request asks for."""
-    return Origin(actor=actor.label, traceparent=telemetry.traceparent() or reading.traceparent(call.headers))
+    return Origin(actor=actor.label, traceparent=metrics.traceparent() or reading.traceparent(call.headers))
 
 
 def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:

@@ -2,12 +2,12 @@
 
 import math
 
-from openbrain.auth import Actor
-from openbrain.errors import RateLimited
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import RateLimited
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.rates import Allowance, Rate, Rates
 from openbrain.settings.server import Server
+from openbrain.usecases.auth import Actor
 
 Fields = list[tuple[bytes, bytes]]
 

@@ -6,12 +6,12 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 import structlog
 
-from openbrain.auth import OPERATORS, Actor, Keyring, Permission
-from openbrain.errors import Forbidden, Unauthorised, VisitsLimited, WrongKeys
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import Forbidden, Unauthorised, VisitsLimited, WrongKeys
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.rates import Allowance, Rate, Rates
 from openbrain.settings.server import Server
+from openbrain.usecases.auth import OPERATORS, Actor, Keyring, Permission
 from openbrain_api.http.admission import Fields, tell
 
 _UNKNOWN = "unknown"

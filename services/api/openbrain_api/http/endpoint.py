@@ -8,8 +8,8 @@ from typing import Any
 from starlette.types import Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from openbrain import telemetry
-from openbrain.auth import Actor
+from openbrain.observability import metrics
+from openbrain.usecases.auth import Actor
 from openbrain_api.http import reading
 from openbrain_api.http.admission import Fields
 from openbrain_api.http.forms import form_body
@@ -31,7 +31,7 @@ class Endpoint:
         self._routes: Mapping[str, Route] = {route.method: route for route in routes}
         self._allowed = ", ".join(sorted({*self._routes, "OPTIONS"} | ({"HEAD"} if "GET" in self._routes else set())))
         self._api = api
-        self._seconds = {method: telemetry.API_SECONDS.labels(method, path) for method in self._routes}
+        self._seconds = {method: metrics.API_SECONDS.labels(method, path) for method in self._routes}
         self._names = {method: f"{method} {path}" for method in self._routes}
         self._counts: dict[tuple[str, int], Any] = {}
 
@@ -49,7 +49,7 @@ class Endpoint:
             return
         with bound_contextvars(request_id=request_id.decode()):
             try:
-                with telemetry.request_span(self._names[method], reading.traceparent(headers)) as span:
+                with metrics.request_span(self._names[method], reading.traceparent(headers)) as span:
                     if span is not None:
                         span.set_attribute("openbrain.request_id", request_id.decode())
                     reply = await self._reply(route, scope, headers, receive, beside)
@@ -126,7 +126,7 @@ class Endpoint:
     def _count(self, method: str, status: int) -> None:
         counter = self._counts.get((method, status))
         if counter is None:
-            counter = self._counts[method, status] = telemetry.API_REQUESTS.labels(method, self._path, str(status))
+            counter = self._counts[method, status] = metrics.API_REQUESTS.labels(method, self._path, str(status))
         counter.inc()
 
 

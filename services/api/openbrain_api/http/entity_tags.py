@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from openbrain.memory import Memory
+from openbrain.domain.memory import Memory
 from openbrain_api.rendering import Json
 
 

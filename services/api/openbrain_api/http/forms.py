@@ -8,7 +8,7 @@ from starlette.datastructures import UploadFile
 from starlette.formparsers import FormParser, MultiPartException, MultiPartParser
 from starlette.types import Receive
 
-from openbrain.errors import Invalid
+from openbrain.domain.errors import Invalid
 from openbrain_api.http.packing import is_packed, unpacked
 from openbrain_api.http.reading import Headers, received
 from openbrain_api.http.refused import Refused, too_large

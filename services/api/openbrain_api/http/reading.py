@@ -8,11 +8,11 @@ from urllib.parse import parse_qsl, unquote
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from openbrain import limits
-from openbrain.errors import Invalid, NotFound
-from openbrain.events import first_problem
-from openbrain.ids import is_uuid
-from openbrain.submission import Agent, IdempotencyKey
+from openbrain.domain import limits
+from openbrain.domain.errors import Invalid, NotFound
+from openbrain.domain.events import first_problem
+from openbrain.domain.ids import is_uuid
+from openbrain.domain.submission import Agent, IdempotencyKey
 from openbrain_api.http.packing import is_packed, packed_tag, takes_gzip, unpacked
 from openbrain_api.http.refused import Refused, bad_json, given_twice, too_large, wrong_type
 

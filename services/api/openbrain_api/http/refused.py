@@ -1,8 +1,8 @@
-"""What HTTP itself can be wrong about; everything else is in `openbrain.errors`."""
+"""What HTTP itself can be wrong about; everything else is in `openbrain.domain.errors`."""
 
 from collections.abc import Mapping
 
-from openbrain.errors import NeverRetry
+from openbrain.domain.errors import NeverRetry
 
 
 class Refused(NeverRetry):

@@ -9,8 +9,7 @@ from http import HTTPStatus
 import orjson
 import structlog
 
-from openbrain import logs
-from openbrain.errors import (
+from openbrain.domain.errors import (
     Backlogged,
     Conflict,
     Forbidden,
@@ -23,7 +22,8 @@ from openbrain.errors import (
     TryLater,
     Unauthorised,
 )
-from openbrain.vault_writing import VaultBusy
+from openbrain.observability import logs
+from openbrain.usecases.vault_lock import VaultBusy
 from openbrain_api.http.refused import Refused
 
 JSON = "application/json"

@@ -6,8 +6,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from openbrain import limits
-from openbrain.auth import Actor, Permission
+from openbrain.domain import limits
+from openbrain.usecases.auth import Actor, Permission
 from openbrain_api.http.reading import Headers
 from openbrain_api.http.reply import JSON, Reply
 from openbrain_api.ports import Api

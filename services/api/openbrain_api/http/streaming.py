@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 import structlog
 from starlette.types import Receive, Send
 
-from openbrain import logs
+from openbrain.observability import logs
 from openbrain_api.http.packing import is_packed, unpacked
 from openbrain_api.http.reading import Headers, received
 from openbrain_api.http.refused import Refused

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 import openbrain
-from openbrain import limits
-from openbrain.answers import Problem
+from openbrain.contract import Problem
+from openbrain.domain import limits
 from openbrain.ports.generations import IndexKind
-from openbrain.transfer import LINES
+from openbrain.usecases.transfer_lines import LINES
 from openbrain_api.http.forms import MULTIPART, URLENCODED
 from openbrain_api.http.reply import JSON, NDJSON, PROBLEM
 from openbrain_api.http.route import Nothing, Route

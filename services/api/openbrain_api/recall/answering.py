@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from openbrain.embedders import Embedders
-from openbrain.errors import ModelChanged, OpenBrainError, SetupError, TryLater
+from openbrain.domain.errors import ModelChanged, OpenBrainError, SetupError, TryLater
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Checked
+from openbrain.usecases.embedders import Embedders
 from openbrain_api.recall.serving import Serving
 
 _WARM = "a question that loads the model"

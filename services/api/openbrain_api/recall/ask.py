@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import structlog
 
-from openbrain.errors import SetupError, TryLater
+from openbrain.domain.errors import SetupError, TryLater
+from openbrain.domain.visibility import AllOf
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
-from openbrain.visibility import AllOf
 from openbrain_api.recall.answering import Answering
 from openbrain_api.recall.breaker import Breaker
 from openbrain_api.recall.erased import Erased

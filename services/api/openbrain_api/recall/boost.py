@@ -1,6 +1,6 @@
 """Words that lift a memory they are found in. Pure."""
 
-from openbrain.memory import Memory
+from openbrain.domain.memory import Memory
 from openbrain_api.recall.question import LISTED_BOOST, Question
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from openbrain.memory import HALF_LIFE_DAYS
+from openbrain.domain.memory import HALF_LIFE_DAYS
+from openbrain.domain.visibility import AllOf, matcher, visible
 from openbrain.ports.clock import Clock
-from openbrain.ports.truth import Reading
+from openbrain.ports.store import Reading
 from openbrain.settings import Recall
-from openbrain.visibility import AllOf, matcher, visible
 from openbrain_api.recall.ask import BOTH, Ask, Heard, Indexes
 from openbrain_api.recall.explaining import explained
 from openbrain_api.recall.fuse import Scores, fuse

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from openbrain.errors import TryLater
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 
 

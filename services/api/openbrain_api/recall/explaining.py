@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from openbrain.memory import MemoryType, effective_confidence
+from openbrain.domain.memory import MemoryType, effective_confidence
 from openbrain.ports.index import Hit
 from openbrain_api.recall.fuse import Scores, normalise
 from openbrain_api.recall.order import Found, bucket

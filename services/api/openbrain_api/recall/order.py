@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from openbrain.memory import Memory, MemoryType, Scope, effective_confidence
+from openbrain.domain.memory import Memory, MemoryType, Scope, effective_confidence
 
 _SCOPE_RANK = {scope: rank for rank, scope in enumerate(Scope)}
 _ROUNDING = 1e-9

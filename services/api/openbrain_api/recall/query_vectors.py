@@ -5,7 +5,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from openbrain.errors import NeverRetry
+from openbrain.domain.errors import NeverRetry
 from openbrain.ports.embedder import Embedder
 
 Vectors = Mapping[str, "array[float]"]

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import structlog
 
-from openbrain import telemetry
+from openbrain.observability import metrics
 from openbrain.ports.recalls import RecallRecord, Recalls
 from openbrain.ports.wake import Wake
 
@@ -31,7 +31,7 @@ class Recorder:
         """Returns at once."""
         if len(self._waiting) >= KEPT:
             self._waiting.popleft()
-            telemetry.RECALLS_UNRECORDED.inc()
+            metrics.RECALLS_UNRECORDED.inc()
         self._waiting.append(record)
         if self._work is None or self._work.done():
             self._work = asyncio.create_task(self._write(), name="recalls")
@@ -52,7 +52,7 @@ class Recorder:
                 await self._wake.notify()
             except Exception as error:  # noqa: BLE001 - a record that fails must not end the app, nor those behind it
                 if self._closing.is_set():
-                    telemetry.RECALLS_UNRECORDED.inc(len(batch) + len(self._waiting))
+                    metrics.RECALLS_UNRECORDED.inc(len(batch) + len(self._waiting))
                     return
                 _log.warning("api.recalls_not_recorded", error=type(error).__name__, waiting=len(batch))
                 self._waiting.extendleft(reversed(batch))

@@ -1,11 +1,11 @@
 """Which generations serve, read from the truth at most once a second."""
 
-from openbrain import index_standing
-from openbrain.errors import TryLater
-from openbrain.memory import MICROSECONDS
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, Generations, IndexKind
 from openbrain.ports.index import Checked, TextIndex, VectorIndex
+from openbrain.usecases import index_loss
 
 
 class Serving:
@@ -37,5 +37,5 @@ async def examined(index: TextIndex | VectorIndex, serving: Serving, kind: Index
     except TryLater:
         return told  # the database's trouble is told under its own name
     if generation is not None and generation.builder == index.builder:
-        await index_standing.check(index, generation)
+        await index_loss.check(index, generation)
     return told

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from openbrain.memory import Memory
-from openbrain.ports.truth import Reading
+from openbrain.domain.memory import Memory
+from openbrain.ports.store import Reading
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.fuse import Scores
 from openbrain_api.recall.order import Found, bucket

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from openbrain import limits
-from openbrain.auth import Permission
-from openbrain.submission import Agent, Hours, Moment, Name, Org
+from openbrain.domain import limits
+from openbrain.domain.submission import Agent, Hours, Moment, Name, Org
+from openbrain.usecases.auth import Permission
 from openbrain_api.requests.memories import CURSOR, Body, QueryString
 
 QUOTA = 2**53 - 1

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from openbrain import limits
-from openbrain.submission import Moment, Org, Project
+from openbrain.domain import limits
+from openbrain.domain.submission import Moment, Org, Project
 from openbrain_api.requests.memories import SessionQuery
 
 DAYS_DEFAULT = 7

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from openbrain import limits
-from openbrain.submission import Query
+from openbrain.domain import limits
+from openbrain.domain.submission import Query
 from openbrain_api.discovery.cursors import CURSOR_CHARS
 from openbrain_api.discovery.question import Facet
 from openbrain_api.requests.narrowing import NarrowQuery

@@ -4,9 +4,9 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from openbrain.submission import Confidence, Moment, Note, Org, Project, Session
-from openbrain.times import from_datetime
-from openbrain.visibility import Criteria
+from openbrain.domain.submission import Confidence, Moment, Note, Org, Project, Session
+from openbrain.domain.times import from_datetime
+from openbrain.domain.visibility import Criteria
 from openbrain_api.requests.admin import WorkspaceName
 from openbrain_api.requests.memories import Agents, AnyTags, Body, ForgetQuery, QueryString, Scopes, Sources, Types
 

@@ -4,8 +4,8 @@ from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from openbrain.domain.submission import Moment, Org, Project
 from openbrain.ports.generations import IndexKind
-from openbrain.submission import Moment, Org, Project
 from openbrain_api.requests.admin import WorkspaceName
 from openbrain_api.requests.memories import Body, QueryString
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from openbrain import limits
-from openbrain.memory import MemoryType, Scope
-from openbrain.submission import (
+from openbrain.domain import limits
+from openbrain.domain.memory import MemoryType, Scope
+from openbrain.domain.submission import (
     Agent,
     Confidence,
     Content,

@@ -4,10 +4,10 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from openbrain import limits
-from openbrain.submission import Moment, Org, Project
-from openbrain.times import from_datetime
-from openbrain.visibility import Criteria
+from openbrain.domain import limits
+from openbrain.domain.submission import Moment, Org, Project
+from openbrain.domain.times import from_datetime
+from openbrain.domain.visibility import Criteria
 from openbrain_api.requests.memories import CURSOR, AgentList, ScopeList, SessionQuery, SourceList, TagList, TypeList
 
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from openbrain import limits
+from openbrain.domain import limits
+from openbrain.domain.submission import Keyword
 from openbrain.ports.operations import OperationStatus
-from openbrain.submission import Keyword
 from openbrain_api.requests.admin import WorkspaceQuery
 from openbrain_api.requests.memories import CURSOR
 

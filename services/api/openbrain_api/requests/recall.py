@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
-from openbrain import limits
+from openbrain.domain import limits
 from openbrain_api.requests.memories import Body
 
 Questions = Annotated[

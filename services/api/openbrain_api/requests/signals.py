@@ -5,12 +5,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from openbrain import limits
-from openbrain.control_characters import plain_text
+from openbrain.domain import limits
+from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState
+from openbrain.domain.submission import Agent, Keyword, Moment, Note, Org, Project, Source
+from openbrain.domain.text.control_characters import plain_text
+from openbrain.domain.times import from_datetime
 from openbrain.ports.signals import SignalFilter
-from openbrain.signals.values import HaltScope, HaltState, Severity, SignalState
-from openbrain.submission import Agent, Keyword, Moment, Note, Org, Project, Source
-from openbrain.times import from_datetime
 from openbrain_api.requests.memories import CURSOR, Body, QueryString
 
 TTL_S = 365 * 86_400

@@ -6,8 +6,8 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
-from openbrain import limits
-from openbrain.submission import Moment, Note
+from openbrain.domain import limits
+from openbrain.domain.submission import Moment, Note
 from openbrain_api.requests.memories import Body, QueryString
 
 LETTERS = 500

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from openbrain import limits
-from openbrain.submission import Source
+from openbrain.domain import limits
+from openbrain.domain.submission import Source
 from openbrain_api.requests.memories import QueryString
 
 

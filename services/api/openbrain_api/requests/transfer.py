@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from openbrain.transfer import CURSOR
+from openbrain.usecases.transfer_lines import CURSOR
 from openbrain_api.requests.memories import QueryString
 from openbrain_api.requests.narrowing import NarrowQuery
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from openbrain.submission import Content, Metadata, Project, Tag, Tags
+from openbrain.domain.submission import Content, Metadata, Project, Tag, Tags
 from openbrain.vault.limits import PATH_CHARS
 from openbrain_api.requests.memories import Body, QueryString
 

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from openbrain import limits
-from openbrain.control_characters import plain_line
-from openbrain.signals.values import Severity
-from openbrain.signals.webhook_rules import URL_CHARS
+from openbrain.domain import limits
+from openbrain.domain.signals.values import Severity
+from openbrain.domain.signals.webhook_rules import URL_CHARS
+from openbrain.domain.text.control_characters import plain_line
 from openbrain_api.requests.memories import Body, QueryString
 from openbrain_api.requests.signals import SEQ, Cursor, PageSize, Seq
 

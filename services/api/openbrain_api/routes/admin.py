@@ -1,7 +1,7 @@
 """Routes of tenants and keys."""
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import admin
 from openbrain_api.http.route import Route
 from openbrain_api.requests import admin as admin_requests
@@ -14,7 +14,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Make a workspace",
         permission=Permission.ADMIN,
         body=admin_requests.WorkspaceBody,
-        response=answers.WorkspaceAnswer,
+        response=contract.WorkspaceAnswer,
         statuses=(201,),
         problems=(409,),
     ),
@@ -25,7 +25,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Workspaces, by id",
         permission=Permission.ADMIN,
         query=admin_requests.WorkspacesQuery,
-        response=answers.WorkspaceList,
+        response=contract.WorkspaceList,
     ),
     Route(
         method="PATCH",
@@ -34,7 +34,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Change a workspace's name or quotas",
         permission=Permission.ADMIN,
         body=admin_requests.WorkspaceChangeBody,
-        response=answers.WorkspaceAnswer,
+        response=contract.WorkspaceAnswer,
         problems=(404,),
     ),
     Route(
@@ -44,7 +44,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Make a key; its secret is in this answer only",
         permission=Permission.ADMIN,
         body=admin_requests.KeyBody,
-        response=answers.KeyCreated,
+        response=contract.KeyCreated,
         statuses=(201,),
         problems=(404,),
     ),
@@ -55,7 +55,7 @@ ROUTES: tuple[Route, ...] = (
         summary="The workspace's keys, newest first",
         permission=Permission.ADMIN,
         query=admin_requests.KeysQuery,
-        response=answers.KeyList,
+        response=contract.KeyList,
     ),
     Route(
         method="POST",
@@ -65,7 +65,7 @@ ROUTES: tuple[Route, ...] = (
         permission=Permission.ADMIN,
         body=admin_requests.RotateBody,
         query=admin_requests.WorkspaceQuery,
-        response=answers.KeyRotated,
+        response=contract.KeyRotated,
         statuses=(201,),
         problems=(404, 409),
     ),
@@ -76,7 +76,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Revoke a key",
         permission=Permission.ADMIN,
         query=admin_requests.WorkspaceQuery,
-        response=answers.KeyRevoked,
+        response=contract.KeyRevoked,
         problems=(404,),
     ),
 )

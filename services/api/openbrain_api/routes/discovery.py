@@ -1,7 +1,7 @@
 """Routes that search by words, and tell what there is."""
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import discovery
 from openbrain_api.handlers.brief import brief
 from openbrain_api.http.route import Route
@@ -17,7 +17,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Find memories by their words, with phrases, typos, highlights and facets",
         permission=Permission.BRAIN_READ,
         query=discovery_requests.SearchQuery,
-        response=answers.Searched,
+        response=contract.Searched,
     ),
     Route(
         method="GET",
@@ -27,7 +27,7 @@ ROUTES: tuple[Route, ...] = (
         summary="The tags in use, with counts",
         permission=Permission.BRAIN_READ,
         query=discovery_requests.TagsQuery,
-        response=answers.TagCounts,
+        response=contract.TagCounts,
     ),
     Route(
         method="GET",
@@ -37,7 +37,7 @@ ROUTES: tuple[Route, ...] = (
         summary="The orgs and projects in use, with counts",
         permission=Permission.BRAIN_READ,
         query=discovery_requests.ScopesQuery,
-        response=answers.ScopeCounts,
+        response=contract.ScopeCounts,
     ),
     Route(
         method="GET",
@@ -47,6 +47,6 @@ ROUTES: tuple[Route, ...] = (
         summary="What was decided, what is stuck and what changed since a day",
         permission=Permission.BRAIN_READ,
         query=BriefQuery,
-        response=answers.Brief,
+        response=contract.Brief,
     ),
 )

@@ -1,7 +1,7 @@
 """Routes that end things for good."""
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import ending
 from openbrain_api.http.route import Route
 from openbrain_api.requests import ending as ending_requests
@@ -17,7 +17,7 @@ ROUTES: tuple[Route, ...] = (
         stores=True,
         body=requests.ForgetBody,
         query=ending_requests.EndQuery,
-        response=answers.Ended,
+        response=contract.Ended,
         problems=(404, 409),
         waits=True,
         matched=True,
@@ -29,7 +29,7 @@ ROUTES: tuple[Route, ...] = (
         summary="End all memories that a filter matches",
         permission=Permission.BRAIN_WRITE,
         body=ending_requests.BulkBody,
-        response=answers.BulkEnded,
+        response=contract.BulkEnded,
         statuses=(200, 202),
         waits=True,
         cost=10,
@@ -41,7 +41,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Delete a workspace with everything in it",
         permission=Permission.ADMIN,
         query=ending_requests.DeleteWorkspaceQuery,
-        response=answers.WorkspaceDeleted,
+        response=contract.WorkspaceDeleted,
         statuses=(200, 202),
         problems=(404, 409),
         waits=True,

@@ -1,7 +1,7 @@
 """Routes of the indexes' generations."""
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import indexes
 from openbrain_api.http.route import Route
 from openbrain_api.requests import indexes as index_requests
@@ -14,7 +14,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Make an index anew beside the one that serves, or write memories again where they are",
         permission=Permission.ADMIN,
         body=index_requests.ReindexBody,
-        response=answers.Reindexed,
+        response=contract.Reindexed,
         statuses=(200, 202),
         problems=(409,),
     ),
@@ -25,7 +25,7 @@ ROUTES: tuple[Route, ...] = (
         summary="The generations of the indexes",
         permission=Permission.ADMIN,
         query=index_requests.GenerationsQuery,
-        response=answers.GenerationList,
+        response=contract.GenerationList,
     ),
     Route(
         method="POST",
@@ -33,7 +33,7 @@ ROUTES: tuple[Route, ...] = (
         handler=indexes.switch,
         summary="Let a kept generation serve",
         permission=Permission.ADMIN,
-        response=answers.GenerationAnswer,
+        response=contract.GenerationAnswer,
         problems=(404, 409),
     ),
     Route(
@@ -43,7 +43,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Remove a generation that does not serve",
         permission=Permission.ADMIN,
         query=index_requests.DropQuery,
-        response=answers.GenerationDropped,
+        response=contract.GenerationDropped,
         problems=(404, 409),
     ),
 )

@@ -1,7 +1,8 @@
 """Routes of memories."""
 
-from openbrain import answers, limits
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.domain import limits
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import finding, recalling, writing
 from openbrain_api.http.route import Route
 from openbrain_api.requests import memories as requests
@@ -17,7 +18,7 @@ ROUTES: tuple[Route, ...] = (
         permission=Permission.BRAIN_WRITE,
         stores=True,
         body=requests.RememberBody,
-        response=answers.Remembered,
+        response=contract.Remembered,
         statuses=(200, 201),
         problems=(409,),
         waits=True,
@@ -31,7 +32,7 @@ ROUTES: tuple[Route, ...] = (
         permission=Permission.BRAIN_WRITE,
         stores=True,
         body=requests.BatchBody,
-        response=answers.RememberedBatch,
+        response=contract.RememberedBatch,
         waits=True,
         keyed=True,
         cost=10,
@@ -44,7 +45,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Find what bears on a question",
         permission=Permission.BRAIN_READ,
         body=requests.RecallBody,
-        response=answers.Recalled,
+        response=contract.Recalled,
     ),
     Route(
         method="POST",
@@ -53,7 +54,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Find what bears on up to 50 questions, each on its own",
         permission=Permission.BRAIN_READ,
         body=recall_requests.RecallBatchBody,
-        response=answers.RecalledBatch,
+        response=contract.RecalledBatch,
         weigh=lambda body: body.cost,
     ),
     Route(
@@ -63,7 +64,7 @@ ROUTES: tuple[Route, ...] = (
         summary="The newest memories",
         permission=Permission.BRAIN_READ,
         query=narrowing.ListQuery,
-        response=answers.Listed,
+        response=contract.Listed,
     ),
     Route(
         method="GET",
@@ -72,7 +73,7 @@ ROUTES: tuple[Route, ...] = (
         summary="One memory, with its history where asked",
         permission=Permission.BRAIN_READ,
         query=requests.MemoryQuery,
-        response=answers.MemoryDetail,
+        response=contract.MemoryDetail,
         problems=(404,),
         matched=True,
     ),
@@ -85,7 +86,7 @@ ROUTES: tuple[Route, ...] = (
         stores=True,
         body=requests.PatchBody,
         query=requests.SessionQuery,
-        response=answers.MemoryAnswer,
+        response=contract.MemoryAnswer,
         problems=(404, 409),
         waits=True,
         matched=True,
@@ -99,7 +100,7 @@ ROUTES: tuple[Route, ...] = (
         stores=True,
         body=requests.ForgetBody,
         query=requests.ForgetQuery,
-        response=answers.Forgotten,
+        response=contract.Forgotten,
         problems=(404, 409),
         waits=True,
         matched=True,
@@ -113,7 +114,7 @@ ROUTES: tuple[Route, ...] = (
         stores=True,
         body=requests.RestoreBody,
         query=requests.SessionQuery,
-        response=answers.MemoryAnswer,
+        response=contract.MemoryAnswer,
         problems=(404, 409),
         waits=True,
         matched=True,

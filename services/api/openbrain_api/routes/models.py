@@ -1,7 +1,7 @@
 """Routes of the embedding model."""
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import models
 from openbrain_api.http.route import Route
 from openbrain_api.requests import models as model_requests
@@ -13,7 +13,7 @@ ROUTES: tuple[Route, ...] = (
         handler=models.in_use,
         summary="Which embedding model serves",
         permission=Permission.ADMIN,
-        response=answers.ModelInUse,
+        response=contract.ModelInUse,
     ),
     Route(
         method="POST",
@@ -22,7 +22,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Embed all memories by another model while the old one answers, then let it serve",
         permission=Permission.ADMIN,
         body=model_requests.ModelChangeBody,
-        response=answers.ModelChange,
+        response=contract.ModelChange,
         statuses=(200, 202),
         problems=(409,),
     ),

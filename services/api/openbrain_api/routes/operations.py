@@ -1,7 +1,7 @@
 """Routes of operations."""
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import operations
 from openbrain_api.http.route import Route
 from openbrain_api.requests import admin as admin_requests
@@ -15,7 +15,7 @@ ROUTES: tuple[Route, ...] = (
         summary="The workspace's operations, newest first",
         permission=Permission.ADMIN,
         query=operation_requests.OperationsQuery,
-        response=answers.OperationList,
+        response=contract.OperationList,
     ),
     # Before the path that would take its `:cancel` for a part of an id.
     Route(
@@ -25,7 +25,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Cancel an operation",
         permission=Permission.ADMIN,
         query=admin_requests.WorkspaceQuery,
-        response=answers.OperationAnswer,
+        response=contract.OperationAnswer,
         problems=(404, 409),
     ),
     Route(
@@ -35,7 +35,7 @@ ROUTES: tuple[Route, ...] = (
         summary="One operation; with wait=N as soon as it has changed",
         permission=Permission.ADMIN,
         query=operation_requests.OperationQuery,
-        response=answers.OperationAnswer,
+        response=contract.OperationAnswer,
         problems=(404,),
     ),
 )

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.broadcasts.frames import MEDIA
 from openbrain_api.handlers import halts, listening, signals
 from openbrain_api.http.route import Route
@@ -14,7 +14,7 @@ _READS: dict[str, Any] = {"method": "GET", "permission": Permission.BRAIN_READ}
 _RAISES: dict[str, Any] = {
     "method": "POST",
     "permission": Permission.SIGNAL_RAISE,
-    "response": answers.SignalRaised,
+    "response": contract.SignalRaised,
     "statuses": (200, 201),
     "problems": (404, 409),
     "keyed": True,
@@ -34,14 +34,14 @@ ROUTES: tuple[Route, ...] = (
         handler=signals.signals,
         summary="List signals, newest first",
         query=requests.SignalsQuery,
-        response=answers.SignalList,
+        response=contract.SignalList,
         **_READS,
     ),
     Route(
         path=f"{_AMYGDALA}/signals/{{id}}",
         handler=signals.signal,
         summary="One signal, who has seen it, and what happened to it",
-        response=answers.SignalDetail,
+        response=contract.SignalDetail,
         problems=(404,),
         **_READS,
     ),
@@ -51,7 +51,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Say that a signal was seen",
         permission=Permission.SIGNAL_ACK,
         body=requests.AckBody,
-        response=answers.SignalAnswer,
+        response=contract.SignalAnswer,
         **_SAYS,
     ),
     Route(
@@ -60,7 +60,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Say that it burns no more",
         permission=Permission.SIGNAL_ACK,
         body=requests.NoteBody,
-        response=answers.SignalAnswer,
+        response=contract.SignalAnswer,
         **_SAYS,
     ),
     Route(
@@ -75,7 +75,7 @@ ROUTES: tuple[Route, ...] = (
         handler=halts.halts,
         summary="List halts, newest first",
         query=requests.HaltsQuery,
-        response=answers.HaltList,
+        response=contract.HaltList,
         **_READS,
     ),
     Route(
@@ -83,7 +83,7 @@ ROUTES: tuple[Route, ...] = (
         handler=halts.halt,
         summary="One halt: who has stopped, and who that listens has not",
         query=requests.HaltQuery,
-        response=answers.HaltStatus,
+        response=contract.HaltStatus,
         problems=(404,),
         **_READS,
     ),
@@ -93,7 +93,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Say that one has stopped",
         permission=Permission.SIGNAL_ACK,
         body=requests.NoteBody,
-        response=answers.HaltAnswer,
+        response=contract.HaltAnswer,
         **_SAYS,
     ),
     Route(
@@ -102,7 +102,7 @@ ROUTES: tuple[Route, ...] = (
         summary="End a halt: everyone goes on",
         permission=Permission.ADMIN,
         body=requests.NoteBody,
-        response=answers.HaltAnswer,
+        response=contract.HaltAnswer,
         **_SAYS,
     ),
     Route(
@@ -110,7 +110,7 @@ ROUTES: tuple[Route, ...] = (
         handler=listening.state,
         summary="What burns now, and whether the fleet is halted",
         query=requests.StateQuery,
-        response=answers.AmygdalaState,
+        response=contract.AmygdalaState,
         **_READS,
     ),
     Route(
@@ -126,7 +126,7 @@ ROUTES: tuple[Route, ...] = (
         handler=listening.broadcasts,
         summary="What was broadcast behind a number; with wait=N once there is something",
         query=requests.BroadcastsQuery,
-        response=answers.BroadcastList,
+        response=contract.BroadcastList,
         **_READS,
     ),
     Route(
@@ -134,7 +134,7 @@ ROUTES: tuple[Route, ...] = (
         handler=listening.subscribers,
         summary="Who listens, by agent",
         query=requests.SubscribersQuery,
-        response=answers.SubscriberList,
+        response=contract.SubscriberList,
         **_READS,
     ),
 )

@@ -1,6 +1,6 @@
 """How the process and the system are, and the document."""
 
-from openbrain import answers
+from openbrain import contract
 from openbrain_api.handlers import access, state
 from openbrain_api.http.route import Route
 
@@ -11,14 +11,14 @@ ROUTES: tuple[Route, ...] = (
         handler=access.whoami,
         summary="Who this key is, and what it may",
         authenticated=True,
-        response=answers.Whoami,
+        response=contract.Whoami,
     ),
     Route(
         method="GET",
         path="/v1/health",
         handler=state.health,
         summary="How the system is",
-        response=answers.Health,
+        response=contract.Health,
         statuses=(200, 503),
     ),
     Route(
@@ -26,7 +26,7 @@ ROUTES: tuple[Route, ...] = (
         path="/live",
         handler=state.live,
         summary="The process runs",
-        response=answers.Live,
+        response=contract.Live,
         statuses=(200, 503),
     ),
     Route(
@@ -34,7 +34,7 @@ ROUTES: tuple[Route, ...] = (
         path="/ready",
         handler=state.ready,
         summary="Requests can be served",
-        response=answers.Ready,
+        response=contract.Ready,
         statuses=(200, 503),
     ),
     Route(method="GET", path="/metrics", handler=state.metrics, summary="Prometheus metrics", operators=True),

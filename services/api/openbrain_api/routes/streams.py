@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import dead, streams
 from openbrain_api.http.route import Route
 from openbrain_api.requests import streams as stream_requests
@@ -18,7 +18,7 @@ ROUTES: tuple[Route, ...] = (
         summary="How each stream and each of its groups stands",
         permission=Permission.ADMIN,
         query=stream_requests.StreamsQuery,
-        response=answers.StreamList,
+        response=contract.StreamList,
     ),
     Route(
         method="POST",
@@ -26,7 +26,7 @@ ROUTES: tuple[Route, ...] = (
         handler=streams.replay,
         summary="Give a stream's rooms again what it keeps, behind what is live",
         body=stream_requests.ReplayBody,
-        response=answers.Replayed,
+        response=contract.Replayed,
         **_QUEUED,
     ),
     Route(
@@ -35,7 +35,7 @@ ROUTES: tuple[Route, ...] = (
         handler=streams.bury,
         summary="Take one stuck entry out of a group's hands, to its dead letters",
         body=stream_requests.BuryBody,
-        response=answers.Buried,
+        response=contract.Buried,
         permission=Permission.ADMIN,
         statuses=(202,),
         waits=True,
@@ -47,7 +47,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Let a room rest, with all its replicas",
         permission=Permission.ADMIN,
         body=stream_requests.PauseBody,
-        response=answers.GroupPaused,
+        response=contract.GroupPaused,
     ),
     Route(
         method="POST",
@@ -56,7 +56,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Let a room work again",
         permission=Permission.ADMIN,
         body=stream_requests.ResumeBody,
-        response=answers.GroupPaused,
+        response=contract.GroupPaused,
     ),
     Route(
         method="POST",
@@ -65,7 +65,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Register a reader from outside: its stream keeps what it has not read",
         permission=Permission.ADMIN,
         body=stream_requests.OutsideBody,
-        response=answers.GroupRegistered,
+        response=contract.GroupRegistered,
     ),
     Route(
         method="DELETE",
@@ -74,7 +74,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Wait for a reader from outside no more",
         permission=Permission.ADMIN,
         query=stream_requests.OutsideQuery,
-        response=answers.GroupRegistered,
+        response=contract.GroupRegistered,
         problems=(404,),
     ),
     Route(
@@ -84,7 +84,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Dead letters, without what they hold",
         permission=Permission.ADMIN,
         query=stream_requests.DeadQuery,
-        response=answers.DeadLetterList,
+        response=contract.DeadLetterList,
     ),
     Route(
         method="GET",
@@ -93,7 +93,7 @@ ROUTES: tuple[Route, ...] = (
         summary="One dead letter; with body=1 the entry itself",
         permission=Permission.ADMIN,
         query=stream_requests.LetterQuery,
-        response=answers.DeadLetterAnswer,
+        response=contract.DeadLetterAnswer,
         problems=(404,),
     ),
     Route(
@@ -102,7 +102,7 @@ ROUTES: tuple[Route, ...] = (
         handler=dead.replay_dead,
         summary="Give dead letters again to the groups that they died in",
         body=stream_requests.DeadReplayBody,
-        response=answers.DeadLettersChanged,
+        response=contract.DeadLettersChanged,
         **_QUEUED,
     ),
     Route(
@@ -111,7 +111,7 @@ ROUTES: tuple[Route, ...] = (
         handler=dead.discard_dead,
         summary="Throw dead letters away for good",
         body=stream_requests.DeadDiscardBody,
-        response=answers.DeadLettersChanged,
+        response=contract.DeadLettersChanged,
         **_QUEUED,
     ),
 )

@@ -1,7 +1,7 @@
 """Routes of ticks, by the original's names."""
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import ticks
 from openbrain_api.http.route import Route
 from openbrain_api.requests import ticks as requests
@@ -14,7 +14,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Keep the vault now",
         permission=Permission.TICK_RUN,
         query=requests.TickQuery,
-        response=answers.TickAccepted,
+        response=contract.TickAccepted,
         statuses=(202,),
         problems=(404,),
         keyed=True,
@@ -26,7 +26,7 @@ ROUTES: tuple[Route, ...] = (
         summary="One tick and its report; with wait=N as soon as it has ended",
         permission=Permission.TICK_RUN,
         query=requests.TickStateQuery,
-        response=answers.TickAnswer,
+        response=contract.TickAnswer,
         problems=(404,),
     ),
 )

@@ -1,7 +1,7 @@
 """Routes of whole workspaces."""
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import transfer
 from openbrain_api.http.reply import NDJSON
 from openbrain_api.http.route import Route
@@ -27,7 +27,7 @@ ROUTES: tuple[Route, ...] = (
         permission=Permission.BRAIN_WRITE,
         stores=True,
         query=transfer_requests.ImportQuery,
-        response=answers.Imported,
+        response=contract.Imported,
         problems=(400, 409, 415),
         streamed=True,
     ),

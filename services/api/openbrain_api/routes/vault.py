@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from openbrain.answers import vault as answers
-from openbrain.auth import Permission
+from openbrain.contract import vault as answers
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import artifacts, vault_health, vault_reading, vault_writing
 from openbrain_api.http.route import Route
 from openbrain_api.requests import vault as requests

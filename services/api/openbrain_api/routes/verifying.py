@@ -1,7 +1,7 @@
 """The route that holds the indexes against the truth."""
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import verifying
 from openbrain_api.http.route import Route
 from openbrain_api.requests.verifying import VerifyBody
@@ -14,7 +14,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Hold every index against the truth, and make them equal if so asked",
         permission=Permission.ADMIN,
         body=VerifyBody,
-        response=answers.OperationAnswer,
+        response=contract.OperationAnswer,
         statuses=(202,),
     ),
 )

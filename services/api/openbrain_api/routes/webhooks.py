@@ -1,7 +1,7 @@
 """Routes of webhooks."""
 
-from openbrain import answers
-from openbrain.auth import Permission
+from openbrain import contract
+from openbrain.usecases.auth import Permission
 from openbrain_api.handlers import webhooks
 from openbrain_api.http.route import Route
 from openbrain_api.requests import webhooks as requests
@@ -16,7 +16,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Make a webhook; its secret is in this answer only",
         permission=Permission.ADMIN,
         body=requests.WebhookBody,
-        response=answers.WebhookCreated,
+        response=contract.WebhookCreated,
         statuses=(201,),
         problems=(404, 409),
     ),
@@ -27,7 +27,7 @@ ROUTES: tuple[Route, ...] = (
         summary="The workspace's webhooks, oldest first",
         permission=Permission.ADMIN,
         query=requests.WebhooksQuery,
-        response=answers.WebhookList,
+        response=contract.WebhookList,
     ),
     Route(
         method="GET",
@@ -35,7 +35,7 @@ ROUTES: tuple[Route, ...] = (
         handler=webhooks.webhook,
         summary="One webhook: how far it has come",
         permission=Permission.ADMIN,
-        response=answers.WebhookAnswer,
+        response=contract.WebhookAnswer,
         problems=(404,),
     ),
     Route(
@@ -45,7 +45,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Post to a webhook no more, or again",
         permission=Permission.ADMIN,
         body=requests.WebhookChangeBody,
-        response=answers.WebhookAnswer,
+        response=contract.WebhookAnswer,
         problems=(404,),
     ),
     Route(
@@ -55,7 +55,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Remove a webhook, with its dead letters",
         permission=Permission.ADMIN,
         query=requests.WebhookRemoveQuery,
-        response=answers.WebhookRemoved,
+        response=contract.WebhookRemoved,
         problems=(404,),
     ),
     Route(
@@ -65,7 +65,7 @@ ROUTES: tuple[Route, ...] = (
         summary="What a webhook could not be given",
         permission=Permission.ADMIN,
         query=requests.WebhookLettersQuery,
-        response=answers.WebhookLetters,
+        response=contract.WebhookLetters,
         problems=(404,),
     ),
     Route(
@@ -75,7 +75,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Post again what a webhook could not be given",
         permission=Permission.ADMIN,
         body=requests.WebhookReplayBody,
-        response=answers.WebhookReplayed,
+        response=contract.WebhookReplayed,
         problems=(404,),
     ),
 )

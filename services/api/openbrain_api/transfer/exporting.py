@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from openbrain import transfer_writing
-from openbrain.memory import Memory
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import Condition
 from openbrain.ports.transfer import Kept, Position, Transfer
-from openbrain.visibility import Condition
+from openbrain.usecases import transfer_writing
 from openbrain_api.chains import Behind
 
 FIRST_PAGE = 50

@@ -5,9 +5,19 @@ import hashlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from openbrain import limits, transfer
-from openbrain.errors import Invalid, OpenBrainError
-from openbrain.transfer import AnyLine, Footer, Header, HistoryEntryLine, LineageLine, Mark, MemoryLine, parse_line
+from openbrain.domain import limits
+from openbrain.domain.errors import Invalid, OpenBrainError
+from openbrain.usecases import transfer_lines
+from openbrain.usecases.transfer_lines import (
+    AnyLine,
+    Footer,
+    Header,
+    HistoryEntryLine,
+    LineageLine,
+    Mark,
+    MemoryLine,
+    parse_line,
+)
 from openbrain_api.http.reply import problem_fields
 from openbrain_api.transfer.landing import Lander, Numbered
 from openbrain_api.transfer.lines import lines
@@ -127,7 +137,7 @@ async def opened(parts: AsyncIterator[bytes]) -> tuple[Header, AsyncIterator[byt
     if not raw:
         raise Invalid("line 1", "must be the header that an export begins with")
     try:
-        header = transfer.parse_header(raw)
+        header = transfer_lines.parse_header(raw)
     except Invalid as error:
         raise Invalid("line 1", str(error)) from None
     return header, found, hashlib.sha256(raw + b"\n")

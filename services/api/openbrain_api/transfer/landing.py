@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from openbrain.auth import ANY_AGENT, Actor, Permission
-from openbrain.errors import Invalid, OpenBrainError, QuotaExceeded
-from openbrain.ids import content_hash, transfer_id
-from openbrain.memory import MICROSECONDS, Memory
+from openbrain.domain.errors import Invalid, OpenBrainError, QuotaExceeded
+from openbrain.domain.ids import content_hash, transfer_id
+from openbrain.domain.memory import MICROSECONDS, Memory
+from openbrain.domain.submission import Submission
+from openbrain.domain.visibility import Criteria, matches, visible
+from openbrain.ports.store import Origin, Status, Write
 from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
-from openbrain.ports.truth import Origin, Status, Write
-from openbrain.remembering import Offer, admitted, prepare
-from openbrain.submission import Submission
-from openbrain.transfer import Header, HistoryEntryLine, LineageLine, MemoryLine
-from openbrain.visibility import Criteria, matches, visible
+from openbrain.usecases.auth import ANY_AGENT, Actor, Permission
+from openbrain.usecases.remember import Offer, admitted, prepare
+from openbrain.usecases.transfer_lines import Header, HistoryEntryLine, LineageLine, MemoryLine
 from openbrain_api.ports import Api
 
 Numbered = tuple[int, MemoryLine | HistoryEntryLine | LineageLine]

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from openbrain.ports.truth import Reading
+from openbrain.domain.visibility import Criteria, Viewer, matches, visible
+from openbrain.ports.store import Reading
 from openbrain.ports.vault_memories import VaultMemories
-from openbrain.visibility import Criteria, Viewer, matches, visible
 
 Entry = dict[str, Any]
 """Of the feed, as its route answers it."""

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from openbrain.errors import Conflict, Forbidden, NotFound, TryLater
+from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
 from openbrain.ports.vault_writes import VaultWrite
-from openbrain.remembering import HOUR
-from openbrain.vault import journal
+from openbrain.usecases.remember import HOUR
+from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
-from openbrain.vault_writing import vault_writer
+from openbrain.vault.pages import journal
 from openbrain_api.http import reading
 from openbrain_api.http.route import Call
 

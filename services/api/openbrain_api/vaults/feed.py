@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from openbrain.errors import NeverRetry
+from openbrain.domain.errors import NeverRetry
 from openbrain.vault.folder import Folder
-from openbrain.vault.front_matter import read
+from openbrain.vault.front_matter.document import read
 
 FEED = "brain-feed"
 ALARM = "amygdala-active.md"

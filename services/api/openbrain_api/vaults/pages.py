@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final
 
-from openbrain.errors import Invalid, NeverRetry, NotFound
-from openbrain.times import to_iso
+from openbrain.domain.errors import Invalid, NeverRetry, NotFound
+from openbrain.domain.times import to_iso
 from openbrain.vault.changes import sha256
 from openbrain.vault.folder import Entry, Folder
 

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from openbrain.errors import TryLater
-from openbrain.ports.truth import Outcome, Write, Writing
+from openbrain.domain.errors import TryLater
+from openbrain.ports.store import Outcome, Write, Writing
 from openbrain.ports.wake import Wake
-from openbrain.pressure import Pressure
+from openbrain.usecases.backpressure import Pressure
 from openbrain_api.writing.bulk import GROUP, BulkLane
 from openbrain_api.writing.hinting import Hints
 

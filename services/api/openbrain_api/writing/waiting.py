@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from openbrain.errors import TryLater
-from openbrain.memory import Memory, State
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import Memory, State
 from openbrain.ports.clock import Clock
-from openbrain.ports.truth import Reading
+from openbrain.ports.store import Reading
 
 _FIRST_LOOK_S = 0.01
 _LONGEST_PAUSE_S = 0.1

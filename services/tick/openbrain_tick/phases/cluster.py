@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from openbrain.times import to_datetime
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.arcs import Arc
-from openbrain.vault.front_matter import Front, read
+from openbrain.domain.times import to_datetime
+from openbrain.vault.front_matter.document import Front, read
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.extract import Session
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.stubs import Group, bullet, page

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Final
 
-from openbrain.vault.arcs import Arc
+from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.feed import cell
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.references import hotter

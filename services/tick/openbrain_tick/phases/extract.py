@@ -8,9 +8,9 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, ValidationError
 
-from openbrain.errors import Invalid
-from openbrain.events import first_problem
-from openbrain.vault.transcripts import Record, moment, project_of
+from openbrain.domain.errors import Invalid
+from openbrain.domain.events import first_problem
+from openbrain.vault.markers.transcripts import Record, moment, project_of
 
 PROMPT_CHARS: Final = 300
 TOP_TOOLS: Final = 10

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from openbrain.plain_text import plain
-from openbrain.times import to_iso
-from openbrain.vault import front_matter, markers
-from openbrain.vault.alarm import PRIORITY, TITLE, TTL_S, Alarm
-from openbrain.vault.arcs import Arc, InjectMark
-from openbrain.vault.bodies import BODY_CHARS, PARTS, clipped, first_line, fitted
-from openbrain.vault.redaction import redacted
+from openbrain.domain.text.displayed import plain
+from openbrain.domain.times import to_iso
+from openbrain.vault.front_matter import document
+from openbrain.vault.markers import markers
+from openbrain.vault.markers.redaction import redacted
+from openbrain.vault.pages.alarm import PRIORITY, TITLE, TTL_S, Alarm
+from openbrain.vault.pages.arcs import Arc, InjectMark
+from openbrain.vault.pages.bodies import BODY_CHARS, PARTS, clipped, first_line, fitted
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.references import hottest
 from openbrain_tick.phases.signals import Standing
@@ -51,7 +52,7 @@ def put(plan: Plan, file: FeedFile) -> None:
     if len(file.body) > BODY_CHARS:
         raise ValueError(f"{path}: a body holds at most {BODY_CHARS} characters")
     text = plan.text(path)
-    said = front_matter.read(text, path).front.text("id") if text else ""
+    said = document.read(text, path).front.text("id") if text else ""
     if _DAY.sub("", said) != _DAY.sub("", file.id) or replace(file, id=said).text() != text:
         plan.put(path, file.text())
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from openbrain.vault.arcs import Arc
+from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.heat import age_days, heat_of, replays
 from openbrain_tick.phases.plan import Plan
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import orjson
 
-from openbrain.times import to_iso
-from openbrain.vault.arc_reading import DAY_US
+from openbrain.domain.times import to_iso
+from openbrain.vault.pages.arc_reading import DAY_US
 from openbrain_tick.phases.feed import FOLDER
 from openbrain_tick.phases.heat import older
 from openbrain_tick.phases.plan import Plan

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from openbrain.vault.arc_reading import DAY_US
-from openbrain.vault.arcs import Arc
+from openbrain.vault.pages.arc_reading import DAY_US
+from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.thresholds import Thresholds
 
 _HOUR_US = 3_600_000_000

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from openbrain.vault import front_matter
-from openbrain.vault.arc_reading import parse_arc
+from openbrain.vault.front_matter import document
+from openbrain.vault.pages.arc_reading import parse_arc
 from openbrain_tick.phases.plan import Plan
 
 _LEFT = "architecture infrastructure deployment code bug fix ci database api security".split()
@@ -32,7 +32,7 @@ def drain(plan: Plan) -> None:
         text = plan.text(path)
         if text is None:
             continue
-        page = front_matter.read(text, path)
+        page = document.read(text, path)
         if page.front.broken:
             plan.problems += page.problems
             plan.counts["inbox_errors"] += 1

@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from openbrain.signals.values import Signal
-from openbrain.times import to_iso
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.arcs import Arc, identity
-from openbrain.vault.front_writing import Value, spelt
+from openbrain.domain.signals.values import Signal
+from openbrain.domain.times import to_iso
+from openbrain.vault.front_matter.writing import Value, spelt
+from openbrain.vault.markers.redaction import quotable, quotable_line
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arcs import Arc, identity
 from openbrain.vault.pipeline import SELF
 from openbrain.vault.posting import slug
-from openbrain.vault.redaction import quotable, quotable_line
 from openbrain_tick.phases.plan import Plan
 
 FOLDER: Final = "amygdala"

@@ -1,6 +1,6 @@
 """What pages ask to be put before agents, while it is fresh."""
 
-from openbrain.vault.arcs import Arc, InjectMark
+from openbrain.vault.pages.arcs import Arc, InjectMark
 from openbrain_tick.phases.heat import older
 from openbrain_tick.phases.plan import Plan
 

@@ -6,8 +6,8 @@ A second pass at the same time changes nothing.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from openbrain.vault.alarm import Alarm
-from openbrain.vault.arcs import InjectMark
+from openbrain.vault.pages.alarm import Alarm
+from openbrain.vault.pages.arcs import InjectMark
 from openbrain_tick.phases import feed
 from openbrain_tick.phases.dashboards import dashboards
 from openbrain_tick.phases.graduate import warm

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Final
 
-from openbrain import limits
-from openbrain.ids import joined_hash
-from openbrain.memory import Memory
+from openbrain.domain import limits
+from openbrain.domain.ids import joined_hash
+from openbrain.domain.memory import Memory
+from openbrain.domain.times import from_iso
 from openbrain.ports.vault_memories import VaultMemory
-from openbrain.times import from_iso
-from openbrain.vault.arcs import Arc
 from openbrain.vault.kinds import MEMORY_TYPES
-from openbrain.vault.markers import without_markers
-from openbrain.vault.redaction import quotable_line, redacted
+from openbrain.vault.markers.markers import without_markers
+from openbrain.vault.markers.redaction import quotable_line, redacted
+from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Marker, Problem
 
 SOURCE: Final = "vault:"

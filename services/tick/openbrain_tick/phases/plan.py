@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from openbrain.errors import Invalid
-from openbrain.times import to_iso
-from openbrain.vault import front_matter
-from openbrain.vault.arc_reading import parse_arc
-from openbrain.vault.arcs import Arc
+from openbrain.domain.errors import Invalid
+from openbrain.domain.times import to_iso
 from openbrain.vault.changes import Change
 from openbrain.vault.draft import Draft
-from openbrain.vault.front_matter import Front
-from openbrain.vault.front_writing import Value
-from openbrain.vault.index import Scan, counting, in_order
+from openbrain.vault.front_matter import document
+from openbrain.vault.front_matter.document import Front
+from openbrain.vault.front_matter.writing import Value
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arcs import Arc
+from openbrain.vault.pages.index import Scan, counting, in_order
 from openbrain.vault.thresholds import Thresholds
 from openbrain.vault.values import Problem
 
@@ -56,7 +56,7 @@ class Plan:
         text = self.text(arc.path)
         if text is None:
             return arc
-        page = front_matter.read(text, arc.path)
+        page = document.read(text, arc.path)
         if not (arc.dated or page.front.broken):
             # The file's time is about to change, and with it what it would tell of the page's age.
             values = {"created": to_iso(arc.created_us)[:10], **values}

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from openbrain.errors import Invalid
-from openbrain.vault import front_matter
-from openbrain.vault.arcs import Arc
+from openbrain.domain.errors import Invalid
+from openbrain.vault.front_matter import document
+from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.plan import Plan
 
 CONSCIOUS: Final = "frontal-lobe/conscious"
@@ -88,7 +88,7 @@ def _is_copy(plan: Plan, copy: Arc) -> bool:
 
 
 def _told(text: str | None) -> str:
-    page = front_matter.read(text or "", "")
+    page = document.read(text or "", "")
     try:
         return page.front.with_values({"heat": None, "status": None, "created": None}).whole() + page.body
     except Invalid:

@@ -5,11 +5,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from openbrain.memory import MICROSECONDS
-from openbrain.times import from_iso, to_iso
-from openbrain.vault import limits, markers
-from openbrain.vault.arc_reading import NO_SOURCE, RESOLVED, SEVERITIES
-from openbrain.vault.arcs import Arc, SignalMark, identity
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.times import from_iso, to_iso
+from openbrain.vault import limits
+from openbrain.vault.markers import markers
+from openbrain.vault.pages.arc_reading import NO_SOURCE, RESOLVED, SEVERITIES
+from openbrain.vault.pages.arcs import Arc, SignalMark, identity
 from openbrain.vault.values import Marker
 from openbrain_tick.phases.graduate import GRADUATED
 from openbrain_tick.phases.heat import older

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from openbrain.vault.front_matter import Page, read
-from openbrain.vault.redaction import quotable_line
-from openbrain.vault.transcripts import Record
+from openbrain.vault.front_matter.document import Page, read
+from openbrain.vault.markers.redaction import quotable_line
+from openbrain.vault.markers.transcripts import Record
 from openbrain_tick.phases.plan import Plan
 
 HEADING: Final = "## Workflow Template"

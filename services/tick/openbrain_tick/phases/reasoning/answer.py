@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
 
-from openbrain.events import first_problem
-from openbrain.vault.bodies import clipped
+from openbrain.domain.events import first_problem
+from openbrain.vault.pages.bodies import clipped
 from openbrain_tick.phases.reasoning.cutting import until_cut
 
 EDGE_TYPES = ("parent", "child", "sibling", "unblocks", "supersedes", "related")

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from openbrain.errors import Conflict, Invalid
-from openbrain.vault import markers
-from openbrain.vault.front_matter import Page
+from openbrain.domain.errors import Conflict, Invalid
+from openbrain.vault.front_matter.document import Page
+from openbrain.vault.markers import markers
 from openbrain.vault.values import Marker
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.reasoning.answer import Answer, Edge, Refused, SignalChange, Summary, Synthesis

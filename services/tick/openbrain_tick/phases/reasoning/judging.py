@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from openbrain.vault.arc_reading import SEVERITIES
-from openbrain.vault.bodies import clipped
+from openbrain.vault.pages.arc_reading import SEVERITIES
+from openbrain.vault.pages.bodies import clipped
 from openbrain_tick.phases.reasoning.answer import (
     EDGE_TYPES,
     Answer,

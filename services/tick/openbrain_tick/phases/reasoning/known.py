@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from openbrain.vault.arc_reading import RESOLVED, SEVERITIES
-from openbrain.vault.arcs import Arc
+from openbrain.vault.pages.arc_reading import RESOLVED, SEVERITIES
+from openbrain.vault.pages.arcs import Arc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from openbrain.errors import Conflict
-from openbrain.vault import markers
-from openbrain.vault.arcs import Arc
-from openbrain.vault.front_matter import Front, Page
-from openbrain.vault.front_writing import Value
+from openbrain.domain.errors import Conflict
+from openbrain.vault.front_matter.document import Front, Page
+from openbrain.vault.front_matter.writing import Value
+from openbrain.vault.markers import markers
+from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Marker
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.reasoning.answer import Merge

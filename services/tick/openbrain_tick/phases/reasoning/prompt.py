@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import orjson
 
 from openbrain.ports.reasoner import Question
-from openbrain.vault.arcs import Arc
-from openbrain.vault.redaction import quotable_line
+from openbrain.vault.markers.redaction import quotable_line
+from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.reasoning.answer import EDGE_TYPES, schema
 from openbrain_tick.phases.references import hotter

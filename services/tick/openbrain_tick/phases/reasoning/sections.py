@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from openbrain.errors import Invalid
-from openbrain.vault.fences import Lines, Quoted
+from openbrain.domain.errors import Invalid
+from openbrain.vault.markers.fences import Lines, Quoted
 
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 

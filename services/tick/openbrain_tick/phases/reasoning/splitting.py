@@ -5,9 +5,9 @@ import re
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from openbrain.errors import Conflict
-from openbrain.vault.arcs import Arc
-from openbrain.vault.front_matter import Front, Page
+from openbrain.domain.errors import Conflict
+from openbrain.vault.front_matter.document import Front, Page
+from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.posting import slug
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.reasoning.answer import Part, Split

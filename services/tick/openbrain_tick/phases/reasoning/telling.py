@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from openbrain.plain_text import plain
-from openbrain.vault import front_matter
-from openbrain.vault.bodies import BODY_CHARS, clipped
+from openbrain.domain.text.displayed import plain
+from openbrain.vault.front_matter import document
+from openbrain.vault.pages.bodies import BODY_CHARS, clipped
 from openbrain_tick.phases.feed import FOLDER, FeedFile, put
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.reasoning.answer import Answer
@@ -33,7 +33,7 @@ def tell(plan: Plan, accepted: Answer, outcome: Outcome, score: int) -> None:
 
 def previous_intent(plan: Plan) -> str:
     """The paragraph of the last intent; '' where there is none."""
-    body = front_matter.read(plan.text(INTENT) or "", INTENT).body
+    body = document.read(plan.text(INTENT) or "", INTENT).body
     return " ".join(line for line in body.splitlines() if line.strip() and not line.startswith("#"))
 
 

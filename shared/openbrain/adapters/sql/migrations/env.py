@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from openbrain.adapters.sql.tables import metadata
+from openbrain.adapters.sql.schema.tables import metadata
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
 context.run_migrations()

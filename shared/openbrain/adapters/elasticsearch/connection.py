@@ -1,0 +1,156 @@
+"""What both Elasticsearch indexes share: connection, errors, filters, documents.
+
+Works with servers of 8.19 and later and with clients 8.19 and 9.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from elastic_transport import ConnectionError as Unreachable
+from elastic_transport import TlsError, TransportError
+from elasticsearch import ApiError, AsyncElasticsearch, UnsupportedProductError
+
+from openbrain.domain.errors import IndexMissing, NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.domain.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
+from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
+
+_LONG = 2**62
+_BUSY = frozenset({408, 429, 500, 502, 503, 504})
+_KEYWORDS = (
+    *("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "tags", "source"),
+    "memory_id",
+)
+FIELD_NAMES = tuple(Fields.__dataclass_fields__)
+
+COMMON_MAPPING: Mapping[str, Mapping[str, Any]] = {
+    **{name: {"type": "keyword"} for name in _KEYWORDS},
+    "confidence": {"type": "double"},
+    "occurred_at": {"type": "long"},
+    "expires_at": {"type": "long"},
+    "revision": {"type": "long"},
+    "bucket": {"type": "integer"},
+    "digest": {"type": "long"},
+    "tombstone": {"type": "boolean"},
+    "removed_at": {"type": "long"},
+}
+"""Properties of every document; an index adds its own (text, or the vector)."""
+
+
+class _Untraced(AsyncElasticsearch):
+    """The client's own spans record the server's words about a document; only the environment could switch them off."""
+
+    def __init__(self, *hosts: Any, **options: Any) -> None:
+        super().__init__(*hosts, **options)
+        self._otel.enabled = False
+
+
+def connect(url: str, *, verify_tls: bool, timeout_s: float) -> AsyncElasticsearch:
+    """A client that has not connected yet. User and password may stand in the URL. One try and one more on a broken
+    connection: waiting and trying again is the stream layer's."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise SetupError("the address of Elasticsearch must look like http://host:9200 or https://host:9200")
+    if parts.port is None:
+        url = parts._replace(netloc=f"{parts.netloc.rstrip(':')}:{443 if parts.scheme == 'https' else 9200}").geturl()
+    tls: dict[str, Any] = {}
+    if parts.scheme == "https" and not verify_tls:
+        tls = {"verify_certs": False, "ssl_show_warn": False}
+    return _Untraced(url, request_timeout=timeout_s, max_retries=1, retry_on_timeout=False, **tls)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """The client's errors as ours. Never the server's own words about a document: they may quote it."""
+    try:
+        yield
+    except TlsError:
+        raise TryLater("Elasticsearch's certificate was not accepted: check it, or the setting verify_tls") from None
+    except UnsupportedProductError:
+        raise SetupError("the address answers, but not as Elasticsearch: check the URL") from None
+    except Unreachable as error:
+        raise TryLater(f"Elasticsearch can't be reached ({type(error).__name__}): check that it runs") from None
+    except TransportError as error:
+        raise TryLater(f"Elasticsearch didn't answer properly ({type(error).__name__})") from None
+    except ApiError as error:
+        raise refusal(error) from None
+
+
+def passing(status: int, kind: str) -> bool:
+    """Whether the same request may succeed later. A block is an operator's, or the disk's that is nearly full."""
+    return status in _BUSY or kind == "cluster_block_exception"
+
+
+def refusal(error: ApiError) -> OpenBrainError:
+    """What an answer of the server means for us."""
+    return refused(error.meta.status, str(error.error))
+
+
+def refused(status: int, kind: str) -> OpenBrainError:
+    """The same by its parts, as they stand in the answer to several requests at once."""
+    if passing(status, kind):
+        return TryLater(f"Elasticsearch is busy or not ready ({status} {kind})")
+    if status in {401, 403}:
+        return SetupError(f"Elasticsearch refuses our credentials ({status}): check user, password and their rights")
+    if "media_type_header" in kind:
+        return SetupError(
+            "this Elasticsearch is too old for the installed client: pip install 'elasticsearch>=8.19,<9'"
+        )
+    if status == 404:
+        return missing()
+    return NeverRetry(f"Elasticsearch refuses the request ({status} {kind})")
+
+
+def missing() -> TryLater:
+    """Later, because it is made anew and no entry is to blame."""
+    return IndexMissing("of a generation in Elasticsearch")
+
+
+def compiled(condition: Condition) -> dict[str, Any]:
+    """The condition in Elasticsearch's query language, for a filter."""
+    match condition:
+        case Equals(field, value):
+            return {"term": {field: value}}
+        case OneOf(field, values):
+            return {"terms": {field: list(values)}}
+        case AtLeast(field, bound):
+            return {"range": {field: {"gte": _in_range(bound)}}}
+        case LessThan(field, bound):
+            return {"range": {field: {"lt": _in_range(bound)}}}
+        case AllOf(conditions):
+            return {"bool": {"filter": [compiled(each) for each in conditions]}}
+        case AnyOf(()):
+            return {"match_none": {}}
+        case AnyOf(conditions):
+            return {"bool": {"should": [compiled(each) for each in conditions], "minimum_should_match": 1}}
+
+
+def _in_range(bound: float) -> float:
+    """A bound that a long can be compared with: Elasticsearch refuses others, and nothing of ours lies out there."""
+    return max(-_LONG, min(_LONG, bound))
+
+
+def common_document(entry: TextEntry | VectorEntry) -> dict[str, Any]:
+    """The part of a document that COMMON_MAPPING describes."""
+    fields = entry.fields
+    return {
+        "memory_id": entry.memory_id,
+        "revision": entry.revision,
+        "bucket": entry.bucket,
+        "digest": entry.digest,
+        "tombstone": False,
+        **{name: getattr(fields, name) for name in FIELD_NAMES},
+    }
+
+
+def tombstone_document(entry: Tombstone) -> dict[str, Any]:
+    """What refuses late writes: a document too, because a delete is forgotten after a minute."""
+    return {
+        "memory_id": entry.memory_id,
+        "revision": entry.revision,
+        "bucket": entry.bucket,
+        "digest": 0,
+        "tombstone": True,
+        **({"removed_at": entry.at} if entry.at else {}),
+    }

@@ -1,0 +1,270 @@
+"""The indexes of one kind in Elasticsearch, generation by generation: made, written behind the fence, read.
+
+No scripts, no by-query calls, no reindexing: the fence is the document's external version.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Generic
+
+import orjson
+from elasticsearch import ApiError, AsyncElasticsearch, BadRequestError
+
+from openbrain.adapters.elasticsearch.accounts import STANDING, Accounts
+from openbrain.adapters.elasticsearch.connection import (
+    COMMON_MAPPING,
+    missing,
+    passing,
+    refusal,
+    refused,
+    tombstone_document,
+    translated,
+)
+from openbrain.adapters.elasticsearch.scrubbing import scrub
+from openbrain.adapters.indexes.fencing import Entry, highest_per_id
+from openbrain.domain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.ports.index import Checked, Scrubbed, Standing, Sum, Tombstone
+
+OLDEST = (8, 19)
+_IDS_ALONE = {
+    "stored_fields": "_none_",
+    "docvalue_fields": [{"field": "memory_id"}],
+    "track_total_hits": False,
+}
+AT_ONCE = 2
+"""While the server works on a request the next one is made."""
+BULK_BYTES = 1_000_000
+"""Of one request: what aiohttp sends without holding up the event loop, and every proxy lets through."""
+
+
+class Generations(Generic[Entry]):
+    """The indexes `<alias>-…` of one kind. A generation `name` is the index of that name (the alias and a hyphen are
+    put before a name that doesn't begin with them); the alias stands for the first one made."""
+
+    def __init__(
+        self,
+        client: AsyncElasticsearch,
+        *,
+        alias: str,
+        builder: str,
+        refresh_ms: int,
+        properties: Mapping[str, Any],
+        document: Callable[[Entry], dict[str, Any]],
+    ) -> None:
+        """`document` makes the document of an entry that is no tombstone; what it raises fails that entry alone."""
+        self._client = client
+        self._accounts = Accounts(client)
+        self._alias = alias
+        self._builder = builder
+        self._refresh = f"{refresh_ms}ms"
+        self._properties = properties
+        self._document = document
+
+    def index(self, name: str) -> str:
+        """The index of a generation."""
+        return name if name.startswith(f"{self._alias}-") else f"{self._alias}-{name}"
+
+    async def prepare(self, name: str, properties: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        """Make it if it is missing, with `properties` beside the common ones; returns the properties that stand.
+        `SetupError` where it was made by another builder."""
+        mappings = {
+            "dynamic": "strict",
+            "_meta": {"builder": self._builder},
+            "properties": {**COMMON_MAPPING, **self._properties, **(properties or {})},
+        }
+        settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": self._refresh}
+        index = self.index(name)
+        with translated():
+            await self._save_template()
+            if not await self._client.indices.exists(index=index):
+                await self._create(index, mappings, settings)
+            await self._client.cluster.health(index=index, wait_for_status="yellow", timeout="5s")
+            standing = (await self._client.indices.get(index=index)).body[index]
+            await self._keep_refresh(index, standing)
+            await self._keep_alias(index)
+        made_by = standing["mappings"].get("_meta", {}).get("builder")
+        if made_by != self._builder:
+            raise SetupError(
+                f"index {index} was made by builder {made_by}, this is {self._builder}: rebuild it under another name"
+            )
+        return dict(standing["mappings"]["properties"])
+
+    async def _save_template(self) -> None:
+        """So that nothing but `prepare` makes an index of ours: a write to one that was deleted fails."""
+        await self._client.indices.put_index_template(
+            name=self._alias,
+            index_patterns=[f"{self._alias}-*"],
+            priority=500,
+            allow_auto_create=False,
+            template={"settings": {"refresh_interval": self._refresh}, "mappings": {"dynamic": "strict"}},
+        )
+
+    async def _create(self, index: str, mappings: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        try:
+            await self._client.indices.create(index=index, mappings=mappings, settings=settings)
+        except BadRequestError as error:
+            if error.error != "resource_already_exists_exception":
+                raise
+
+    async def _keep_refresh(self, index: str, standing: Mapping[str, Any]) -> None:
+        if standing["settings"]["index"].get("refresh_interval") != self._refresh:
+            await self._client.indices.put_settings(index=index, settings={"refresh_interval": self._refresh})
+
+    async def _keep_alias(self, index: str) -> None:
+        if not await self._client.indices.exists_alias(name=self._alias):
+            await self._client.indices.put_alias(index=index, name=self._alias)
+
+    async def write(
+        self, name: str, entries: Sequence[Entry | Tombstone], *, visible: bool = True
+    ) -> dict[str, Exception]:
+        """Write fenced and wait until a search finds it, if it is to be visible; the entries that failed, by id."""
+        failed: dict[str, Exception] = {}
+        lines: dict[str, bytes] = {}
+        for entry in highest_per_id(entries).values():
+            try:
+                lines[entry.id] = self._lines(entry)
+            except (OpenBrainError, orjson.JSONEncodeError, ValueError) as error:
+                failed[entry.id] = error if isinstance(error, OpenBrainError) else _unfit(error)
+        with translated():
+            # At once, so that they wait for the same refresh; all to their end, so that nothing runs on behind us.
+            bulks = [self._bulk(self.index(name), part, visible=visible) for part in _parts(lines)]
+            for answer in await asyncio.gather(*bulks, return_exceptions=True):
+                if isinstance(answer, BaseException):
+                    raise answer
+                failed |= answer
+        return failed
+
+    def _lines(self, entry: "Entry | Tombstone") -> bytes:
+        document = tombstone_document(entry) if isinstance(entry, Tombstone) else self._document(entry)
+        action = {"index": {"_id": entry.id, "version": entry.revision, "version_type": "external_gte"}}
+        return orjson.dumps(action) + b"\n" + orjson.dumps(document)
+
+    async def _bulk(self, index: str, lines: Mapping[str, bytes], *, visible: bool) -> dict[str, Exception]:
+        """One request; where it is refused as a whole, its halves, so that one entry never hurts the others."""
+        operations: Sequence[Any] = list(lines.values())
+        try:
+            answer = await self._client.bulk(
+                index=index, operations=operations, refresh="wait_for" if visible else False
+            )
+        except ApiError as error:
+            if error.meta.status not in {400, 413}:
+                raise
+            reason = refusal(error)
+            if isinstance(reason, SetupError):
+                raise
+            if len(lines) == 1:
+                return dict.fromkeys(lines, reason)
+            items = list(lines.items())
+            half = len(items) // 2
+            left = await self._bulk(index, dict(items[:half]), visible=visible)
+            return left | await self._bulk(index, dict(items[half:]), visible=visible)
+        if not answer["errors"]:
+            return {}
+        results = [item["index"] for item in answer["items"]]
+        if any(each["status"] == 404 for each in results):
+            raise missing()
+        return {each["_id"]: _item_failure(each) for each in results if each["status"] not in {200, 201, 409}}
+
+    async def search(self, name: str, asked: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
+        """The hits of each search, with the memory's id at `fields.memory_id`; no document is read for it."""
+        if not asked:
+            return []
+        lines: list[Mapping[str, Any]] = []
+        for each in asked:
+            lines += ({"allow_partial_search_results": False}, {**_IDS_ALONE, **each})
+        with translated():
+            answer = await self._client.msearch(index=self.index(name), searches=lines)
+        for each in answer["responses"]:
+            if "error" in each:
+                raise refused(each["status"], each["error"]["type"])
+        return [each["hits"]["hits"] for each in answer["responses"]]
+
+    async def read(self, name: str, ids: Sequence[str]) -> dict[str, Standing]:
+        """What stands under the ids, without waiting for a refresh."""
+        if not ids:
+            return {}
+        with translated():
+            answer = await self._client.mget(index=self.index(name), ids=list(dict.fromkeys(ids)), source=STANDING)
+        for kind in {each["error"]["type"] for each in answer["docs"] if "error" in each}:
+            raise missing() if kind == "index_not_found_exception" else refused(503, kind)
+        return {each["_id"]: Standing(id=each["_id"], **each["_source"]) for each in answer["docs"] if each["found"]}
+
+    async def sums(self, name: str) -> Mapping[int, Sum]:
+        """What stands in each bucket."""
+        return await self._accounts.sums(self.index(name))
+
+    def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
+        """Everything in these buckets."""
+        return self._accounts.in_buckets(self.index(name), buckets)
+
+    async def highest(self, name: str) -> int:
+        """Of all revisions."""
+        return await self._accounts.highest(self.index(name))
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """Those that stand since before this time."""
+        return await self._accounts.drop_tombstones(self.index(name), before)
+
+    async def scrub(self, name: str, parts: Sequence[str] | None) -> Scrubbed:
+        """Let nothing of overwritten documents stay in the index's files."""
+        with translated():
+            return await scrub(self._client, self.index(name), parts)
+
+    async def expose(self, name: str) -> None:
+        """The alias stands for this one alone; in one step, so that whoever reads it always finds one."""
+        index = self.index(name)
+        with translated():
+            standing = await self._client.indices.get_alias(index=f"{self._alias}-*")
+            away = [
+                {"remove": {"index": each, "alias": self._alias}}
+                for each, told in standing.items()
+                if self._alias in told["aliases"] and each != index
+            ]
+            await self._client.indices.update_aliases(actions=[{"add": {"index": index, "alias": self._alias}}, *away])
+
+    async def drop(self, name: str) -> None:
+        """Delete the index, if it is there."""
+        with translated():
+            await self._client.indices.delete(index=self.index(name), ignore_unavailable=True)
+
+    async def check(self) -> Checked:
+        """The server, its version, and what is wrong with it."""
+        with translated():
+            info = await self._client.info()
+            health = await self._client.cluster.health()
+        version = str(info["version"]["number"])
+        problems = []
+        if tuple(int(part) for part in version.partition("-")[0].split(".")[:2]) < OLDEST:
+            problems.append(f"version {version} is older than {'.'.join(map(str, OLDEST))}: upgrade it")
+        if health["status"] == "red":
+            problems.append("its status is red: some shards are lost or not started")
+        return Checked("Elasticsearch", version, tuple(problems))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
+def _parts(lines: Mapping[str, bytes]) -> Iterator[dict[str, bytes]]:
+    part: dict[str, bytes] = {}
+    size = 0
+    for entry_id, line in lines.items():
+        if part and size + len(line) > BULK_BYTES:
+            yield part
+            part, size = {}, 0
+        part[entry_id] = line
+        size += len(line) + 1
+    if part:
+        yield part
+
+
+def _unfit(error: Exception) -> Invalid:
+    """Without the error's own words: they may quote the memory."""
+    return Invalid("", f"the entry can't be written as JSON ({type(error).__name__})")
+
+
+def _item_failure(result: Mapping[str, Any]) -> OpenBrainError:
+    status, kind = result["status"], result["error"]["type"]
+    if passing(status, kind):
+        return TryLater(f"Elasticsearch could not take the entry now ({status} {kind})")
+    return NeverRetry(f"Elasticsearch refuses the entry ({status} {kind})")

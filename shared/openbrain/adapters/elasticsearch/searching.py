@@ -1,0 +1,97 @@
+"""Searches page by page, and counts, on Elasticsearch: what is asked, and what is made of the answer."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from elasticsearch import AsyncElasticsearch
+
+from openbrain.adapters.elasticsearch.connection import compiled, translated
+from openbrain.domain.visibility import AllOf
+from openbrain.ports.index import FUZZY_WORDS, Count, Found, Hit, Place, TextQuery
+
+Json = dict[str, Any]
+_WORD = re.compile(r"[^\W_]+")
+_EXPANSIONS = 20
+"""Words of the index that one with typos may stand for."""
+
+
+async def find(
+    client: AsyncElasticsearch,
+    index: str,
+    query: TextQuery,
+    condition: AllOf,
+    limit: int,
+    after: Place | None,
+    facets: Sequence[str],
+    values: int,
+) -> Found:
+    """As the port has it."""
+    request: Json = {
+        "query": question(query, condition),
+        "size": limit,
+        "sort": [{"_score": "desc"}, {"memory_id": "asc"}],
+        "docvalue_fields": [{"field": "memory_id"}],
+        "stored_fields": "_none_",
+        "track_total_hits": True,
+    }
+    if after is not None:
+        request["search_after"] = [after.score, after.memory_id]
+    if facets:
+        request["aggs"] = {name: _values((name,), values) for name in facets}
+    answer = await _asked(client, index, request)
+    hits = [Hit(hit["fields"]["memory_id"][0], hit["_score"]) for hit in answer["hits"]["hits"] if hit["_score"] > 0]
+    counted = {name: _counts(answer["aggregations"][name], (name,)) for name in facets}
+    return Found(hits=hits, total=answer["hits"]["total"]["value"], facets=counted)
+
+
+async def counts(
+    client: AsyncElasticsearch, index: str, names: Sequence[str], condition: AllOf, limit: int
+) -> Sequence[Count]:
+    """As the port has it."""
+    request = {"query": compiled(condition), "size": 0, "aggs": {names[0]: _values(tuple(names), limit)}}
+    answer = await _asked(client, index, request)
+    return _counts(answer["aggregations"][names[0]], tuple(names))
+
+
+def question(query: TextQuery, condition: AllOf) -> Json:
+    """The query within the condition. Its phrases hold an indexed word each: the server would find nothing else."""
+    within = compiled(condition)
+    if not query.phrases:
+        return {"bool": {"should": _words(query), "minimum_should_match": 1, "filter": within}}
+    phrases = [{"match_phrase": {"text": {"query": _sendable(each)}}} for each in query.phrases]
+    return {"bool": {"must": phrases, "should": _words(query), "filter": within}}
+
+
+def _words(query: TextQuery) -> list[Json]:
+    text = _sendable(query.words)
+    if not query.fuzzy:
+        return [{"match": {"text": {"query": text}}}]
+    words = _WORD.findall(text)
+    typed: Json = {"query": " ".join(words[:FUZZY_WORDS]), "fuzziness": "AUTO", "max_expansions": _EXPANSIONS}
+    # The words themselves beside, so that the exact one comes first.
+    return [{"match": {"text": typed}}, {"match": {"text": {"query": text}}}]
+
+
+def _sendable(text: str) -> str:
+    return text.encode(errors="replace").decode()
+
+
+def _values(names: tuple[str, ...], limit: int) -> Json:
+    own: Json = {"terms": {"field": names[0], "size": max(1, limit), "order": [{"_count": "desc"}, {"_key": "asc"}]}}
+    if len(names) > 1:
+        own["aggs"] = {names[1]: _values(names[1:], limit)}
+    return own
+
+
+def _counts(found: Mapping[str, Any], names: tuple[str, ...]) -> tuple[Count, ...]:
+    return tuple(
+        Count(each["key"], each["doc_count"], _counts(each[names[1]], names[1:]) if len(names) > 1 else ())
+        for each in found["buckets"]
+    )
+
+
+async def _asked(client: AsyncElasticsearch, index: str, request: Json) -> Mapping[str, Any]:
+    with translated():
+        answer = await client.search(index=index, allow_partial_search_results=False, **request)
+    return dict(answer.body)

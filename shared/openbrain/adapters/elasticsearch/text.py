@@ -1,0 +1,109 @@
+"""Full text on Elasticsearch: English analysis, the filter inside the query, scores of the text alone."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from openbrain.adapters.elasticsearch import searching
+from openbrain.adapters.elasticsearch.connection import common_document, compiled, connect
+from openbrain.adapters.elasticsearch.generations import AT_ONCE, Generations
+from openbrain.adapters.elasticsearch.index import ElasticsearchIndex
+from openbrain.adapters.indexes.flat_metadata import flat
+from openbrain.adapters.tantivy.marking import Marker
+from openbrain.domain.visibility import AllOf
+from openbrain.ports.index import (
+    Count,
+    Failed,
+    Found,
+    Hit,
+    Place,
+    Span,
+    TextEntry,
+    TextQuery,
+    TextSearch,
+    Tombstone,
+)
+
+BUILDER = "elasticsearch-english-2"
+_PROPERTIES = {
+    "text": {"type": "text", "analyzer": "english"},
+    # Longer values are kept but not indexed: one can't be a search term of Lucene.
+    "metadata": {"type": "flattened", "ignore_above": 1024},
+}
+
+
+class ElasticsearchText(ElasticsearchIndex[TextEntry]):
+    """The text index behind the alias `<index>-text`."""
+
+    builder = BUILDER
+    at_once = AT_ONCE
+
+    def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
+        self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
+        self._marker = Marker()
+        super().__init__(
+            Generations(
+                self._client,
+                alias=f"{index}-text",
+                builder=BUILDER,
+                refresh_ms=refresh_ms,
+                properties=_PROPERTIES,
+                document=_document,
+            )
+        )
+
+    async def prepare(self, name: str) -> None:
+        """Make the index of this generation; `SetupError` where another builder made it."""
+        await self._generations.prepare(name)
+
+    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:
+        """One bulk request for most batches; returns when a refresh has made it visible."""
+        return await self._generations.write(name, entries, visible=visible)
+
+    async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Entries that hold any of the words. A tombstone has no text, so that none is ever found."""
+        return (await self.search_many(name, (TextSearch(query, condition, limit),)))[0]
+
+    async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
+        """One request for all."""
+        filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
+        asked = [_words(each, filters[each.condition]) for each in searches]
+        return [
+            [Hit(hit["fields"]["memory_id"][0], hit["_score"]) for hit in hits if hit["_score"] > 0]
+            for hits in await self._generations.search(name, asked)
+        ]
+
+    async def find(
+        self,
+        name: str,
+        query: TextQuery,
+        condition: AllOf,
+        limit: int,
+        after: Place | None = None,
+        facets: Sequence[str] = (),
+        values: int = 1,
+    ) -> Found:
+        """A page, its total and its facets, in one request."""
+        index = self._generations.index(name)
+        query = replace(query, phrases=tuple(filter(self._marker.indexed, query.phrases)))
+        return await searching.find(self._client, index, query, condition, limit, after, facets, values)
+
+    async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
+        """One aggregation within the other."""
+        index = self._generations.index(name)
+        return await searching.counts(self._client, index, fields, condition, limit)
+
+    async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
+        """By tantivy's English analysis, which is Lucene's but for rare endings: texts stay in this process."""
+        return await asyncio.to_thread(self._marker.marks, query, texts)
+
+
+def _words(asked: TextSearch, within: Mapping[str, Any]) -> dict[str, Any]:
+    words = asked.query.encode(errors="replace").decode()
+    query = {"bool": {"must": {"match": {"text": {"query": words}}}, "filter": within}}
+    return {"query": query, "size": asked.limit}
+
+
+def _document(entry: TextEntry) -> dict[str, Any]:
+    return {**common_document(entry), "text": entry.text, "metadata": flat(entry.metadata)}

@@ -1,0 +1,116 @@
+"""Vectors on Elasticsearch, for who runs no Qdrant: graphs over float vectors, the filter inside the search."""
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from openbrain.adapters.elasticsearch.connection import common_document, compiled, connect, translated
+from openbrain.adapters.elasticsearch.generations import AT_ONCE, Generations
+from openbrain.adapters.elasticsearch.index import ElasticsearchIndex
+from openbrain.adapters.indexes.vector_entries import MOST, Passages, best_passages, same_dimensions, writable
+from openbrain.domain.visibility import AllOf
+from openbrain.ports.index import Failed, Hit, Tombstone, VectorEntry, VectorSearch
+
+BUILDER = "elasticsearch-knn-2"
+CANDIDATES = 2
+"""Looked at for each passage asked for, and LEAST at least: more finds the right ones oftener and takes longer."""
+LEAST = 200
+
+
+class ElasticsearchVectors(ElasticsearchIndex[VectorEntry]):
+    """The indexes `<index>-vectors-…`, one for each generation, behind the alias `<index>-vectors`."""
+
+    builder = BUILDER
+    at_once = AT_ONCE
+
+    def __init__(self, url: str, index: str, refresh_ms: int, verify_tls: bool, timeout_s: float) -> None:
+        """`url` like http://host:9200. Nothing is connected yet."""
+        self._client = connect(url, verify_tls=verify_tls, timeout_s=timeout_s)
+        super().__init__(
+            Generations(
+                self._client,
+                alias=f"{index}-vectors",
+                builder=BUILDER,
+                refresh_ms=refresh_ms,
+                properties={},
+                document=_document,
+            )
+        )
+        self._dimensions: dict[str, int] = {}
+
+    async def prepare(self, name: str, dimensions: int) -> None:
+        """Make the index of this generation; `SetupError` where dimensions differ or another builder made it."""
+        standing = await self._generations.prepare(name, {"vector": _vector(dimensions)})
+        same_dimensions(dimensions, int(standing["vector"]["dims"]), self._generations.index(name))
+
+    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:
+        """One bulk request for most batches; returns when a refresh has made it visible."""
+        fit, failed = writable(entries, await self._standing_dimensions(name))
+        return failed | await self._generations.write(name, fit, visible=visible)
+
+    async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Nearest passages within the condition, the best of each memory. A tombstone has no vector to be near to."""
+        return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
+
+    async def search_many(
+        self,
+        name: str,
+        searches: Sequence[VectorSearch],
+        *,
+        within_s: float | None = None,  # noqa: ARG002 - the port's
+    ) -> Sequence[Sequence[Hit]]:
+        """One request for all."""
+        for each in searches:
+            same_dimensions(len(each.vector), await self._standing_dimensions(name), self._generations.index(name))
+        filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
+
+        async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
+            asked = [
+                _knn(searches[place].vector, filters[searches[place].condition], passages)
+                for place, passages in wanted.items()
+            ]
+            # The server says (1 + cosine) / 2.
+            return [
+                [(hit["fields"]["memory_id"][0], 2 * hit["_score"] - 1) for hit in hits]
+                for hits in await self._generations.search(name, asked)
+            ]
+
+        return await best_passages(ask, [each.limit for each in searches])
+
+    async def left_vectors(self, name: str, *, clear: bool = False) -> int:  # noqa: ARG002 - the port's
+        """None: a tombstone takes the place of the whole document."""
+        return 0
+
+    async def _standing_dimensions(self, name: str) -> int:
+        if name not in self._dimensions:
+            index = self._generations.index(name)
+            with translated():
+                mappings = (await self._client.indices.get_mapping(index=index))[index]["mappings"]
+            self._dimensions[name] = int(mappings["properties"]["vector"]["dims"])
+        return self._dimensions[name]
+
+
+def _knn(vector: "array[float]", within: Mapping[str, Any], passages: int) -> dict[str, Any]:
+    knn = {
+        "field": "vector",
+        "query_vector": vector.tolist(),
+        "k": passages,
+        "num_candidates": min(MOST, max(LEAST, CANDIDATES * passages)),
+        "filter": within,
+    }
+    return {"knn": knn, "size": passages}
+
+
+def _vector(dimensions: int) -> dict[str, Any]:
+    return {
+        "type": "dense_vector",
+        "dims": dimensions,
+        "index": True,
+        "similarity": "cosine",
+        # Said, because the default quantises, each version in its way, and scores are compared with other indexes'.
+        "index_options": {"type": "hnsw", "m": 16, "ef_construction": 100},
+    }
+
+
+def _document(entry: VectorEntry) -> dict[str, Any]:
+    return {**common_document(entry), "vector": entry.vector.tolist()}

@@ -1,0 +1,104 @@
+"""Ollama's HTTP interface, as far as embedding needs it, and its failures as our errors.
+
+What it sends back is never passed on where it might repeat an input; its own short error texts are.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+
+from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
+
+_DEAD_RUNNER = ("EOF", "runner")
+_TOO_LONG = "context length"
+_NOT_A_NUMBER = "value: NaN"
+CONNECT_S = 5.0
+
+
+class TooLong(NeverRetry):
+    """One of the inputs is longer than the model's window: nothing was embedded."""
+
+
+class RunnerDied(TryLater):
+    """The process that runs the model ended during the request; Ollama starts another at once."""
+
+
+class NotThere(TryLater):
+    """404: the model was removed, or this is no Ollama."""
+
+
+class OllamaHttp:
+    """One server. Connects at the first request."""
+
+    def __init__(self, url: str, *, timeout_s: float, verify_tls: bool = True) -> None:
+        try:
+            self.place = str(httpx.URL(url).copy_with(userinfo=b""))
+        except httpx.InvalidURL as error:
+            raise SetupError(f"OPENBRAIN_EMBEDDING__URL is no URL: {error}") from None
+        timeout = httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s))
+        self._timeout_s = timeout_s
+        self._client = httpx.AsyncClient(base_url=url, timeout=timeout, verify=verify_tls)
+
+    async def version(self) -> str:
+        """As in `0.11.4`."""
+        return str((await self._request("GET", "api/version")).get("version", "unknown"))
+
+    async def digests(self) -> Mapping[str, str]:
+        """The digest of each installed model, by its name with tag."""
+        try:
+            answer = await self._request("GET", "api/tags")
+        except NotThere:
+            answer = {}
+        if "models" not in answer:
+            raise SetupError(f"{self.place} does not answer like Ollama: check OPENBRAIN_EMBEDDING__URL")
+        return {str(model["name"]): str(model["digest"]) for model in answer["models"] or ()}
+
+    async def embed(self, model: str, texts: Sequence[str], keep_alive: str) -> list[list[float]]:
+        """A vector for each text, in order. `TooLong`, `RunnerDied`, `TryLater`, `NeverRetry`."""
+        body = {"model": model, "input": list(texts), "truncate": False, "keep_alive": keep_alive}
+        rows = (await self._request("POST", "api/embed", body)).get("embeddings")
+        if not isinstance(rows, list) or len(rows) != len(texts):
+            raise OpenBrainError(
+                f"Ollama at {self.place} did not answer with one vector for each of {len(texts)} texts"
+            )
+        return rows
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def _request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Mapping[str, Any]:
+        try:
+            response = await self._client.request(method, path, json=body)
+        except httpx.TimeoutException:
+            raise TryLater(
+                f"Ollama at {self.place} took longer than {self._timeout_s:g} s: "
+                "if it is only slow, raise OPENBRAIN_EMBEDDING__TIMEOUT_S or lower OPENBRAIN_EMBEDDING__BATCH"
+            ) from None
+        except httpx.TransportError as error:
+            raise TryLater(
+                f"Ollama at {self.place} can't be reached ({type(error).__name__}): is it running?"
+            ) from None
+        answer = _object(response)
+        if response.is_success and answer is not None:
+            return answer
+        raise self._refusal(response.status_code, str((answer or {}).get("error", ""))[:200])
+
+    def _refusal(self, status: int, words: str) -> Exception:
+        said = f"Ollama at {self.place} answered {status}" + (f": {words}" if words else "")
+        if status in {400, 500} and any(sign in words for sign in _DEAD_RUNNER):
+            return RunnerDied(said)
+        if status == 400 and _TOO_LONG in words:
+            return TooLong(said)
+        if status in {400, 413, 501} or _NOT_A_NUMBER in words:
+            return NeverRetry(said)
+        return NotThere(said) if status == 404 else TryLater(said)
+
+
+def _object(response: httpx.Response) -> Mapping[str, Any] | None:
+    """The answer's JSON object; None for anything else, as a proxy's page."""
+    try:
+        answer = response.json()
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) else None

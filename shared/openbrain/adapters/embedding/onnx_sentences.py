@@ -1,0 +1,192 @@
+"""A sentence model on onnxruntime, inside this process: tokens, batches, the mean of a row, passages. No network."""
+
+import asyncio
+import hashlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from openbrain.adapters.embedding import wordpiece
+from openbrain.adapters.embedding.models import Model
+from openbrain.adapters.embedding.passages import SPECIAL_TOKENS, break_words, passages
+from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
+from openbrain.adapters.embedding.wordpiece import Numbering
+from openbrain.domain.errors import SetupError
+from openbrain.ports.embedder import ModelIdentity
+from openbrain.ports.index import Checked
+
+TOKENS_A_RUN = 512
+"""Padding included: more at once is not faster on one thread, and takes memory."""
+QUERY_TOKENS_A_RUN = 256
+"""The same for questions: of many at once, some 20 short ones keep a single one waiting for 0.1 s."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentenceModel:
+    """Which model, and how its tokens are numbered. `identity.digest` is the sha256 of the one file of weights."""
+
+    product: str
+    identity: ModelIdentity
+    model: Model
+    numbering: Numbering
+    remedy: str
+    """What to do where the file is missing or another."""
+
+
+class OnnxSentences:
+    """Port `Embedder`. Documents and queries have a thread each, so that a question waits for no batch."""
+
+    def __init__(self, kind: SentenceModel, weights: Callable[[], Path], *, threads: int = 1) -> None:
+        """`weights` finds the file, upon first use; `threads` is what one run of the model uses."""
+        self._kind = kind
+        self._weights = weights
+        self._threads = threads
+        self._session: Any = None
+        self._loading = Lock()
+        self._documents = ThreadPoolExecutor(1, "model-documents")
+        self._queries = ThreadPoolExecutor(1, "model-queries")
+
+    async def identity(self) -> ModelIdentity:
+        if self._session is None:
+            await self._on(self._queries, self._loaded)
+        return self._kind.identity
+
+    async def unchanged(self) -> bool:
+        return True  # its file is checked when it is loaded, and is not read again
+
+    def passages(self, text: str, header: str) -> Sequence[str]:
+        return passages(text, header, self._kind.model)
+
+    async def embed(self, inputs: Sequence[str]) -> Sequence["array[float]"]:
+        pieces = await self._on(self._documents, self._all_pieces, inputs)
+        vectors = await self._vectors(self._documents, pieces, TOKENS_A_RUN)
+        return [vectors[text] for text in inputs]
+
+    async def embed_query(self, query: str) -> "array[float]":
+        return (await self.embed_queries([query]))[0]
+
+    async def embed_queries(self, queries: Sequence[str]) -> Sequence["array[float]"]:
+        inputs = [self._kind.model.query_prompt + query for query in queries]
+        vectors = await self._vectors(self._queries, self._all_pieces(inputs), QUERY_TOKENS_A_RUN)
+        return [vectors[text] for text in inputs]
+
+    async def check(self) -> Checked:
+        problems: tuple[str, ...] = ()
+        try:
+            await self.identity()
+        except SetupError as error:
+            problems = (str(error),)
+        return Checked(self._kind.product, metadata.version("onnxruntime"), problems)
+
+    async def close(self) -> None:
+        for pool in (self._documents, self._queries):
+            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+        self._session = None
+
+    async def _on(self, pool: ThreadPoolExecutor, work: Callable[..., T], *arguments: object) -> T:
+        return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
+
+    async def _vectors(
+        self, pool: ThreadPoolExecutor, pieces: dict[str, list[list[int]]], tokens: int
+    ) -> dict[str, "array[float]"]:
+        """Run by run, so that others who wait for the thread come in between."""
+        vectors: dict[str, array[float]] = {}
+        for batch in _batches({text: parts[0] for text, parts in pieces.items() if len(parts) == 1}, tokens):
+            found = await self._on(pool, self._run, list(batch.values()))
+            vectors.update(zip(batch, found, strict=True))
+        for text in pieces.keys() - vectors.keys():
+            vectors[text] = await self._on(pool, self._mean, pieces[text])
+        return vectors
+
+    def _loaded(self) -> Any:
+        with self._loading:
+            if self._session is None:
+                path = self._weights()
+                check_weights(path, self._kind.identity.digest, self._kind.remedy)
+                self._session = session(path, self._threads)
+            return self._session
+
+    def _mean(self, pieces: list[list[int]]) -> "array[float]":
+        """An input beyond the window counts with all its parts: the direction between their vectors."""
+        vectors = [vector for piece in pieces for vector in self._run([piece])]
+        return vectors[0] if len(vectors) == 1 else mean_direction(vectors)
+
+    def _run(self, rows: list[list[int]]) -> "list[array[float]]":
+        return unit_vectors(infer(self._loaded(), rows))
+
+    def _pieces(self, text: str) -> list[list[int]]:
+        """The token numbers of an input: one list, or several where it is longer than the window."""
+        numbering, most = self._kind.numbering, self._kind.model.token_limit - SPECIAL_TOKENS
+        ids = wordpiece.ids(break_words(text, self._kind.model.word_chars))
+        return [numbering.framed(ids[cut : cut + most]) for cut in range(0, max(1, len(ids)), most)]
+
+    def _all_pieces(self, inputs: Sequence[str]) -> dict[str, list[list[int]]]:
+        return {text: self._pieces(text) for text in inputs}
+
+
+def check_weights(path: Path, digest: str, remedy: str) -> None:
+    """`SetupError` where the file is missing or another one."""
+    try:
+        with path.open("rb") as weights:
+            found = hashlib.file_digest(weights, "sha256").hexdigest()
+    except OSError as error:
+        raise SetupError(f"the embedded model can't be read at {path} ({error.strerror}): {remedy}") from None
+    if found != digest:
+        raise SetupError(f"{path} is not the model that was checked (sha256 {digest}): {remedy}")
+
+
+def session(path: Path, threads: int) -> Any:
+    """An onnxruntime session. `SetupError` where onnxruntime does not run here, or not this model."""
+    try:
+        import onnxruntime  # type: ignore[import-untyped]
+    except ImportError:
+        raise SetupError("onnxruntime does not run here: install it, or set the URL of Ollama") from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    # Threads that spin while they wait take the cores that others work on.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # Both keep memory of the largest batches ever seen, and are not faster.
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+    try:
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # noqa: BLE001 - it raises a class of its own for each code
+        version = onnxruntime.__version__
+        raise SetupError(
+            f"onnxruntime {version} can't run {path} ({type(error).__name__}): take 1.22 or later"
+        ) from None
+
+
+def infer(session: Any, rows: list[list[int]]) -> "NDArray[Any]":
+    """The mean of each row's token vectors, padding left out: (rows, dimensions)."""
+    shape = len(rows), max(map(len, rows))
+    tokens, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    for number, row in enumerate(rows):
+        tokens[number, : len(row)] = row
+        mask[number, : len(row)] = 1
+    known = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
+    (states,) = session.run(None, {each.name: known[each.name] for each in session.get_inputs()})
+    means: NDArray[Any] = np.einsum("rtd,rt->rd", states, mask.astype(np.float32)) / mask.sum(axis=1, keepdims=True)
+    return means
+
+
+def _batches(rows: dict[str, list[int]], tokens: int) -> Iterator[dict[str, list[int]]]:
+    """Rows in rising order of length, as many at once as `tokens` allows when padded to the longest."""
+    batch: dict[str, list[int]] = {}
+    for text, row in sorted(rows.items(), key=lambda item: len(item[1])):
+        if batch and (len(batch) + 1) * len(row) > tokens:
+            yield batch
+            batch = {}
+        batch[text] = row
+    if batch:
+        yield batch

@@ -1,0 +1,119 @@
+"""Cuts a text into model inputs: overlapping passages, each with prompt and header, none beyond the model's window.
+
+Cuts lie where paragraphs, lines, sentences or at least words end, if such a place is in the last third of a passage.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import accumulate
+
+from openbrain.adapters.embedding import wordpiece
+from openbrain.adapters.embedding.models import Model
+
+PASSAGE_TOKENS = 512
+"""A passage holds no more than this, also where the model reads more: one vector of a long text says little of each
+part of it."""
+OVERLAP = 0.15
+SPECIAL_TOKENS = 2
+
+_RUN = r"[^\s!-/:-@\[-`{-~]"
+_PIECE = re.compile(r"\w{1,24}|\s{1,24}|[^\w\s]")
+_SENTENCE_ENDS = ".!?…:;"
+_WIDE_SENTENCE_ENDS = "。！？"  # noqa: RUF001 - full-width on purpose
+
+
+def passages(text: str, header: str, model: Model) -> list[str]:
+    """All inputs of a document, in order; one for a short text. Beyond half of the window a header is cut off."""
+    room = _room(model)
+    header = _clip(break_words(header, model.word_chars), room // 2, model)
+    text = break_words(text, model.word_chars)
+    prefix = f"{model.document_prompt}{header} " if header else model.document_prompt
+    if _surely_fits(f"{header} {text}", room):
+        return [prefix + text]
+    return [prefix + piece for piece in _pieces(text, room - _tokens(header, model), model)]
+
+
+def break_words(text: str, longest: int) -> str:
+    """A space after every `longest` characters of a word that is longer (punctuation of ASCII ends a word)."""
+    return re.sub(f"({_RUN}{{{longest}}})(?={_RUN})", r"\1 ", text)
+
+
+def count_tokens(text: str, model: Model) -> int:
+    """Tokens of an input with its special ones: exact for WordPiece models, else an estimate that is rather high."""
+    return SPECIAL_TOKENS + _tokens(text, model)
+
+
+@cache
+def _room(model: Model) -> int:
+    """Tokens for header and text."""
+    return min(model.token_limit, PASSAGE_TOKENS) - SPECIAL_TOKENS - _tokens(model.document_prompt, model)
+
+
+def _surely_fits(text: str, room: int) -> bool:
+    """No text has more tokens than bytes: so most need not be counted."""
+    return len(text.encode()) <= room
+
+
+def _tokens(text: str, model: Model) -> int:
+    return sum(_words(text, model)[1])
+
+
+def _words(text: str, model: Model) -> tuple[Sequence[int], Sequence[int]]:
+    """Starts and token counts of the parts of a text that are not cut apart."""
+    if model.wordpiece:
+        return wordpiece.words(text)
+    found = [(match.start(), _estimate(match.group())) for match in _PIECE.finditer(text)]
+    return [start for start, _ in found], [count for _, count in found]
+
+
+def _estimate(piece: str) -> int:
+    """A token for three letters of ASCII, for each digit, sign or other character; as many as bytes for rare ones."""
+    if piece.isspace():
+        return len(piece) - 1
+    if piece.isascii():
+        digits = sum(character.isdigit() for character in piece)
+        return digits + -(-(len(piece) - digits) // 3)
+    return sum(4 if character > "\uffff" else 1 for character in piece)
+
+
+def _clip(header: str, room: int, model: Model) -> str:
+    if _surely_fits(header, room):
+        return header
+    starts, counts = _words(header, model)
+    fitting = bisect_right(list(accumulate(counts)), room)
+    return header if fitting == len(starts) else header[: starts[fitting]].rstrip()
+
+
+def _pieces(text: str, room: int, model: Model) -> Iterator[str]:
+    starts, counts = _words(text, model)
+    edges = [0, *starts[1:], len(text)]
+    before = [0, *accumulate(counts)]
+    for first, end in _windows(text, edges, before, room):
+        yield text[edges[first] : edges[end]]
+
+
+def _windows(text: str, edges: Sequence[int], before: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
+    """Ranges of words. edges[i] is where word i starts in the text, before[i] the number of tokens before it."""
+    first, words = 0, len(before) - 1
+    while before[words] - before[first] > room:
+        furthest = max(first + 1, bisect_right(before, before[first] + room) - 1)
+        nearest = bisect_left(before, before[first] + room * 2 // 3, first + 1, furthest)
+        end = max(range(nearest, furthest + 1), key=lambda word: (_boundary(text, edges[word]), word))
+        yield first, end
+        back = bisect_left(before, before[end] - int(room * OVERLAP), first + 1, end)
+        first = max(range(back, end), key=lambda word: (_boundary(text, edges[word]), -word), default=end)
+    yield first, max(words, 1)
+
+
+def _boundary(text: str, at: int) -> int:
+    """How good a place it is to cut: 4 a paragraph's end, 3 a line's, 2 a sentence's, 1 a word's, 0 none."""
+    before = text[max(0, at - 8) : at]
+    words = before.rstrip()
+    gap = before[len(words) :]
+    if "\n" in gap:
+        return 4 if gap.count("\n") > 1 else 3
+    if words.endswith(tuple(_WIDE_SENTENCE_ENDS)) or (gap and words.endswith(tuple(_SENTENCE_ENDS))):
+        return 2
+    return 1 if gap else 0

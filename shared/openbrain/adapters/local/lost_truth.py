@@ -1,0 +1,38 @@
+"""A data folder whose database is gone while its indexes are there: no new brain is begun beside them unasked."""
+
+from pathlib import Path
+
+from openbrain.domain.errors import SetupError
+
+INDEXES = ("text", "vectors")
+
+
+def refuse_lost(folder: Path, database: Path) -> None:
+    """`SetupError` with every way out, where the database is missing beside indexes."""
+    if database.exists() or not (left := _left(folder)):
+        return
+    names = " and ".join(f"{each.name}/" for each in left)
+    raise SetupError(
+        f"{database} is missing, and {names} beside it hold what was indexed of it: put the database back from a "
+        "backup (docs/operations/backup.md), or move the folder away or choose another with --data, or begin an empty "
+        "brain here with `openbrain up --new`, which sets the indexes aside"
+    )
+
+
+def set_aside(folder: Path, database: Path) -> list[Path]:
+    """Where the database is missing, give the indexes other names; which they have now."""
+    if database.exists():
+        return []
+    return [each.rename(_free(each)) for each in _left(folder)]
+
+
+def _left(folder: Path) -> list[Path]:
+    found = [folder / name for name in INDEXES]
+    return [each for each in found if each.is_dir() and any(each.iterdir())]
+
+
+def _free(path: Path) -> Path:
+    number = 1
+    while (aside := path.with_name(f"{path.name}.aside-{number}")).exists():
+        number += 1
+    return aside

@@ -1,0 +1,68 @@
+"""Token buckets of one process."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.rates import Allowance, Rate
+
+_KEPT = 10_000
+
+
+@dataclass(slots=True)
+class Bucket:
+    """Tokens as they were at a time (microseconds)."""
+
+    tokens: float
+    at: int
+
+    def fill(self, rate: Rate, now: int) -> None:
+        """What came in since; a clock that was set back gives nothing and takes nothing."""
+        passed = max(0, now - self.at) / MICROSECONDS
+        self.tokens = min(float(rate.burst), self.tokens + passed * rate.per_minute / 60)
+        self.at = now
+
+    def allowance(self, rate: Rate, cost: int, *, granted: bool) -> Allowance:
+        """As it stands."""
+        per_second = rate.per_minute / 60
+        wait = 0.0 if granted else max(0.0, cost - self.tokens) / per_second
+        return Allowance(granted, int(self.tokens), max(0.0, rate.burst - self.tokens) / per_second, wait)
+
+
+class LocalRates:
+    """`ports.rates.Rates` in memory: for one process, and for each while what they share is away."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    async def take(self, holder: str, rate: Rate, cost: int) -> Allowance:
+        """As in the port."""
+        return self.take_now(holder, rate, cost)
+
+    def take_now(self, holder: str, rate: Rate, cost: int) -> Allowance:
+        """The same at once."""
+        now = self._clock.now()
+        bucket = self._buckets.get(holder)
+        if bucket is None:
+            bucket = self._buckets[holder] = Bucket(float(rate.burst), now)
+            if len(self._buckets) > _KEPT:
+                self._buckets.popitem(last=False)
+        bucket.fill(rate, now)
+        cost = min(cost, rate.burst)
+        granted = bucket.tokens >= cost
+        if granted:
+            bucket.tokens -= cost
+        self._buckets.move_to_end(holder)
+        return bucket.allowance(rate, cost, granted=granted)
+
+    def note(self, holder: str, tokens: float) -> None:
+        """What is known of a bucket from elsewhere."""
+        self._buckets[holder] = Bucket(tokens, self._clock.now())
+        self._buckets.move_to_end(holder)
+        if len(self._buckets) > _KEPT:
+            self._buckets.popitem(last=False)
+
+    async def close(self) -> None:
+        """Nothing is open."""

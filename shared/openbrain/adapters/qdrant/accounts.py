@@ -1,0 +1,145 @@
+"""What reconciliation asks of a Qdrant collection, and the vectors that tombstones should not have."""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from typing import Any
+
+from qdrant_client import AsyncQdrantClient, models
+
+from openbrain.adapters.qdrant.errors import translated
+from openbrain.adapters.qdrant.filters import TOMBSTONES, VECTOR, WITH_VECTOR, removed_among
+from openbrain.domain.ids import BUCKETS
+from openbrain.ports.index import Standing, Sum
+
+PAGE = 1000
+"""Points of one answer to a scroll, and of one request to change some."""
+LONG_S = 60
+"""Of what the server counts over a whole collection; nobody waits for it."""
+_STANDING = ["memory_id", "revision", "bucket", "digest"]
+
+
+class Accounts:
+    """The collections of one client."""
+
+    def __init__(self, client: AsyncQdrantClient) -> None:
+        self._client = client
+
+    async def read(self, collection: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What stands under the ids."""
+        with translated():
+            records = await self._client.retrieve(
+                collection,
+                list(dict.fromkeys(ids)),
+                with_payload=models.PayloadSelectorInclude(include=_STANDING),
+            )
+        return {str(each.id): _standing(str(each.id), each.payload or {}) for each in records}
+
+    async def counts(self, collection: str) -> Mapping[int, Sum]:
+        """Two facets: the server counts by the index of the field. Digests are not added up."""
+        # Tombstones first: what comes meanwhile makes no bucket negative.
+        removed = await self._facet(collection, TOMBSTONES)
+        every = await self._facet(collection, None)
+        return {
+            bucket: Sum(max(0, count - removed.get(bucket, 0)), None, removed.get(bucket, 0))
+            for bucket, count in every.items()
+        }
+
+    async def _facet(self, collection: str, within: models.Filter | None) -> Mapping[int, int]:
+        with translated():
+            found = await self._client.facet(
+                collection, "bucket", facet_filter=within, limit=BUCKETS, exact=True, timeout=LONG_S
+            )
+        return {int(each.value): each.count for each in found.hits}
+
+    async def sums(self, collection: str) -> Mapping[int, Sum]:
+        """Every point's bucket and digest come here."""
+        found: dict[int, tuple[int, int, int]] = {}
+        async for records in _scroll(self._client, collection, ["bucket", "digest"]):
+            for payload in (each.payload or {} for each in records):
+                entries, digests, removed = found.get(payload["bucket"], (0, 0, 0))
+                digest = payload.get("digest")
+                counted = (
+                    (entries, digests, removed + 1) if digest is None else (entries + 1, digests + digest, removed)
+                )
+                found[payload["bucket"]] = counted
+        return {bucket: Sum(*each) for bucket, each in found.items()}
+
+    async def in_buckets(self, collection: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
+        """By the index of the field, a page at a time."""
+        within = models.FieldCondition(key="bucket", match=models.MatchAny(any=sorted(buckets)))
+        async for records in _scroll(self._client, collection, _STANDING, models.Filter(must=[within])):
+            yield [_standing(str(each.id), each.payload or {}) for each in records]
+
+    async def highest(self, collection: str) -> int:
+        """By the index of the field."""
+        with translated():
+            found, _ = await self._client.scroll(
+                collection,
+                limit=1,
+                order_by=models.OrderBy(key="revision", direction=models.Direction.DESC),
+                with_payload=models.PayloadSelectorInclude(include=["revision"]),
+            )
+        return max(((each.payload or {})["revision"] for each in found), default=0)
+
+    async def drop_tombstones(self, collection: str, before: int) -> int:
+        """A page at a time, so that no request takes long. What lives has no such time, and what came to live since
+        the page was read is asked for it once more."""
+        old = models.FieldCondition(key="removed_at", range=models.Range(lt=before))
+        count = 0
+        async for records in _scroll(self._client, collection, [], models.Filter(must=[old])):
+            if records:
+                ids = models.HasIdCondition(has_id=[each.id for each in records])
+                selected = models.FilterSelector(filter=models.Filter(must=[ids, old]))
+                with translated():
+                    await self._client.delete(collection, selected, wait=True)
+            count += len(records)
+        return count
+
+    async def left_vectors(self, collection: str, *, clear: bool) -> int:
+        """How many tombstones have one."""
+        with translated():
+            if clear:
+                return await clear_tombstones(self._client, collection)
+            counted = await self._client.count(collection, count_filter=WITH_VECTOR, exact=True, timeout=LONG_S)
+        return counted.count
+
+
+async def clear_tombstones(client: AsyncQdrantClient, collection: str) -> int:
+    """Take the vectors from the tombstones that have one, a page at a time; how many those were."""
+    count = 0
+    async for records in _scroll(client, collection, [], WITH_VECTOR):
+        if records:
+            found = models.FilterSelector(filter=removed_among([str(each.id) for each in records]))
+            with translated():
+                await client.delete_vectors(collection, [VECTOR], found, wait=True)
+        count += len(records)
+    return count
+
+
+async def _scroll(
+    client: AsyncQdrantClient, collection: str, fields: list[str], within: models.Filter | None = None
+) -> AsyncIterator[Sequence[models.Record]]:
+    after: Any = None
+    while True:
+        with translated():
+            records, after = await client.scroll(
+                collection,
+                scroll_filter=within,
+                limit=PAGE,
+                offset=after,
+                with_payload=models.PayloadSelectorInclude(include=fields) if fields else False,
+                timeout=LONG_S,
+            )
+        yield records
+        if after is None:
+            return
+
+
+def _standing(entry_id: str, payload: Mapping[str, Any]) -> Standing:
+    return Standing(
+        id=entry_id,
+        memory_id=payload["memory_id"],
+        revision=payload["revision"],
+        bucket=payload["bucket"],
+        digest=payload.get("digest", 0),
+        tombstone="digest" not in payload,
+    )

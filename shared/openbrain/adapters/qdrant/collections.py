@@ -1,0 +1,211 @@
+"""The collections of a Qdrant server: how they are made, that they stand, and the alias that others read."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+from qdrant_client import AsyncQdrantClient, models
+from qdrant_client.http.exceptions import UnexpectedResponse
+
+from openbrain.adapters.indexes.vector_entries import same_dimensions
+from openbrain.adapters.qdrant.accounts import clear_tombstones
+from openbrain.adapters.qdrant.errors import translated
+from openbrain.adapters.qdrant.filters import VECTOR
+from openbrain.domain.errors import IndexMissing, SetupError, TryLater
+from openbrain.domain.visibility import KEYWORD_FIELDS
+from openbrain.ports.index import Checked
+
+OLDEST, ADVISED = (1, 17), (1, 19)
+_SETTING = "OPENBRAIN_VECTORS__COLLECTION_SETTINGS"
+_OPERATORS = frozenset(
+    {
+        *("on_disk", "on_disk_payload", "quantization_config", "hnsw_config", "optimizers_config", "wal_config"),
+        *("shard_number", "replication_factor", "write_consistency_factor", "strict_mode_config"),
+    }
+)
+"""What an operator may say of a collection, in Qdrant's own words."""
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+"""No entry has this id."""
+
+# Graphs are built for each workspace alone; the other fields narrow a walk through one.
+_KEYWORD = models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, enable_hnsw=False)
+_INTEGER = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, enable_hnsw=False)
+INDEXES: Mapping[str, Any] = {
+    **dict.fromkeys(KEYWORD_FIELDS, _KEYWORD),
+    "workspace_id": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
+    "confidence": models.FloatIndexParams(type=models.FloatIndexType.FLOAT, enable_hnsw=False),
+    **dict.fromkeys(("occurred_at", "expires_at", "removed_at", "revision", "bucket"), _INTEGER),
+}
+FORMER_INDEX = "memory_id"
+"""What earlier versions indexed and no filter asks for. Where it stands, they wrote the tombstones too."""
+_log = structlog.get_logger(__name__)
+
+
+class Collections:
+    """The collections `<first part>-…` of one client."""
+
+    def __init__(self, client: AsyncQdrantClient, first_part: str, settings: Mapping[str, Any]) -> None:
+        """`settings`: an operator's own, for every collection that is made here; `SetupError` for what Qdrant does
+        not know."""
+        self._client, self._first_part = client, first_part
+        self._alias = f"{first_part}-vectors"
+        self._on_disk, self._settings = _checked(settings)
+        self._dimensions: dict[str, int] = {}
+        self._used: set[str] = set()
+        self._written = False
+
+    def name(self, generation: str) -> str:
+        """The collection of a generation."""
+        return generation if generation.startswith(f"{self._first_part}-") else f"{self._first_part}-{generation}"
+
+    async def prepare(self, generation: str, dimensions: int) -> None:
+        """Make collection, payload indexes and alias where they are missing."""
+        collection = self.name(generation)
+        await self._supported()
+        if not await self.exists(generation):
+            with translated():
+                await self._create(collection, dimensions)
+        same_dimensions(dimensions, await self.dimensions(generation), collection)
+        with translated():
+            indexed = (await self._client.get_collection(collection)).payload_schema
+            for field, schema in INDEXES.items():
+                if field not in indexed:
+                    await self._client.create_payload_index(collection, field, field_schema=schema, wait=True)
+            if FORMER_INDEX in indexed:
+                await self._upgrade(collection)
+            await self._keep_alias(collection)
+        self._written = True
+
+    async def _upgrade(self, collection: str) -> None:
+        """Once, of what earlier versions wrote: servers before 1.19 kept the vectors of what was removed. The index
+        goes last, so that who is interrupted begins anew."""
+        found = await clear_tombstones(self._client, collection)
+        await self._client.delete_payload_index(collection, FORMER_INDEX, wait=True)
+        _log.info("qdrant.upgraded", collection=collection, vectors_removed=found)
+
+    async def _create(self, collection: str, dimensions: int) -> None:
+        """Every request names a workspace, so that no graph over all of them is needed."""
+        vectors = models.VectorParams(size=dimensions, distance=models.Distance.COSINE, on_disk=self._on_disk)
+        try:
+            await self._client.create_collection(collection, vectors_config={VECTOR: vectors}, **self._settings)
+        except UnexpectedResponse:
+            # Another process was faster, or it is refused for a reason that stands.
+            if not await self._client.collection_exists(collection):
+                raise
+
+    async def _keep_alias(self, collection: str) -> None:
+        if await self._aliased() is None:
+            create = models.CreateAlias(collection_name=collection, alias_name=self._alias)
+            await self._client.update_collection_aliases([models.CreateAliasOperation(create_alias=create)])
+
+    async def _aliased(self) -> str | None:
+        aliases = (await self._client.get_aliases()).aliases
+        return next((each.collection_name for each in aliases if each.alias_name == self._alias), None)
+
+    async def exists(self, generation: str) -> bool:
+        """Whether its collection stands, asked of the server; what was known of one that does not is forgotten."""
+        with translated():
+            exists = await self._client.collection_exists(self.name(generation))
+        if not exists:
+            self._dimensions.pop(generation, None)
+        return exists
+
+    async def dimensions(self, generation: str) -> int:
+        """Of its vectors; asked once. `TryLater` where it is missing, `SetupError` where it is not ours."""
+        if generation not in self._dimensions:
+            self._used.add(generation)
+            collection = self.name(generation)
+            if not await self.exists(generation):
+                raise IndexMissing(collection)
+            with translated():
+                vectors = (await self._client.get_collection(collection)).config.params.vectors
+            if not isinstance(vectors, dict) or VECTOR not in vectors:
+                raise SetupError(
+                    f"collection {collection} was not made by OpenBrain: set OPENBRAIN_VECTORS__COLLECTION"
+                )
+            self._dimensions[generation] = vectors[VECTOR].size
+        return self._dimensions[generation]
+
+    async def expose(self, generation: str) -> None:
+        """The alias stands for this one; in one step."""
+        with translated():
+            made = models.CreateAliasOperation(
+                create_alias=models.CreateAlias(collection_name=self.name(generation), alias_name=self._alias)
+            )
+            gone = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self._alias))
+            await self._client.update_collection_aliases([made] if await self._aliased() is None else [gone, made])
+
+    async def drop(self, generation: str) -> None:
+        """Delete the collection, if it is there."""
+        with translated():
+            await self._client.delete_collection(self.name(generation))
+        self._dimensions.pop(generation, None)
+        self._used.discard(generation)
+
+    async def check(self) -> Checked:
+        """What only a right key is told; whether what this process uses still stands; and a write that changes
+        nothing where this process writes."""
+        version = await self._version()
+        with translated():
+            standing = await self._aliased()
+            # By its own name: a key may be for collections, which the alias is not.
+            if standing is not None and self._written and standing in map(self.name, self._dimensions):
+                nobody = models.Filter(must=[models.HasIdCondition(has_id=[_NOBODY])])
+                await self._client.delete(standing, models.FilterSelector(filter=nobody), wait=True)
+        problems = [problem] if (problem := _too_old(version)) else []
+        if standing is None and self._used:
+            # The alias of a collection goes with it.
+            gone = [self.name(each) for each in sorted(self._used) if not await self.exists(each)]
+            if gone:
+                raise TryLater(
+                    f"collection {', '.join(gone)} is missing, and the alias {self._alias}: restart a room that writes "
+                    "vectors, which makes it anew, then run `openbrain reindex --vectors`"
+                )
+            problems.append(f"the alias {self._alias} is missing: restart a room that writes vectors")
+        return Checked("Qdrant", version, tuple(problems))
+
+    async def _supported(self) -> None:
+        version = await self._version()
+        if (problem := _too_old(version)) is not None:
+            raise SetupError(f"Qdrant: {problem}")
+        if _number(version) < ADVISED:
+            _log.warning("qdrant.older", version=version, message=f"version {_dotted(ADVISED)} or later is advised")
+
+    async def _version(self) -> str:
+        with translated():
+            return (await self._client.info()).version
+
+
+def _too_old(version: str) -> str | None:
+    if _number(version) >= OLDEST:
+        return None
+    return f"version {version} is older than {_dotted(OLDEST)}, the oldest that is supported: upgrade it"
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.partition("-")[0].split(".")[:2])
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+def _checked(settings: Mapping[str, Any]) -> tuple[bool | None, Mapping[str, Any]]:
+    """Whether vectors lie on disk, and the other settings of a collection with our own beneath them."""
+    unknown = sorted(settings.keys() - _OPERATORS)
+    if unknown:
+        raise SetupError(f"{_SETTING}: {', '.join(unknown)} can't be set, only {', '.join(sorted(_OPERATORS))}")
+    graphs = settings.get("hnsw_config", {})
+    given = {**settings, "hnsw_config": {"m": 0, "payload_m": 16, **graphs} if isinstance(graphs, Mapping) else graphs}
+    try:
+        vectors = models.VectorParams(size=1, distance=models.Distance.COSINE, on_disk=given.pop("on_disk", None))
+        made = models.CreateCollection(**given)
+    except ValidationError as error:
+        raise SetupError(f"{_SETTING}: {_first(error)}; see docs/reference/qdrant.md") from None
+    return vectors.on_disk, {name: getattr(made, name) for name in given}
+
+
+def _first(error: ValidationError) -> str:
+    found = error.errors()[0]
+    return f"{'.'.join(str(part) for part in found['loc'])}: {found['msg']}"

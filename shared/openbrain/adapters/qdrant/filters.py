@@ -1,0 +1,76 @@
+"""Conditions and entries in Qdrant's own terms."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from qdrant_client import models
+
+from openbrain.adapters.indexes.vector_entries import plain_bound
+from openbrain.domain.visibility import (
+    KEYWORD_FIELDS,
+    NUMBER_FIELDS,
+    AllOf,
+    AnyOf,
+    AtLeast,
+    Condition,
+    Equals,
+    LessThan,
+    OneOf,
+)
+from openbrain.ports.index import Tombstone, VectorEntry
+
+VECTOR = "v"
+_NOTHING = models.FieldCondition(key="revision", range=models.Range(lt=0))
+_NO_DIGEST = models.IsEmptyCondition(is_empty=models.PayloadField(key="digest"))
+TOMBSTONES = models.Filter(
+    must=[models.IsEmptyCondition(is_empty=models.PayloadField(key="workspace_id")), _NO_DIGEST],
+)
+"""What says so is the missing digest; the workspace, which is missing too, has an index and so finds them."""
+WITH_VECTOR = models.Filter(must=[TOMBSTONES, models.HasVectorCondition(has_vector=VECTOR)])
+"""Tombstones that still have what they stand for."""
+
+
+def compiled(condition: AllOf) -> models.Filter:
+    """The condition as a filter."""
+    return models.Filter(must=[_node(each) for each in condition.conditions])
+
+
+def _node(condition: Condition) -> models.FieldCondition | models.Filter:
+    match condition:
+        case Equals(field, value):
+            return models.FieldCondition(key=field, match=models.MatchValue(value=value))
+        case OneOf(_, ()) | AnyOf(()):
+            return _NOTHING
+        case OneOf(field, values):
+            return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
+        case AtLeast(field, bound):
+            return models.FieldCondition(key=field, range=models.Range(gte=plain_bound(field, bound)))
+        case LessThan(field, bound):
+            return models.FieldCondition(key=field, range=models.Range(lt=plain_bound(field, bound)))
+        case AllOf() as every:
+            return compiled(every)
+        case AnyOf(conditions):
+            return models.Filter(should=[_node(each) for each in conditions])
+
+
+def not_higher(revision: int) -> models.Filter:
+    """What may be replaced by an entry of this revision."""
+    return models.Filter(must=[models.FieldCondition(key="revision", range=models.Range(lte=revision))])
+
+
+def removed_among(ids: Sequence[str]) -> models.Filter:
+    """Those of these points that are tombstones when the server comes to them: what took the place of one is not."""
+    return models.Filter(must=[models.HasIdCondition(has_id=list(ids)), _NO_DIGEST])
+
+
+def point(entry: VectorEntry | Tombstone) -> models.PointStruct:
+    """An entry as a point. A tombstone has no vector and no workspace, so that no search finds it."""
+    payload: dict[str, Any] = {"memory_id": entry.memory_id, "revision": entry.revision, "bucket": entry.bucket}
+    if isinstance(entry, Tombstone):
+        if entry.at:
+            payload["removed_at"] = entry.at
+        return models.PointStruct(id=entry.id, vector={}, payload=payload)
+    payload["digest"] = entry.digest
+    payload |= {field: getattr(entry.fields, field) for field in (*KEYWORD_FIELDS, *NUMBER_FIELDS)}
+    payload["tags"] = list(entry.fields.tags)
+    return models.PointStruct(id=entry.id, vector={VECTOR: entry.vector.tolist()}, payload=payload)

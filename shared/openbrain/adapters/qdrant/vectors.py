@@ -1,0 +1,206 @@
+"""Vectors on a Qdrant server (1.17 or later), over REST."""
+
+import asyncio
+import math
+from array import array
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from qdrant_client import AsyncQdrantClient, models
+
+from openbrain.adapters.indexes.vector_entries import Passages, best_passages, same_dimensions, writable
+from openbrain.adapters.qdrant.accounts import Accounts
+from openbrain.adapters.qdrant.collections import Collections
+from openbrain.adapters.qdrant.errors import translated
+from openbrain.adapters.qdrant.filters import VECTOR, compiled, not_higher, point, removed_among
+from openbrain.domain.errors import NeverRetry
+from openbrain.domain.visibility import AllOf
+from openbrain.ports.index import Checked, Failed, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
+
+BUILDER = "qdrant-2"
+POINTS = 128
+"""Of one request: about 2 MB with 768 numbers each, and some 10 ms of the event loop to write as JSON."""
+
+# Where an operator's collection is quantized, scores would be near the cosine only. Others pass over it.
+_EXACT_SCORES = models.SearchParams(quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0))
+
+
+class QdrantVectors:
+    """The collections `<collection>-…`: a generation `name` is the collection of that name (the first part and a
+    hyphen are put before a name that doesn't begin with them). The alias `<collection>-vectors` stands for the first
+    one made."""
+
+    builder = BUILDER
+    at_once = 2
+
+    def __init__(
+        self,
+        url: str | Callable[[], AsyncQdrantClient],
+        collection: str,
+        api_key: str = "",
+        verify_tls: bool = True,
+        timeout_s: float = 10,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`url` like http://host:6333, or what makes a client. Nothing is connected yet. `settings`: what collections
+        are made with, in Qdrant's own words."""
+        self._client = _client(url, api_key, verify_tls, timeout_s) if isinstance(url, str) else url()
+        self._collections = Collections(self._client, collection, settings or {})
+        self._accounts = Accounts(self._client)
+
+    def collection(self, name: str) -> str:
+        """The collection of a generation."""
+        return self._collections.name(name)
+
+    async def prepare(self, name: str, dimensions: int) -> None:
+        """Make collection, payload indexes and alias where they are missing; `SetupError` where dimensions differ, or
+        the server is too old."""
+        await self._collections.prepare(name, dimensions)
+
+    async def exists(self, name: str) -> bool:
+        """Whether the generation's collection stands, asked of the server."""
+        return await self._collections.exists(name)
+
+    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
+        """On return the server has applied and logged it."""
+        fit, failed = writable(entries, await self._collections.dimensions(name))
+        for start in range(0, len(fit), POINTS):
+            failed |= await self._upsert(self.collection(name), fit[start : start + POINTS])
+            await asyncio.sleep(0)
+        return failed
+
+    async def _upsert(self, collection: str, entries: Sequence[VectorEntry | Tombstone]) -> dict[str, Exception]:
+        """One request; where it is refused as a whole, its halves, so that one entry never hurts the others."""
+        try:
+            with translated():
+                await self._client.batch_update_points(
+                    collection, list(_operations(entries)), wait=True, ordering=models.WriteOrdering.MEDIUM
+                )
+        except NeverRetry as error:
+            if len(entries) == 1:
+                return {entries[0].id: error}
+            half = len(entries) // 2
+            return await self._upsert(collection, entries[:half]) | await self._upsert(collection, entries[half:])
+        return {}
+
+    async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Nearest passages within the condition, the best of each memory."""
+        return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
+
+    async def search_many(
+        self, name: str, searches: Sequence[VectorSearch], *, within_s: float | None = None
+    ) -> Sequence[Sequence[Hit]]:
+        """One request for all. The server is told how long it may take, in whole seconds."""
+        collection = self.collection(name)
+        ends = None if within_s is None else asyncio.get_running_loop().time() + within_s
+        for each in searches:
+            same_dimensions(len(each.vector), await self._collections.dimensions(name), collection)
+        filters = {condition: compiled(condition) for condition in {each.condition for each in searches}}
+
+        async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
+            requests = [
+                models.QueryRequest(
+                    query=searches[place].vector.tolist(),
+                    using=VECTOR,
+                    filter=filters[searches[place].condition],
+                    params=_EXACT_SCORES,
+                    limit=passages,
+                    with_payload=models.PayloadSelectorInclude(include=["memory_id"]),
+                )
+                for place, passages in wanted.items()
+            ]
+            with translated():
+                answers = await self._client.query_batch_points(collection, requests=requests, timeout=_left_s(ends))
+            return [[((each.payload or {})["memory_id"], each.score) for each in found.points] for found in answers]
+
+        return await best_passages(ask, [each.limit for each in searches])
+
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What stands under the ids."""
+        return await self._accounts.read(await self._standing(name), ids)
+
+    async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:
+        """The server counts; digests must be fetched, of every point."""
+        collection = await self._standing(name)
+        return await (self._accounts.sums(collection) if digests else self._accounts.counts(collection))
+
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
+        """By the index of the field."""
+        collection = await self._standing(name)
+        async for found in self._accounts.in_buckets(collection, buckets):
+            yield found
+
+    async def highest(self, name: str) -> int:
+        """By the index of the field."""
+        return await self._accounts.highest(await self._standing(name))
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """A page at a time."""
+        return await self._accounts.drop_tombstones(await self._standing(name), before)
+
+    async def left_vectors(self, name: str, *, clear: bool = False) -> int:
+        """Servers before 1.19 kept them where a tombstone came without word of them."""
+        return await self._accounts.left_vectors(await self._standing(name), clear=clear)
+
+    async def _standing(self, name: str) -> str:
+        await self._collections.dimensions(name)
+        return self.collection(name)
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
+        """It holds no text, but tags and other names; its optimizer rewrites segments when it sees fit."""
+        removed = await self.left_vectors(name, clear=True)
+        left = "names and vectors of overwritten points stay in a segment until the server's optimizer rewrites it"
+        return Scrubbed(
+            told={
+                "product": "Qdrant",
+                "holds": "no text",
+                "vectors_removed": removed,
+                "left_to_the_operator": [left],
+            }
+        )
+
+    async def expose(self, name: str) -> None:
+        """The alias stands for this one; in one step."""
+        await self._collections.expose(name)
+
+    async def drop(self, name: str) -> None:
+        """Delete the collection, if it is there."""
+        await self._collections.drop(name)
+
+    async def check(self) -> Checked:
+        """The server's version, by our key; `TryLater` where what this process uses is gone."""
+        return await self._collections.check()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
+def _client(url: str, api_key: str, verify_tls: bool, timeout_s: float) -> AsyncQdrantClient:
+    return AsyncQdrantClient(
+        url=url,
+        api_key=api_key or None,
+        timeout=math.ceil(timeout_s),
+        verify=verify_tls,
+        # It would connect here and now; `prepare` and `check` say what is wrong with the server's version.
+        check_compatibility=False,
+    )
+
+
+def _left_s(ends: float | None) -> int | None:
+    return None if ends is None else max(1, math.ceil(ends - asyncio.get_running_loop().time()))
+
+
+def _operations(
+    entries: Sequence[VectorEntry | Tombstone],
+) -> Iterator[models.UpsertOperation | models.DeleteVectorsOperation]:
+    """One conditional upsert for each revision: a condition holds for all points of an upsert. Then the vectors of
+    the tombstones: servers before 1.19 merge an upsert without a vector into a point that has one."""
+    for revision, same in groupby(entries, key=lambda entry: entry.revision):
+        points = [point(entry) for entry in same]
+        yield models.UpsertOperation(upsert=models.PointsList(points=points, update_filter=not_higher(revision)))
+    if removed := [entry.id for entry in entries if isinstance(entry, Tombstone)]:
+        yield models.DeleteVectorsOperation(
+            delete_vectors=models.DeleteVectors(filter=removed_among(removed), vector=[VECTOR])
+        )

@@ -1,0 +1,278 @@
+"""One generation of the embedded vector index on disk: a shard of qdrant-edge, made whole or not at all.
+
+Every call of the engine holds the interpreter lock, so callers keep them short.
+"""
+
+import json
+import math
+import shutil
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qdrant_edge import (
+    CountRequest,
+    Distance,
+    EdgeConfig,
+    EdgeOptimizersConfig,
+    EdgeShard,
+    EdgeVectorParams,
+    FieldCondition,
+    Filter,
+    IntegerIndexParams,
+    PayloadSchemaType,
+    PayloadSelector,
+    Point,
+    Query,
+    QueryBatchRequest,
+    QueryRequest,
+    RangeFloat,
+    ScoredPoint,
+    ScrollRequest,
+    UpdateOperation,
+)
+
+from openbrain.adapters.indexes.generation_folders import same_folder
+from openbrain.adapters.indexes.sealing import close_with_seal
+from openbrain.adapters.qdrant_edge.opening import engine, opened
+from openbrain.adapters.qdrant_edge.terms import ABSENT, TERMS, WORDS, below, terms_of
+from openbrain.domain.errors import TryLater
+from openbrain.domain.fast_frozen import maker
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.index import Standing, Tombstone, VectorEntry
+
+BUILDER = "qdrant-edge-4"
+MADE = "generation.json"
+"""The file that says what a folder is; a folder without it is none of ours, or what is left of one."""
+VECTOR = ""
+"""The vector without a name: a named one takes 9 us longer to be made a point of."""
+FLUSH_POINTS = 20_000
+"""Written points after which the log is worked off. That stops everything for some 0.2 s (more on a busy disk), and is
+needed only to bound what a start after a crash reads again: 2 s, 40 MB. A killed process loses nothing either way."""
+_NO_GRAPH = 10**9
+"""Kilobytes of vectors before a graph is built: never, every search is exact."""
+_PASSAGE = "5"
+"""Version of the UUIDs of passages other than 0 (`ids.point_id`)."""
+_VERSION_AT = 14
+"""Where an UUID tells its version."""
+_BUCKETS = 2**16
+"""More than there are: what stands above is the digest."""
+_made = maker(Standing)
+_STANDING = ["revision", "mark", "memory_id"]
+_AHEAD = 60 * MICROSECONDS
+"""How far the next expiry is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A question to a shard."""
+
+    vector: Sequence[float]
+    condition: Filter
+    passages: int
+    memories: int
+    """How many of different memories are enough."""
+
+    def request(self) -> QueryRequest:
+        """For the engine: ids and scores alone."""
+        query = Query.Nearest(_numbers(self.vector))
+        return QueryRequest(limit=self.passages, query=query, filter=self.condition, with_payload=False)
+
+
+class Shard:
+    """An open generation. Only one process can have it open."""
+
+    def __init__(self, path: Path) -> None:
+        """Open it; `SetupError` where another process has it or another builder made it."""
+        self._path, self._inode = path, path.stat().st_ino
+        self._shard, self.dimensions = opened(path, BUILDER)
+        self._unflushed = 0
+        self._none_before = -math.inf
+        """No living entry expires before this."""
+
+    @classmethod
+    def make(cls, path: Path, dimensions: int) -> "Shard":
+        """A new empty one. What a crash leaves of an unfinished one is made again."""
+        unfinished = path.with_name(f"{path.name}.unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700, parents=True)
+        (unfinished / MADE).write_text(json.dumps({"builder": BUILDER, "dimensions": dimensions}))
+        with engine():
+            shard = EdgeShard.create(
+                str(unfinished / "shard"),
+                EdgeConfig(
+                    vectors={VECTOR: EdgeVectorParams(dimensions, Distance.Cosine)},
+                    optimizers=EdgeOptimizersConfig(indexing_threshold=_NO_GRAPH),
+                    # There is one segment to search: more threads find nothing to do.
+                    max_search_threads=1,
+                ),
+            )
+            shard.update(UpdateOperation.create_field_index(TERMS, WORDS))
+            shard.update(UpdateOperation.create_field_index("confidence", PayloadSchemaType.Float))
+            for field in ("occurred_at", "expires_at", "removed_at"):
+                shard.update(UpdateOperation.create_field_index(field, IntegerIndexParams(lookup=False, range=True)))
+            shard.close()
+        unfinished.rename(path)
+        return cls(path)
+
+    def gone(self) -> bool:
+        """Whether the folder that was opened is removed, emptied, or another now."""
+        return not same_folder(self._path, self._inode, MADE)
+
+    def upsert(self, entries: Sequence[VectorEntry | Tombstone]) -> None:
+        """Entries of one revision, each id once: taken where what stands is not higher."""
+        not_higher = FieldCondition(key="revision", range=RangeFloat(lte=entries[0].revision))
+        expiries = (entry.fields.expires_at for entry in entries if isinstance(entry, VectorEntry))
+        self._none_before = min((self._none_before, *expiries))
+        with engine():
+            points = [_point(entry) for entry in entries]
+            self._shard.update(UpdateOperation.upsert_points(points, condition=Filter(must=[not_higher])))
+            self._unflushed += len(points)
+            if self._unflushed >= FLUSH_POINTS:
+                self._shard.flush()
+                self._unflushed = 0
+
+    def nearest(self, asked: Sequence["Nearest"]) -> list[list[tuple[str, float]]]:
+        """(memory id, cosine) of the nearest passages, best first, for each."""
+        requests = [each.request() for each in asked]
+        with engine():
+            if len(requests) == 1:
+                found = [self._shard.query(requests[0])]
+            else:
+                found = self._shard.query_batch(QueryBatchRequest(requests))
+            return [self._owned(points, each.memories) for each, points in zip(asked, found, strict=True)]
+
+    def _owned(self, points: list[ScoredPoint], memories: int) -> list[tuple[str, float]]:
+        """The first `memories`, and the others only where passages of one memory are among those: an id costs more
+        to read than its point to find."""
+        first = [(str(each.id), each.score) for each in points[:memories]]
+        # Reading a payload costs more yet, and passage 0 has its memory's id anyway.
+        if not any(point[_VERSION_AT] == _PASSAGE for point, _ in first):
+            return first
+        found = [*first, *((str(each.id), each.score) for each in points[memories:])]
+        owners = self._owners([point for point, _ in found if point[_VERSION_AT] == _PASSAGE])
+        return [(owners.get(point) or point, score) for point, score in found]
+
+    def _owners(self, points: list[str]) -> dict[str, str]:
+        if not points:
+            return {}
+        records = self._shard.retrieve(list(points), PayloadSelector.Include(["memory_id"]), False)
+        return {str(each.id): (each.payload or {}).get("memory_id", "") for each in records}
+
+    def any_expires_before(self, bound: float) -> bool:
+        """Whether a living entry's time comes before `bound`. Nearly always known without asking the engine."""
+        if bound <= self._none_before:
+            return False
+        for ahead in (bound + _AHEAD, bound):
+            if not self._expires_before(ahead):
+                self._none_before = ahead
+                return False
+        return True
+
+    def _expires_before(self, bound: float) -> bool:
+        with engine():
+            return self._shard.count(CountRequest(filter=Filter(must=[below("expires_at", bound)]), exact=True)) > 0
+
+    def standing(self, ids: Sequence[str]) -> dict[str, Standing]:
+        """What stands under the ids."""
+        with engine():
+            records = self._shard.retrieve(list(ids), True, False)
+        return {str(each.id): _standing(str(each.id), each.payload or {}) for each in records}
+
+    def count(self) -> int:
+        """Points with their tombstones."""
+        with engine():
+            return self._shard.count(CountRequest(exact=True))
+
+    def numbers(self, field: str, after: str | None, limit: int) -> tuple[list[int], str | None]:
+        """`revision` or `mark` of the next points in the order of their ids, and where to go on; None at the end."""
+        with engine():
+            asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include([field]))
+            found, following = self._shard.scroll(asked)
+            return [(each.payload or {})[field] for each in found], _text(following)
+
+    def in_buckets(self, buckets: Collection[int], after: str | None, limit: int) -> tuple[list[Standing], str | None]:
+        """What stands in these buckets among the next points, and where to go on."""
+        asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(_STANDING))
+        with engine():
+            found, following = self._shard.scroll(asked)
+            every = [(each.id, each.payload or {}) for each in found]
+        standing = [_standing(str(point), told) for point, told in every if told["mark"] % _BUCKETS in buckets]
+        return standing, _text(following)
+
+    def drop_tombstones(self, before: int) -> int:
+        """What lives has no such time, so that none of it can be meant."""
+        old = Filter(must=[FieldCondition(key="removed_at", range=RangeFloat(lt=before))])
+        with engine():
+            count = self._shard.count(CountRequest(filter=old, exact=True))
+            if count:
+                self._shard.update(UpdateOperation.delete_points_by_filter(old))
+        return count
+
+    def close(self) -> None:
+        """Work off the log and let go. Of files that were removed nothing is worth an error."""
+        try:
+            with engine():
+                self._shard.flush()
+                self._shard.close()
+        except TryLater:
+            if not self.gone():
+                raise
+            return
+        if not self.gone():
+            close_with_seal(self._path)
+
+    def let_go(self) -> None:
+        """Without working off the log, for which a full disk has no room: the next start reads it again."""
+        del self._shard
+
+
+def _point(entry: VectorEntry | Tombstone) -> Point:
+    return Point(entry.id, {} if isinstance(entry, Tombstone) else _numbers(entry.vector), payload_of(entry))
+
+
+def payload_of(entry: VectorEntry | Tombstone) -> dict[str, Any]:
+    """What stands beside the vector."""
+    # Each value costs some 4 us: bucket and digest, which nothing asks for, are one.
+    payload: dict[str, Any] = {"revision": entry.revision, "mark": entry.bucket}
+    if entry.id != entry.memory_id:
+        payload["memory_id"] = entry.memory_id
+    if isinstance(entry, Tombstone):
+        if entry.at:
+            payload["removed_at"] = entry.at
+        return payload
+    fields = entry.fields
+    payload["mark"] += entry.digest * _BUCKETS
+    payload[TERMS] = terms_of(fields)
+    payload["occurred_at"] = fields.occurred_at
+    if fields.confidence != ABSENT["confidence"]:
+        payload["confidence"] = fields.confidence
+    if fields.expires_at != ABSENT["expires_at"]:
+        payload["expires_at"] = fields.expires_at
+    return payload
+
+
+def parts(mark: int) -> tuple[int, int]:
+    """Bucket, and digest; a tombstone has 0."""
+    return mark % _BUCKETS, mark // _BUCKETS
+
+
+def _text(point: Any) -> str | None:
+    return None if point is None else str(point)
+
+
+def _numbers(vector: Sequence[float]) -> Any:
+    """The engine reads arrays fastest, but its declarations know only lists."""
+    return vector
+
+
+def _standing(entry_id: str, payload: dict[str, Any]) -> Standing:
+    return _made(
+        id=entry_id,
+        memory_id=payload.get("memory_id", entry_id),
+        revision=payload["revision"],
+        bucket=payload["mark"] % _BUCKETS,
+        digest=payload["mark"] // _BUCKETS,
+        tombstone=not payload["mark"] // _BUCKETS,
+    )

@@ -1,0 +1,233 @@
+"""Vectors inside the process: exact search on qdrant-edge, for one process and up to some 100,000 passages."""
+
+import asyncio
+import time
+from array import array
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from importlib.metadata import version
+from itertools import groupby
+from pathlib import Path
+
+from qdrant_edge import Filter
+
+from openbrain.adapters.indexes.generation_folders import DamagedError, remove_folder, set_aside_index
+from openbrain.adapters.indexes.vector_entries import Passages, best_passages, same_dimensions, writable
+from openbrain.adapters.qdrant_edge.shard import BUILDER, MADE, Nearest, Shard, parts
+from openbrain.adapters.qdrant_edge.terms import compiled
+from openbrain.domain.errors import IndexMissing, TryLater
+from openbrain.domain.ids import BUCKETS
+from openbrain.domain.visibility import NEVER, AllOf, AtLeast, Condition
+from openbrain.ports.index import Checked, Failed, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
+from openbrain.usecases.background import GivesWay
+
+SLICE = 32
+"""Points between two turns of the event loop: about 5 ms."""
+TOGETHER = 8
+"""Searches before the first turn of the loop: most of what is gained by more, in the time of about three alone."""
+TURN_S = 0.02
+"""Where so many take less than this, twice as many come before the next."""
+PAGE = 250
+"""Points looked at between two turns: about 2 ms."""
+TO_OPEN = 64 * 1024 * 1024
+"""Bytes that a shard may touch when it is opened: it works off its log, and on a file system in memory what it reads
+of holes takes room too (59 MB measured)."""
+MANY = 150_000
+"""Points from which on a search blocks the loop for too long."""
+NeedRoom = Callable[[int], None]
+
+
+class QdrantEdgeVectors:
+    """A folder of generations. A late writer is fenced by the engine, point by point."""
+
+    builder = BUILDER
+    at_once = 1
+
+    def __init__(self, path: Path, need_room: NeedRoom = lambda _: None) -> None:
+        """`need_room` raises `TryLater` where the disk lacks room, or this many bytes of it.
+        It is asked before every write: the engine writes into mapped files with holes, and where the disk has no room
+        for them the system ends the process."""
+        self._path = path
+        self._need_room = need_room
+        self._gives_way = GivesWay()
+        self._open: dict[str, Shard] = {}
+
+    async def prepare(self, name: str, dimensions: int) -> None:
+        """Open the generation, or make it. `SetupError` where its dimensions differ or another process has it."""
+        path = self._path / name
+        if name in self._open and self._open[name].gone():
+            self._open.pop(name).close()
+        if name not in self._open and path.exists() and any(path.iterdir()):
+            self._reopen(name)
+        if name not in self._open:
+            self._need_room(TO_OPEN)
+            remove_folder(path)  # it is empty
+            self._open[name] = Shard.make(path, dimensions)
+        same_dimensions(dimensions, self._shard(name).dimensions, name)
+
+    async def write(self, name: str, entries: Sequence[VectorEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
+        """On return it is in the log, which outlives the process. The loop turns between slices."""
+        shard = self._shard(name)
+        fit, failed = writable(entries, shard.dimensions)
+        for _, same in groupby(fit, key=lambda entry: entry.revision):
+            of_one_revision = list(same)
+            for start in range(0, len(of_one_revision), SLICE):
+                self._need_room(0)
+                shard.upsert(of_one_revision[start : start + SLICE])
+                await asyncio.sleep(0)
+        return failed
+
+    async def search(self, name: str, vector: "array[float]", condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Exact. Blocks the loop while it runs."""
+        return (await self.search_many(name, (VectorSearch(vector, condition, limit),)))[0]
+
+    async def search_many(
+        self,
+        name: str,
+        searches: Sequence[VectorSearch],
+        *,
+        within_s: float | None = None,  # noqa: ARG002 - the port's
+    ) -> Sequence[Sequence[Hit]]:
+        """The loop turns in between."""
+        shard = self._shard(name)
+        for each in searches:
+            same_dimensions(len(each.vector), shard.dimensions, name)
+        filters = {condition: _filter(condition, shard) for condition in {each.condition for each in searches}}
+
+        async def ask(wanted: Mapping[int, int]) -> Sequence[Passages]:
+            nearest = [
+                Nearest(searches[place].vector, filters[searches[place].condition], passages, searches[place].limit)
+                for place, passages in wanted.items()
+            ]
+            return await _in_turns(shard, nearest)
+
+        return await best_passages(ask, [each.limit for each in searches])
+
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What stands under the ids. Searches go on in files that were removed: who reads learns of it."""
+        if name in self._open and self._open[name].gone():
+            raise IndexMissing(name)
+        return self._shard(name).standing(list(dict.fromkeys(ids)))
+
+    async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
+        """Every point is looked at, some at a time."""
+        points, summed, removed = [0] * BUCKETS, [0] * BUCKETS, [0] * BUCKETS
+        async for marks in self._numbers(name, "mark"):
+            for mark in marks:
+                bucket, digest = parts(mark)
+                points[bucket] += 1
+                summed[bucket] += digest
+                if not digest:
+                    removed[bucket] += 1
+        return {
+            bucket: Sum(count - removed[bucket], summed[bucket], removed[bucket])
+            for bucket, count in enumerate(points)
+            if count
+        }
+
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
+        """Every point is looked at."""
+        wanted, after = frozenset(buckets), None
+        while True:
+            some, after = self._shard(name).in_buckets(wanted, after, PAGE)
+            if some:
+                yield some
+            if after is None:
+                return
+            await self._gives_way()
+
+    async def highest(self, name: str) -> int:
+        """Every point is looked at."""
+        return max([max(some, default=0) async for some in self._numbers(name, "revision")])
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """At once."""
+        self._need_room(0)
+        return self._shard(name).drop_tombstones(before)
+
+    async def left_vectors(self, name: str, *, clear: bool = False) -> int:  # noqa: ARG002 - the port's
+        """None: a tombstone takes the place of the whole point."""
+        return 0
+
+    async def _numbers(self, name: str, field: str) -> AsyncIterator[list[int]]:
+        after = None
+        while True:
+            some, after = self._shard(name).numbers(field, after, PAGE)
+            yield some
+            if after is None:
+                return
+            await self._gives_way()
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:  # noqa: ARG002 - the port's
+        """It holds no text; of names it holds hashes."""
+        return Scrubbed(told={"product": "qdrant-edge", "holds": "no text"})
+
+    async def expose(self, name: str) -> None:
+        """Nobody else can read it."""
+
+    async def drop(self, name: str) -> None:
+        """Close it and delete its folder: aside first, so that a half deleted one is never opened."""
+        if (shard := self._open.pop(name, None)) is not None:
+            shard.close()
+        await asyncio.to_thread(remove_folder, self._path / name)
+
+    async def check(self) -> Checked:
+        """The engine's version; too many points are a problem."""
+        problems = [
+            f"generation {name} holds {shard.count()} points: a search blocks everything else, use a Qdrant server"
+            for name, shard in self._open.items()
+            if shard.count() > MANY
+        ]
+        return Checked("qdrant-edge", version("qdrant-edge-py"), tuple(problems))
+
+    async def close(self) -> None:
+        """Close every generation."""
+        while self._open:
+            shard = self._open.popitem()[1]
+            try:
+                self._need_room(0)
+            except TryLater:
+                shard.let_go()
+            else:
+                shard.close()
+
+    def _shard(self, name: str) -> Shard:
+        if name not in self._open and (self._path / name / MADE).exists():
+            self._reopen(name)
+        if name not in self._open:
+            raise IndexMissing(name)
+        return self._open[name]
+
+    def _reopen(self, name: str) -> None:
+        """Open what stands, or set it aside where it is damaged."""
+        self._need_room(TO_OPEN)
+        try:
+            self._open[name] = Shard(self._path / name)
+        except DamagedError as error:
+            set_aside_index(self._path / name, f"the vector index {name} is damaged ({error})")
+
+
+async def _in_turns(shard: Shard, asked: Sequence[Nearest]) -> list[Passages]:
+    found: list[Passages] = []
+    together = TOGETHER
+    while len(found) < len(asked):
+        if found:
+            await asyncio.sleep(0)
+        begun = time.perf_counter()
+        found += shard.nearest(asked[len(found) : len(found) + together])
+        if time.perf_counter() - begun < TURN_S:
+            together *= 2
+    return found
+
+
+def _filter(condition: AllOf, shard: Shard) -> Filter:
+    return compiled(AllOf(tuple(each for each in condition.conditions if not _holds_for_all(each, shard))))
+
+
+def _holds_for_all(condition: Condition, shard: Shard) -> bool:
+    """Nearly always nothing is due, and not to ask each point for its expiry saves a third of a search."""
+    return (
+        isinstance(condition, AtLeast)
+        and condition.field == "expires_at"
+        and condition.value <= NEVER
+        and not shard.any_expires_before(condition.value)
+    )

@@ -1,0 +1,156 @@
+"""Token buckets that all replicas share, in Redis.
+
+A process takes tokens out of the shared bucket a few at a time and hands them out by itself, so that most requests cost
+no round trip. What it holds may be spent later: with n replicas a key can be ahead of its rate by n of these handfuls.
+"""
+
+import asyncio
+import math
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import structlog
+from redis.asyncio import Redis
+
+from openbrain.adapters.local.rates import Bucket, LocalRates
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.observability import metrics
+from openbrain.ports.clock import Clock
+from openbrain.ports.rates import Allowance, Rate
+from openbrain.settings import Streams
+from openbrain.streams.redis.connection import AWAY, connect, disconnect
+from openbrain.streams.redis.scripts import RATE
+
+HANDFULS = 50
+"""A handful is this part of the burst."""
+_KEPT = 10_000
+_ANSWER_S = 0.25
+_PAUSE = MICROSECONDS
+"""How long Redis is left alone once it did not answer."""
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Held:
+    """What this process has of one holder's bucket, and what it last saw there."""
+
+    rate: Rate
+    seen: Bucket
+    tokens: int = 0
+    empty_until: int = 0
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def allowance(self, cost: int, now: int, *, granted: bool) -> Allowance:
+        self.seen.fill(self.rate, now)
+        whole = Bucket(min(self.rate.burst, self.tokens + self.seen.tokens), now)
+        return whole.allowance(self.rate, cost, granted=granted)
+
+
+class RedisRates:
+    """`ports.rates.Rates` on a Redis; while it is away each process counts by itself, and says so once."""
+
+    def __init__(self, settings: Streams, clock: Clock, client: Redis | None = None) -> None:
+        self._prefix = f"{settings.prefix}openbrain.rate."
+        self._client = client or connect(settings)
+        self._owned = client is None
+        self._clock = clock
+        self._holders: OrderedDict[str, _Held] = OrderedDict()
+        self._local = LocalRates(clock)
+        self._again_at = 0
+        """When Redis is asked again; 0 while it answers."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        metrics.API_RATES_SHARED.set(1)
+
+    async def take(self, holder: str, rate: Rate, cost: int) -> Allowance:
+        """As in the port."""
+        cost = min(cost, rate.burst)
+        now = self._clock.now()
+        held = self._held(holder, rate, now)
+        if self._away():
+            if now >= self._again_at:
+                self._again_at = now + _PAUSE
+                self._later(holder, held)
+            return self._local.take_now(holder, rate, cost)
+        if held.tokens < cost and now >= held.empty_until:
+            async with held.lock:
+                if held.tokens < cost:
+                    await self._fetch(holder, held, cost - held.tokens)
+            if self._away():
+                return self._local.take_now(holder, rate, cost)
+        granted = held.tokens >= cost
+        if granted:
+            held.tokens -= cost
+            if held.tokens < _handful(rate) // 2 and not held.lock.locked() and now >= held.empty_until:
+                self._later(holder, held)
+        return held.allowance(cost, now, granted=granted)
+
+    def _held(self, holder: str, rate: Rate, now: int) -> _Held:
+        held = self._holders.get(holder)
+        if held is None or held.rate != rate:
+            held = self._holders[holder] = _Held(rate, Bucket(float(rate.burst), now))
+            if len(self._holders) > _KEPT:
+                self._holders.popitem(last=False)
+        self._holders.move_to_end(holder)
+        return held
+
+    def _later(self, holder: str, held: _Held) -> None:
+        """Fetch more before it is needed."""
+
+        async def fetch() -> None:
+            async with held.lock:
+                await self._fetch(holder, held, 1)
+
+        task = asyncio.create_task(fetch())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _fetch(self, holder: str, held: _Held, needed: int) -> None:
+        rate, wanted = held.rate, max(needed, _handful(held.rate))
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                given, left = await RATE(
+                    self._client, [self._prefix + holder], rate.per_minute, rate.burst, needed, wanted
+                )
+        except (*AWAY, TimeoutError) as error:
+            self._lost(error)
+            return
+        self._found()
+        now = self._clock.now()
+        held.tokens += int(given)
+        held.seen = Bucket(float(left), now)
+        if not given:
+            short = (needed - held.seen.tokens) * 60 / rate.per_minute
+            # At most a second: another process may give a key more.
+            held.empty_until = now + math.ceil(min(1.0, max(0.0, short)) * MICROSECONDS)
+
+    def _away(self) -> bool:
+        return self._again_at > 0
+
+    def _lost(self, error: Exception) -> None:
+        now = self._clock.now()
+        if not self._away():
+            _log.warning("rates.per_process", error=type(error).__name__)
+            metrics.API_RATES_SHARED.set(0)
+            for holder, held in self._holders.items():
+                held.seen.fill(held.rate, now)
+                self._local.note(holder, held.tokens + held.seen.tokens)
+        self._again_at = now + _PAUSE
+
+    def _found(self) -> None:
+        if self._away():
+            self._again_at = 0
+            self._local = LocalRates(self._clock)
+            metrics.API_RATES_SHARED.set(1)
+            _log.info("rates.shared")
+
+    async def close(self) -> None:
+        """Leave what is being fetched, and close what was made here."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._owned:
+            await disconnect(self._client)
+
+
+def _handful(rate: Rate) -> int:
+    return max(1, rate.burst // HANDFULS)

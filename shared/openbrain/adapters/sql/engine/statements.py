@@ -1,0 +1,52 @@
+"""What the two databases say differently, for the statements that run too often to be compiled each time."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import BigInteger, ColumnElement, Connection, Dialect, Table, literal_column
+from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.sql.dml import Insert
+
+from openbrain.adapters.sql.engine.database import SQLITE
+
+T = TypeVar("T")
+
+CHUNK = 500
+"""Ids in one statement."""
+
+NOW_SQLITE = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)"
+# UTC_TIMESTAMP and not UNIX_TIMESTAMP(NOW(6)), which repeats an hour when the server's summer time ends.
+NOW_MARIADB = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+"""The database's clock in microseconds, for what hosts whose clocks differ must agree on."""
+
+
+def is_sqlite(connection: Connection) -> bool:
+    return connection.dialect.name == SQLITE
+
+
+def database_now(connection: Connection) -> ColumnElement[int]:
+    """The same clock, as part of a statement of SQLAlchemy's."""
+    return literal_column(NOW_SQLITE if is_sqlite(connection) else NOW_MARIADB, BigInteger)
+
+
+def slot(connection: Connection) -> str:
+    """How the driver marks one bound value."""
+    return "?" if is_sqlite(connection) else "%s"
+
+
+def slots(connection: Connection, count: int) -> str:
+    """Placeholders of an IN list."""
+    return ", ".join([slot(connection)] * count)
+
+
+def chunks(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def insert_missing(dialect: Dialect, table: Table) -> Insert:
+    """An INSERT that leaves what already stands. Never IGNORE: that would swallow every other error too."""
+    if dialect.name == SQLITE:
+        return sqlite.insert(table).on_conflict_do_nothing()
+    key: Any = next(iter(table.primary_key))
+    return mysql.insert(table).on_duplicate_key_update({key.name: key})

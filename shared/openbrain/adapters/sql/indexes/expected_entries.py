@@ -1,0 +1,189 @@
+"""What each generation of an index should hold, added up by the database itself.
+
+`ids.digest` and `ids.bucket` are said here once more in SQL: a test holds them against each other.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+from zlib import crc32
+
+from sqlalchemy import BindParameter, Connection, bindparam, text
+
+from openbrain.adapters.sql.engine.sqlite_crc32 import CRC32
+from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
+from openbrain.domain.ids import BUCKETS, mark
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.index import Sum
+from openbrain.ports.reconciling import Due
+
+_WHAT_IS_HASHED = "m.id, {passage}, m.revision, m.updated_at, m.content_hash, :builder"
+_NUMBERED = {IndexKind.TEXT: "'|0|'", IndexKind.VECTOR: "'|' || p.passage || '|'"}
+# SQLite makes a new text at each ||: the builder, which all lines end with, is put between them instead.
+_LINE = "m.id || {number} || m.revision || '|' || m.updated_at || '|' || m.content_hash"
+
+# The plus keeps SQLite from looking for the reason by its index, through all living rows for each part of the table.
+_LIVING = "(m.deleted_at IS NULL AND m.archived_at IS NULL AND +m.reason IS NULL)"
+_WANTED = {IndexKind.TEXT: _LIVING, IndexKind.VECTOR: f"({_LIVING} AND m.wants_vector)"}
+_BEHIND = {
+    IndexKind.TEXT: "m.text_revision <> m.revision",
+    # What never wanted a vector is marked only when it has ended.
+    IndexKind.VECTOR: f"(m.vector_revision <> m.revision AND (m.wants_vector OR NOT {_LIVING}))",
+}
+_FAILED = {kind: f"m.{kind.value}_error_revision = m.revision" for kind in IndexKind}
+_PASSAGES = """memory_passages AS p ON p.memory_id = m.id AND p.model = :model AND p.revision = m.revision"""
+_COUNT = {
+    IndexKind.TEXT: "1",
+    IndexKind.VECTOR: """(SELECT COUNT(*) FROM memory_passages AS p
+ WHERE p.memory_id = m.id AND p.model = :model AND p.revision = m.revision)""",
+}
+_HIGH = {IndexKind.TEXT: "1", IndexKind.VECTOR: "m.passages_high"}
+_ID_CHARS = 36
+_SPAN = "m.id > :after AND m.id <= :until"
+_WALK = "SELECT id FROM memories WHERE id > :after ORDER BY id LIMIT 1 OFFSET :passed"
+_REST = "SELECT MAX(id) FROM memories WHERE id > :after"
+
+
+def walk(connection: Connection, after: str, limit: int) -> str | None:
+    """The id that ends the next `limit` rows."""
+    found: str | None = connection.scalar(text(_WALK), {"after": after, "passed": limit - 1})
+    return found if found is not None else connection.scalar(text(_REST), {"after": after})
+
+
+def sums(connection: Connection, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
+    """By bucket. What can't be indexed is not expected of the generation that it failed in."""
+    where, span = _expected(generation, after, until)
+    if is_sqlite(connection):
+        return _added_up(_lines(connection, generation, where, span))
+    statement = f"""SELECT {_bucket(connection)} AS bucket, COUNT(*), SUM({_crc32(connection, _hashed(generation))})
+ {where} GROUP BY bucket"""
+    found = _run(connection, statement, generation, span)
+    return {bucket: Sum(count, int(digests), 0) for bucket, count, digests in found}
+
+
+def marks(connection: Connection, generation: Generation, after: str, until: str) -> Sequence[int]:
+    """The same, not added up."""
+    where, span = _expected(generation, after, until)
+    if is_sqlite(connection):
+        lines = _lines(connection, generation, where, span)
+        return [mark(crc32(line[:_ID_CHARS]) % BUCKETS, crc32(line)) for line in lines]
+    statement = f"SELECT {_bucket(connection)}, {_crc32(connection, _hashed(generation))} {where}"
+    return [mark(*row) for row in _run(connection, statement, generation, span)]
+
+
+def _expected(generation: Generation, after: str, until: str) -> tuple[str, Mapping[str, Any]]:
+    """The entries that these rows should have."""
+    kind = generation.kind
+    vector = kind is IndexKind.VECTOR
+    source = f"memories AS m JOIN {_PASSAGES}" if vector else "memories AS m"
+    failed = f" AND NOT {_FAILED[kind]}" if serves(generation) else ""
+    return f"FROM {source} WHERE {_SPAN} AND {_WANTED[kind]}{failed}", {"after": after, "until": until}
+
+
+def _hashed(generation: Generation) -> str:
+    return _WHAT_IS_HASHED.format(passage="p.passage" if generation.kind is IndexKind.VECTOR else "0")
+
+
+def _lines(connection: Connection, generation: Generation, where: str, span: Mapping[str, Any]) -> Sequence[bytes]:
+    """What is hashed. SQLite has no such hash, and calling ours for each row takes it longer than handing all lines
+    over as one text."""
+    line = _LINE.format(number=_NUMBERED[generation.kind])
+    end = f"|{generation.builder}"
+    statement = f"SELECT group_concat({line}, :separator) {where}"
+    found: str | None = _run(connection, statement, generation, {**span, "separator": f"{end}\n"})[0][0]
+    return f"{found}{end}".encode().split(b"\n") if found else ()
+
+
+def _added_up(lines: Sequence[bytes]) -> Mapping[int, Sum]:
+    counts, digests = [0] * BUCKETS, [0] * BUCKETS
+    for line in lines:
+        bucket = crc32(line[:_ID_CHARS]) % BUCKETS
+        counts[bucket] += 1
+        digests[bucket] += crc32(line)
+    return {bucket: Sum(count, digests[bucket], 0) for bucket, count in enumerate(counts) if count}
+
+
+def in_buckets(
+    connection: Connection, generation: Generation, after: str, until: str, buckets: Collection[int]
+) -> Sequence[Due]:
+    """Rows that should have entries, or that are behind."""
+    kind = generation.kind
+    where = f"{_SPAN} AND ({_WANTED[kind]} OR {_BEHIND[kind]})"
+    span = {"after": after, "until": until}
+    if len(buckets) >= BUCKETS:
+        return _rows(connection, generation, where, span)
+    within = f"{where} AND {_bucket(connection)} IN :buckets"
+    return _rows(connection, generation, within, span | {"buckets": sorted(buckets)})
+
+
+def behind(connection: Connection, generation: Generation, after: str, until: str, limit: int) -> Sequence[Due]:
+    """The first rows that are not marked and did not fail."""
+    kind = generation.kind
+    where = f"{_SPAN} AND {_BEHIND[kind]} AND NOT {_FAILED[kind]}"
+    return _rows(connection, generation, where, {"after": after, "until": until, "count": limit}, " LIMIT :count")
+
+
+def by_id(connection: Connection, generation: Generation, ids: Collection[str]) -> dict[str, Due]:
+    """These rows."""
+    found: dict[str, Due] = {}
+    for some in chunks(sorted(ids)):
+        for row in _rows(connection, generation, "m.id IN :ids", {"ids": list(some)}):
+            found[row.memory_id] = row
+    return found
+
+
+def serves(generation: Generation) -> bool:
+    """Marks and failures are about the generation that serves, and no other."""
+    return generation.status == GenerationStatus.SERVING
+
+
+def _rows(
+    connection: Connection, generation: Generation, where: str, values: Mapping[str, Any], more: str = ""
+) -> list[Due]:
+    kind = generation.kind
+    statement = f"""SELECT m.id, m.revision, m.updated_at, m.content_hash, m.created_at,
+ COALESCE(m.deleted_at, m.archived_at, CASE WHEN m.reason = 'expired' THEN m.expires_at END, 0),
+ {_COUNT[kind]}, {_HIGH[kind]}, {_WANTED[kind]}, {_BEHIND[kind]}, {_FAILED[kind]}
+ FROM memories AS m WHERE {where} ORDER BY m.id{more}"""  # noqa: S608 - our own words, values are bound
+    found = _run(connection, statement, generation, values)
+    counts = serves(generation)
+    return [_due(row, counts=counts) for row in found]
+
+
+def _due(row: Sequence[Any], *, counts: bool) -> Due:
+    memory_id, revision, updated_at, content_hash, created_at, left_at, passages, high, wanted, is_behind, failed = row
+    return Due(
+        memory_id=memory_id,
+        revision=revision,
+        updated_at=updated_at,
+        content_hash=content_hash,
+        changed_at=max(created_at, updated_at, left_at),
+        passages=passages if wanted else 0,
+        high=high,
+        living=bool(wanted),
+        waiting=bool(wanted) and not passages,
+        failed=counts and bool(failed),
+        marked=not (counts and is_behind),
+    )
+
+
+def _bucket(connection: Connection) -> str:
+    return f"{_crc32(connection, 'm.id')} % {BUCKETS}"
+
+
+def _crc32(connection: Connection, parts: str) -> str:
+    return f"{CRC32}({parts})" if is_sqlite(connection) else f"CRC32(CONCAT_WS('|', {parts}))"
+
+
+def _run(connection: Connection, statement: str, generation: Generation, values: Mapping[str, Any]) -> Sequence[Any]:
+    named = _named(statement, generation, values)
+    lists: list[BindParameter[Any]] = [
+        bindparam(name, expanding=True) for name, value in named.items() if isinstance(value, list)
+    ]
+    rows: Sequence[Any] = connection.execute(text(statement).bindparams(*lists), named).all()
+    return rows
+
+
+def _named(statement: str, generation: Generation, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that the statement names."""
+    given = {"builder": generation.builder, "model": generation.model, **values}
+    return {name: value for name, value in given.items() if f":{name}" in statement}

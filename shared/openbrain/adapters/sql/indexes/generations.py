@@ -1,0 +1,214 @@
+"""Which index generation serves. A unique key, not a reader, decides between two that are made at once.
+
+Who changes the generations of a kind locks its rows, and who confirms that it knows them shares that lock: so whoever
+looks for writers after a change sees all that did not know of it.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, delete, exists, select, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import insert_missing
+from openbrain.adapters.sql.schema.tables import index_generations as table
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.ports.clock import Clock
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+
+BUILDING, SERVING, KEPT, RETIRED = (
+    GenerationStatus.BUILDING.value,
+    GenerationStatus.SERVING.value,
+    GenerationStatus.KEPT.value,
+    GenerationStatus.RETIRED.value,
+)
+
+_COLUMNS = [column for column in table.c if column.name != "serving"]
+_ORDER = (table.c.kind, table.c.serving.is_(None), table.c.created_at.desc(), table.c.name)
+
+
+class SqlGenerations:
+    """`ports.generations.Generations`, but for the writers."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def serving(self, kind: IndexKind) -> Generation | None:
+        """The one that answers."""
+        return await self._database.read(lambda connection: _serving(connection, kind))
+
+    async def ensure(self, generation: Generation, *, replace_unused: bool = False) -> Generation:
+        """The serving one; this one where there was none, or where the one of another model was of no use yet."""
+        found = await self.serving(generation.kind)
+        if found is not None and (found.model == generation.model or not replace_unused):
+            return found
+        now = self._clock.now()
+
+        def made(connection: Connection) -> Generation:
+            if replace_unused:
+                _retire_unused(connection, generation, now)
+            return _ensure(connection, generation, now)
+
+        return await self._database.write(made)
+
+    async def generations(self, kind: IndexKind | None = None) -> Sequence[Generation]:
+        """As in the port."""
+        query = select(*_COLUMNS).order_by(*_ORDER)
+        return await self._database.read(
+            lambda connection: _all(connection, query if kind is None else query.where(table.c.kind == kind.value))
+        )
+
+    async def written(self, kind: IndexKind) -> Sequence[Generation]:
+        """As in the port."""
+        return await self._database.read(lambda connection: _all(connection, written_of(kind)))
+
+    async def begin(self, generation: Generation) -> Generation:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _begin(connection, generation, now))
+
+    async def swap(self, kind: IndexKind, name: str, *, keep: bool = True) -> Generation:
+        """As in the port."""
+        now, before = self._clock.now(), KEPT if keep else RETIRED
+        return await self._database.write(lambda connection: _swap(connection, kind, name, before, now))
+
+    async def retire(self, kind: IndexKind, name: str) -> Generation:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _retire(connection, kind, name, now))
+
+    async def lost(self, generation: Generation) -> None:
+        """As in the port."""
+        this = _this(generation.kind, generation.name), table.c.lost_at == 0
+        noted = update(table).where(*this).values(lost_at=self._clock.now())
+        await self._database.write(lambda connection: connection.execute(noted).rowcount)
+
+    async def whole(self, generation: Generation, epoch: int) -> bool:
+        """As in the port."""
+        this = _this(generation.kind, generation.name), table.c.lost_at == generation.lost_at
+        noted = update(table).where(*this).values(lost_at=0, epoch=epoch)
+        return bool(await self._database.write(lambda connection: connection.execute(noted).rowcount))
+
+    async def drop(self, kind: IndexKind, name: str) -> None:
+        """As in the port."""
+        gone = delete(table).where(_this(kind, name), table.c.status == RETIRED)
+        await self._database.write(lambda connection: connection.execute(gone).rowcount)
+
+
+def written_of(kind: IndexKind) -> Select[tuple[object, ...]]:
+    """The query for those that are written, the serving one first."""
+    return select(*_COLUMNS).where(table.c.kind == kind.value, table.c.status != RETIRED).order_by(*_ORDER)
+
+
+def from_row(row: RowMapping) -> Generation:
+    """A generation as its row has it."""
+    return Generation(**{**row, "kind": IndexKind(row["kind"])})
+
+
+def _all(connection: Connection, query: Select[tuple[object, ...]]) -> list[Generation]:
+    return [from_row(row) for row in connection.execute(query).mappings()]
+
+
+def _this(kind: IndexKind, name: str) -> ColumnElement[bool]:
+    return (table.c.kind == kind.value) & (table.c.name == name)
+
+
+def _one(connection: Connection, kind: IndexKind, name: str) -> Generation:
+    return from_row(connection.execute(select(*_COLUMNS).where(_this(kind, name))).mappings().one())
+
+
+def _serving(connection: Connection, kind: IndexKind) -> Generation | None:
+    row = connection.execute(select(*_COLUMNS).where(table.c.serving == kind.value)).mappings().one_or_none()
+    return None if row is None else from_row(row)
+
+
+def _locked(connection: Connection, kind: IndexKind) -> dict[str, Generation]:
+    """All of a kind, by name, for a change."""
+    query = select(*_COLUMNS).where(table.c.kind == kind.value).order_by(table.c.name).with_for_update()
+    return {each.name: each for each in _all(connection, query)}
+
+
+def _known(connection: Connection, kind: IndexKind, name: str) -> tuple[Generation, dict[str, Generation]]:
+    standing = _locked(connection, kind)
+    if name not in standing:
+        raise NotFound(f"there is no {kind} generation of this name: `openbrain index list` shows those there are")
+    return standing[name], standing
+
+
+def _set(connection: Connection, kind: IndexKind, name: str, status: str, now: int) -> Generation:
+    values = {"status": status, "serving": kind.value if status == SERVING else None, "updated_at": now}
+    connection.execute(update(table).where(_this(kind, name)).values(values))
+    return _one(connection, kind, name)
+
+
+def _begin(connection: Connection, generation: Generation, now: int) -> Generation:
+    standing = _locked(connection, generation.kind)
+    found = standing.get(generation.name)
+    if found is not None and found.status == BUILDING:
+        return found
+    if found is not None:
+        raise Conflict(f"the {generation.kind} generation {generation.name} is there already, {found.status}")
+    building = next((each.name for each in standing.values() if each.status == BUILDING), None)
+    if building is not None:
+        raise Conflict(
+            f"the {generation.kind} generation {building} is being built: let its operation end, "
+            f"or cancel it, or drop it with `openbrain index drop {building}`"
+        )
+    connection.execute(table.insert(), _row(generation, BUILDING, now))
+    return from_row(
+        connection.execute(select(*_COLUMNS).where(_this(generation.kind, generation.name))).mappings().one()
+    )
+
+
+def _swap(connection: Connection, kind: IndexKind, name: str, before: str, now: int) -> Generation:
+    next_one, standing = _known(connection, kind, name)
+    if next_one.status == SERVING:
+        return next_one
+    if next_one.status == RETIRED:
+        raise Conflict(
+            f"the {kind} generation {name} is retired and lacks what was written since: run `openbrain reindex` instead"
+        )
+    for each in standing.values():
+        if each.status == SERVING:
+            _set(connection, kind, each.name, before, now)
+    return _set(connection, kind, name, SERVING, now)
+
+
+def _retire(connection: Connection, kind: IndexKind, name: str, now: int) -> Generation:
+    found, _ = _known(connection, kind, name)
+    if found.status == SERVING:
+        raise Conflict(f"the {kind} generation {name} serves: let another serve first (`openbrain index switch`)")
+    return found if found.status == RETIRED else _set(connection, kind, name, RETIRED, now)
+
+
+def _retire_unused(connection: Connection, generation: Generation, now: int) -> None:
+    """One statement: what it finds is what stands, not what a snapshot held."""
+    other = table.c.serving == generation.kind.value, table.c.model != generation.model
+    values = {"status": RETIRED, "serving": None, "updated_at": now}
+    connection.execute(update(table).where(*other, ~exists(select(memories.c.id))).values(values))
+
+
+def _ensure(connection: Connection, generation: Generation, now: int) -> Generation:
+    # Waits for another's uncommitted row of this kind, so what is read next is decided.
+    connection.execute(insert_missing(connection.dialect, table), _row(generation, SERVING, now))
+    found = _serving(connection, generation.kind)
+    if found is not None:
+        return found
+    # It stands under this name without serving, and nothing else serves: the lock on its row is ours.
+    return _set(connection, generation.kind, generation.name, SERVING, now)
+
+
+def _row(generation: Generation, status: str, now: int) -> dict[str, object]:
+    return {
+        "kind": generation.kind.value,
+        "name": generation.name,
+        "model": generation.model,
+        "model_name": generation.model_name,
+        "dimensions": generation.dimensions,
+        "builder": generation.builder,
+        "status": status,
+        "serving": generation.kind.value if status == SERVING else None,
+        "created_at": now,
+        "updated_at": now,
+    }

@@ -1,0 +1,86 @@
+"""Marks and failures: what the indexers write back to the rows."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import Connection, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks, slot, slots
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.ports.clock import Clock
+from openbrain.ports.generations import IndexKind
+from openbrain.ports.store import Mark
+
+ERROR_CHARS = 1000
+
+# MariaDB assigns from left to right and then reads what it assigned: indexed_at stands before what decides it.
+_MARK = """UPDATE memories SET
+ indexed_at = CASE WHEN {half}_revision <> {slot} AND ({other_half_holds}) THEN {slot} ELSE indexed_at END,
+ {half}_revision = {slot}, {half}_error = '', {half}_error_revision = 0
+ WHERE revision = {slot} AND id IN ({ids})"""
+
+_OTHER_HALF_HOLDS = {
+    IndexKind.TEXT: "NOT wants_vector OR vector_revision = {slot}",
+    IndexKind.VECTOR: "text_revision = {slot}",
+}
+
+
+class SqlProjecting:
+    """`ports.truth.Projecting`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def mark(self, kind: IndexKind, marks: Sequence[Mark]) -> frozenset[str]:
+        """One UPDATE a revision; of several marks of a memory the highest counts. Unknown ids are ignored, as their
+        events are."""
+        highest: dict[str, int] = {}
+        for each in marks:
+            highest[each.memory_id] = max(each.revision, highest.get(each.memory_id, 0))
+        if not highest:
+            return frozenset()
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _mark(connection, kind, highest, now))
+
+    async def record_failure(self, kind: IndexKind, memory_id: str, error: str) -> None:
+        """The message is cut to what the column holds."""
+        told = error.encode("utf-8", "replace").decode()[:ERROR_CHARS]
+        await self._database.write(lambda connection: _record_failure(connection, kind, memory_id, told))
+
+    async def clear_failures(self, kind: IndexKind, memory_ids: Sequence[str]) -> int:
+        """As in the port."""
+        error, revision = memories.c[f"{kind}_error"], memories.c[f"{kind}_error_revision"]
+        noted = update(memories).where(memories.c.id.in_(memory_ids), revision > 0).values({error: "", revision: 0})
+        return await self._database.write(lambda connection: connection.execute(noted).rowcount) if memory_ids else 0
+
+
+def _mark(connection: Connection, kind: IndexKind, highest: Mapping[str, int], now: int) -> frozenset[str]:
+    by_revision: defaultdict[int, list[str]] = defaultdict(list)
+    for memory_id, revision in highest.items():
+        by_revision[revision].append(memory_id)
+    moved_on: set[str] = set()
+    for revision, ids in sorted(by_revision.items()):
+        for some in chunks(sorted(ids)):
+            moved_on.update(_mark_revision(connection, kind, revision, some, now))
+    return frozenset(moved_on)
+
+
+def _mark_revision(
+    connection: Connection, kind: IndexKind, revision: int, ids: Sequence[str], now: int
+) -> Sequence[str]:
+    one, these = slot(connection), slots(connection, len(ids))
+    statement = _MARK.format(
+        half=kind.value, slot=one, ids=these, other_half_holds=_OTHER_HALF_HOLDS[kind].format(slot=one)
+    )
+    done = connection.exec_driver_sql(statement, (revision, revision, now, revision, revision, *ids))
+    if done.rowcount == len(ids):
+        return ()
+    moved_on = f"SELECT id FROM memories WHERE id IN ({these}) AND revision <> {one}"  # noqa: S608 - values are bound
+    return [row[0] for row in connection.exec_driver_sql(moved_on, (*ids, revision))]
+
+
+def _record_failure(connection: Connection, kind: IndexKind, memory_id: str, told: str) -> None:
+    note = {f"{kind}_error": told, f"{kind}_error_revision": memories.c.revision}
+    connection.execute(update(memories).where(memories.c.id == memory_id).values(note))

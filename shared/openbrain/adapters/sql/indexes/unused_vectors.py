@@ -1,0 +1,106 @@
+"""Vectors that no passage uses any more are removed.
+
+No index leads from a model input to its passages: it would cost every memory that is stored. So all passages are looked
+through, some rows a statement and with nothing locked, and whoever uses one of these vectors meanwhile says so: they
+are marked first, whoever writes a passage takes the marks off in the same transaction, and what is still marked in the
+end, and was not found, goes. The mark of each look is its own, so that no other look's is taken for it. One that was
+never taken off, because its process died, says nothing.
+"""
+
+import random
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy import Connection, and_, delete, func, select, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.schema.tables import embeddings, memory_passages
+from openbrain.domain.errors import TryLater
+
+AT_ONCE = 5000
+"""Inputs that are looked for together: each look walks through everything."""
+LOOKED = 20_000
+"""Passages of one statement."""
+_MARKS = 2**62
+
+
+class Used(NamedTuple):
+    """Which inputs are used, and the memory up to which was looked."""
+
+    inputs: frozenset[str]
+    looked: str
+
+
+async def drop(database: Database, inputs: Collection[str], of: Collection[str] = ()) -> int:
+    """Remove the vectors of these model inputs that no memory uses, but for those `of` which they are; returns how
+    many. `TryLater` where another look goes on for some of them."""
+    return sum([await _drop(database, some, frozenset(of)) for some in chunks(sorted(set(inputs)), AT_ONCE)])
+
+
+async def standing(database: Database, inputs: Collection[str]) -> frozenset[str]:
+    """Those that have a vector."""
+    found = [await database.read(partial(_standing, inputs=some)) for some in chunks(sorted(inputs))]
+    return frozenset(each for some in found for each in some)
+
+
+async def _drop(database: Database, inputs: Sequence[str], of: frozenset[str]) -> int:
+    some = await standing(database, inputs)
+    mark = -random.randrange(1, _MARKS)  # noqa: S311 - no secret, a name
+    free = set(some)
+    await _in_chunks(database, sorted(free), partial(_mark, mark))
+    looked = ""
+    while free and (found := await database.read(partial(used, inputs=sorted(free), after=looked, of=of))):
+        free -= found.inputs
+        looked = found.looked
+    await _in_chunks(database, sorted(some - free), partial(_unmark, mark))
+    removed = await _in_chunks(database, sorted(free), partial(_remove, mark))
+    if await _in_chunks(database, sorted(free), _marked):
+        raise TryLater("another purge looks for some of the same vectors: it may be killed, so this one looks again")
+    return removed
+
+
+def used(connection: Connection, inputs: Sequence[str], after: str, of: Collection[str] = ()) -> Used | None:
+    """Which of them the next passages use; None behind the last one."""
+    passages = memory_passages.c
+    behind = select(passages.memory_id).where(passages.memory_id > after)
+    end = connection.scalar(behind.order_by(passages.memory_id).limit(1).offset(LOOKED - 1))
+    if end is None:
+        end = connection.scalar(select(func.max(passages.memory_id)).where(passages.memory_id > after))
+    if end is None:
+        return None
+    span = and_(passages.memory_id > after, passages.memory_id <= end)
+    found = select(passages.memory_id, passages.input_hash).where(span, passages.input_hash.in_(inputs))
+    return Used(frozenset(each.input_hash for each in connection.execute(found) if each.memory_id not in of), end)
+
+
+async def _in_chunks(
+    database: Database, inputs: Sequence[str], work: Callable[[Sequence[str], Connection], int]
+) -> int:
+    """Small transactions, each of which locks its rows in the order in which everyone does."""
+    return sum([await database.write(partial(work, some)) for some in chunks(inputs)])
+
+
+def _standing(connection: Connection, inputs: Sequence[str]) -> Sequence[str]:
+    return connection.scalars(select(embeddings.c.input_hash).where(embeddings.c.input_hash.in_(inputs))).all()
+
+
+def _marked(inputs: Sequence[str], connection: Connection) -> int:
+    these = and_(embeddings.c.input_hash.in_(inputs), embeddings.c.created_at < 0)
+    return connection.scalar(select(func.count()).select_from(embeddings).where(these)) or 0
+
+
+def _mark(mark: int, inputs: Sequence[str], connection: Connection) -> int:
+    these = update(embeddings).where(embeddings.c.input_hash.in_(inputs))
+    return connection.execute(these.values(created_at=mark)).rowcount
+
+
+def _unmark(mark: int, inputs: Sequence[str], connection: Connection) -> int:
+    these = update(embeddings).where(embeddings.c.input_hash.in_(inputs), embeddings.c.created_at == mark)
+    return connection.execute(these.values(created_at=0)).rowcount
+
+
+def _remove(mark: int, inputs: Sequence[str], connection: Connection) -> int:
+    these = delete(embeddings).where(embeddings.c.input_hash.in_(inputs), embeddings.c.created_at == mark)
+    return connection.execute(these).rowcount

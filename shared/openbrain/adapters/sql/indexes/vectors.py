@@ -1,0 +1,218 @@
+"""The cache of embeddings, and which passages of which memory use them."""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, exists, func, select
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.raw_cursor import run
+from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
+from openbrain.adapters.sql.indexes import expected_entries
+from openbrain.adapters.sql.indexes.vector_rows import add_embeddings, put_passages, to_vector
+from openbrain.adapters.sql.memories.conditions import LIVING
+from openbrain.adapters.sql.outbox import event_bytes, relay
+from openbrain.adapters.sql.schema.tables import memories, memory_passages
+from openbrain.adapters.sql.work import operations
+from openbrain.adapters.sql.writes.ending import TIME
+from openbrain.domain.errors import TryLater
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Reason
+from openbrain.ports.clock import Clock
+from openbrain.ports.erasing import PURGE
+from openbrain.ports.operations import TRACES, Operation
+from openbrain.ports.store import Embedded, PassageSet
+from openbrain.usecases.auth import OPERATORS
+
+_KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
+
+_HELD = "SELECT input_hash, created_at FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
+
+_PASSAGES = """SELECT p.memory_id, p.revision, p.passage, e.vector FROM memory_passages AS p
+ LEFT JOIN embeddings AS e ON e.input_hash = p.input_hash AND e.model = p.model
+ WHERE p.model = {slot} AND p.memory_id IN ({these}) ORDER BY p.memory_id, p.passage"""
+
+LOOKED = 10_000
+"""Rows that one look for what has no vectors takes."""
+
+# By primary key alone: with a condition on `reason` both databases would rather walk all that is alive.
+_STANDING = """SELECT id, revision, passages_high, deleted_at, archived_at, reason
+ FROM memories WHERE id IN ({these}) ORDER BY id"""
+
+
+class SqlVectors:
+    """`ports.truth.Vectors`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def known(self, hashes: Sequence[str], model: str) -> frozenset[str]:
+        """Which of them need no model any more."""
+        wanted = sorted(set(hashes))
+        if not wanted:
+            return frozenset()
+        found = await self._database.read(lambda connection: _for_each_chunk(connection, _KNOWN, wanted, model))
+        return frozenset(row[0] for row in found)
+
+    async def save(
+        self,
+        vectors: Mapping[str, "array[float]"],
+        embedded: Sequence[Embedded],
+        model: str,
+        *,
+        replace: bool = False,
+    ) -> None:
+        """One transaction. Of several revisions of a memory the highest counts."""
+        latest: dict[str, Embedded] = {}
+        for each in embedded:
+            if each.memory_id not in latest or each.revision > latest[each.memory_id].revision:
+                latest[each.memory_id] = each
+        now = self._clock.now()
+        if vectors or latest:
+            await self._database.write(
+                lambda connection: _save(connection, vectors, latest, model, now, replace=replace)
+            )
+
+    async def count_inputs(self, model: str) -> int:
+        """As in the port."""
+        inputs = select(func.count(memory_passages.c.input_hash.distinct())).where(memory_passages.c.model == model)
+        return await self._database.read(lambda connection: connection.scalar(inputs) or 0)
+
+    async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
+        """By the primary keys of both tables, some rows a statement, however many of them have their vectors."""
+        found: list[str] = []
+        while len(found) < limit:
+            lacking = partial(unembedded, model=model, until=until, after=after, limit=limit - len(found))
+            some = await self._database.read(lacking)
+            if some is None:
+                break
+            after = some.looked
+            found += some.ids
+        return found
+
+    async def passages(self, ids: Sequence[str], model: str) -> Mapping[str, PassageSet]:
+        """Absent also where a passage or its vector is missing."""
+        wanted = sorted(set(ids))
+        if not wanted:
+            return {}
+        found = await self._database.read(lambda connection: _for_each_chunk(connection, _PASSAGES, wanted, model))
+        sets = {memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(found, key=lambda row: row[0])}
+        return {memory_id: each for memory_id, each in sets.items() if each is not None}
+
+
+class Lacking(NamedTuple):
+    """Memories without vectors, and the id up to which was looked."""
+
+    ids: Sequence[str]
+    looked: str
+
+
+def unembedded(connection: Connection, model: str, until: int, after: str, limit: int) -> Lacking | None:
+    """Those among the next rows; None behind the last row."""
+    end = expected_entries.walk(connection, after, LOOKED)
+    if end is None:
+        return None
+    rows, passages = memories.c, memory_passages.c
+    there = exists(select(passages.memory_id)).where(
+        passages.memory_id == rows.id, passages.model == model, passages.revision == rows.revision
+    )
+    wants = (LIVING, rows.wants_vector, rows.updated_at < until)
+    query = select(rows.id).where(rows.id > after, rows.id <= end, *wants, ~there).order_by(rows.id).limit(limit)
+    return Lacking(connection.scalars(query).all(), end)
+
+
+def _for_each_chunk(connection: Connection, statement: str, these: Sequence[str], model: str) -> Sequence[Any]:
+    found: list[Any] = []
+    for some in chunks(these):
+        told = statement.format(slot=slot(connection), these=slots(connection, len(some)))
+        found.extend(run(connection, told, (model, *some)).fetchall())
+    return found
+
+
+def _passage_set(rows: Sequence[Any]) -> PassageSet | None:
+    revisions = {revision for _, revision, _, _ in rows}
+    whole = all(passage == number and vector is not None for number, (_, _, passage, vector) in enumerate(rows))
+    if not whole or len(revisions) != 1:
+        return None
+    return PassageSet(revisions.pop(), tuple(to_vector(vector) for _, _, _, vector in rows))
+
+
+def _save(
+    connection: Connection,
+    vectors: Mapping[str, "array[float]"],
+    latest: Mapping[str, Embedded],
+    model: str,
+    now: int,
+    *,
+    replace: bool,
+) -> None:
+    # Everyone locks in this order: embeddings by hash, memories by id.
+    add_embeddings(connection, vectors, model, now, replace=replace)
+    _require(connection, {each for one in latest.values() for each in one.input_hashes} - vectors.keys(), model, now)
+    for some in chunks(sorted(latest)):
+        high = _lock_current(connection, [latest[memory_id] for memory_id in some])
+        _purge_erased(connection, [latest[memory_id] for memory_id in some if memory_id not in high], now)
+        current = [latest[memory_id] for memory_id in high]
+        put_passages(connection, current, high, model)
+        _raise_high(connection, current, high)
+        relay.append(connection, [event_bytes.embedded(each, model, now) for each in current])
+
+
+def _require(connection: Connection, hashes: Collection[str], model: str, now: int) -> None:
+    """Vectors that were known before must still be: an erasure may have taken one that nobody used yet."""
+    lock = "" if is_sqlite(connection) else " ORDER BY input_hash LOCK IN SHARE MODE"
+    found = _for_each_chunk(connection, _HELD + lock, sorted(hashes), model)
+    if len(found) < len(hashes):
+        raise TryLater("a vector that was known has just been erased: embed it again")
+    # An erasure that looks for who uses them must hear of it.
+    marked = [(now, model, input_hash) for input_hash, created_at in found if created_at < 0]
+    if marked:
+        one = slot(connection)
+        unmark = f"UPDATE embeddings SET created_at = {one} WHERE model = {one} AND input_hash = {one}"  # noqa: S608 - values are bound
+        run(connection, unmark, marked)
+
+
+def _purge_erased(connection: Connection, late: Sequence[Embedded], now: int) -> None:
+    """What was embedded while its memory was erased, or its workspace removed, leaves no vector behind."""
+    if not late:
+        return
+    standing = select(memories.c.id, memories.c.reason).where(memories.c.id.in_([each.memory_id for each in late]))
+    reasons = {row.id: row.reason for row in connection.execute(standing)}
+    inputs: defaultdict[str, set[str]] = defaultdict(set)
+    for each in late:
+        if reasons.get(each.memory_id, Reason.ERASED) == Reason.ERASED:
+            inputs[each.workspace_id if each.memory_id in reasons else OPERATORS].update(each.input_hashes)
+    for workspace_id, these in sorted(inputs.items()):
+        request = {"ids": [], TRACES: {"inputs": sorted(these)}}
+        purge = Operation(id=uuid7(now), workspace_id=workspace_id, kind=PURGE, actor=TIME.actor, request=request)
+        operations.start(connection, purge, now)
+
+
+def _lock_current(connection: Connection, embedded: Sequence[Embedded]) -> Mapping[str, int]:
+    """The highest number of passages so far of each memory that is alive and still at that revision, locked."""
+    lock = "" if is_sqlite(connection) else " FOR UPDATE"
+    revisions = {each.memory_id: each.revision for each in embedded}
+    statement = _STANDING.format(these=slots(connection, len(revisions))) + lock
+    return {
+        memory_id: high
+        for memory_id, revision, high, deleted, archived, reason in run(
+            connection, statement, tuple(revisions)
+        ).fetchall()
+        if revision == revisions[memory_id] and (deleted, archived, reason) == (None, None, None)
+    }
+
+
+def _raise_high(connection: Connection, current: Sequence[Embedded], high: Mapping[str, int]) -> None:
+    raised: defaultdict[int, list[str]] = defaultdict(list)
+    for each in current:
+        if len(each.input_hashes) > high[each.memory_id]:
+            raised[len(each.input_hashes)].append(each.memory_id)
+    for count, ids in raised.items():
+        one, these = slot(connection), slots(connection, len(ids))
+        statement = f"UPDATE memories SET passages_high = {one} WHERE id IN ({these})"  # noqa: S608 - values are bound
+        connection.exec_driver_sql(statement, (count, *ids))

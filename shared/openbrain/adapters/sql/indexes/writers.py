@@ -1,0 +1,64 @@
+"""Who writes the indexes, and which generations each writer knows. The database's clock says how long that counts."""
+
+from collections.abc import Mapping, Sequence
+
+import orjson
+from sqlalchemy import Connection, delete, select, text
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import NOW_MARIADB, NOW_SQLITE, database_now, is_sqlite
+from openbrain.adapters.sql.indexes.generations import from_row, written_of
+from openbrain.adapters.sql.schema.tables import index_writers as table
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.generations import Generation, IndexKind, IndexWriter
+
+_CONFIRM = """INSERT INTO index_writers (consumer, kind, builder, names, expires_at)
+ VALUES (:consumer, :kind, :builder, :names, {now} + :span) {otherwise}"""
+_OTHERWISE_SQLITE = """ON CONFLICT (consumer, kind) DO UPDATE SET
+ builder = excluded.builder, names = excluded.names, expires_at = excluded.expires_at"""
+_OTHERWISE_MARIADB = """ON DUPLICATE KEY UPDATE
+ builder = VALUES(builder), names = VALUES(names), expires_at = VALUES(expires_at)"""
+
+_CONFIRM_SQLITE = text(_CONFIRM.format(now=NOW_SQLITE, otherwise=_OTHERWISE_SQLITE))
+_CONFIRM_MARIADB = text(_CONFIRM.format(now=NOW_MARIADB, otherwise=_OTHERWISE_MARIADB))
+
+
+class SqlIndexWriters:
+    """`ports.generations.Generations`, the writers of it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def confirm(self, consumer: str, kind: IndexKind, builder: str, seconds: float) -> Sequence[Generation]:
+        """As in the port."""
+        row = {"consumer": consumer, "kind": kind.value, "builder": builder, "span": round(seconds * MICROSECONDS)}
+        return await self._database.write(lambda connection: _confirm(connection, kind, row))
+
+    async def withdraw(self, consumer: str, kind: IndexKind) -> None:
+        """As in the port."""
+        mine = delete(table).where(table.c.consumer == consumer, table.c.kind == kind.value)
+        await self._database.write(lambda connection: connection.execute(mine).rowcount)
+
+    async def writers(self, kind: IndexKind) -> Sequence[IndexWriter]:
+        """As in the port."""
+        return await self._database.read(lambda connection: _writers(connection, kind))
+
+
+def _confirm(connection: Connection, kind: IndexKind, row: Mapping[str, object]) -> list[Generation]:
+    # Shared with other writers, and never held together with a change of the generations.
+    found = connection.execute(written_of(kind).with_for_update(read=True)).mappings()
+    written = [from_row(each) for each in found]
+    names = orjson.dumps(sorted(each.name for each in written)).decode()
+    connection.execute(_CONFIRM_SQLITE if is_sqlite(connection) else _CONFIRM_MARIADB, {**row, "names": names})
+    return written
+
+
+def _writers(connection: Connection, kind: IndexKind) -> list[IndexWriter]:
+    living = table.c.expires_at > database_now(connection)
+    query = select(table).where(table.c.kind == kind.value, living).order_by(table.c.consumer)
+    return [
+        IndexWriter(
+            consumer=row["consumer"], kind=kind, builder=row["builder"], names=frozenset(orjson.loads(row["names"]))
+        )
+        for row in connection.execute(query).mappings()
+    ]

@@ -1,0 +1,100 @@
+"""Conditions of `openbrain.domain.visibility` as SQL: they select the same rows that `visibility.matches` finds.
+
+Nothing here decides who sees what, and only the named fields of an index entry can be asked for.
+"""
+
+import math
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import and_, exists, false, func, or_, true
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.sql.functions import FunctionElement
+
+from openbrain.adapters.sql.engine.database import MARIADB, SQLITE
+from openbrain.adapters.sql.schema.column_types import BYTEWISE
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.domain.limits import TAG_CHARS
+from openbrain.domain.memory import MemoryType, Scope
+from openbrain.domain.visibility import KEYWORD_FIELDS, NEVER, AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
+
+LIVING = and_(
+    memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), func.coalesce(memories.c.reason, "") == ""
+)
+"""What nothing has ended. Expiry depends on the time, so it is a condition. The reason is wrapped, so that no planner
+prefers its index, by which it would read all that lives for each page of a walk by id."""
+
+_KEYWORDS = {name: memories.c[name] for name in KEYWORD_FIELDS if name != "tags"}
+_NUMBERS = {
+    "confidence": memories.c.confidence,
+    "occurred_at": memories.c.occurred_at,
+    # Wrapped, so that no planner prefers the index on expiry to the one that gives the newest first.
+    "expires_at": func.coalesce(memories.c.expires_at, NEVER),
+}
+_WORDS: dict[str, type[StrEnum]] = {"type": MemoryType, "memory_scope": Scope}
+_FAR = 2**62
+
+
+def compiled(condition: Condition) -> ColumnElement[bool]:
+    """The condition over the columns of `memories`. `KeyError` for a field that has no column to ask."""
+    match condition:
+        case AllOf(conditions):
+            return and_(true(), *(compiled(each) for each in conditions))
+        case AnyOf(conditions):
+            return or_(false(), *(compiled(each) for each in conditions))
+        case Equals("tags", value):
+            return _tagged((value,))
+        case OneOf("tags", values):
+            return _tagged(values)
+        case Equals(field, value):
+            return _among(field, (value,))
+        case OneOf(field, values):
+            return _among(field, values)
+        case AtLeast(field, bound):
+            return false() if math.isnan(bound) else _NUMBERS[field] >= _comparable(field, bound)
+        case LessThan(field, bound):
+            return false() if math.isnan(bound) else _NUMBERS[field] < _comparable(field, bound)
+
+
+def _among(field: str, values: tuple[str, ...]) -> ColumnElement[bool]:
+    column = _KEYWORDS[field]
+    if field in _WORDS:
+        # These columns are ASCII on MariaDB, which would compare other text by a looser collation.
+        words = frozenset(_WORDS[field])
+        values = tuple(value for value in values if value in words)
+    if not values:
+        return false()
+    return column == str(values[0]) if len(values) == 1 else column.in_([str(value) for value in values])
+
+
+def _comparable(field: str, bound: float) -> float:
+    """The bound in the column's own kind of number, so that no database rounds what Python compares exactly."""
+    bound = max(-_FAR, min(_FAR, bound))
+    return float(bound) if field == "confidence" else math.ceil(bound)
+
+
+class _Tags(FunctionElement[Any]):
+    """The tags of a row, one a row, in the column `value`."""
+
+    inherit_cache = True
+    name = "tags"
+
+
+@compiles(_Tags, SQLITE)
+def _tags_sqlite(element: _Tags, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **options)})"
+
+
+@compiles(_Tags, MARIADB)
+def _tags_mariadb(element: _Tags, compiler: SQLCompiler, **options: Any) -> str:
+    tags = compiler.process(element.clauses, **options)
+    return f"JSON_TABLE({tags}, '$[*]' COLUMNS (value VARCHAR({TAG_CHARS}) COLLATE {BYTEWISE} PATH '$'))"
+
+
+def _tagged(values: tuple[str, ...]) -> ColumnElement[bool]:
+    if not values:
+        return false()
+    each = _Tags(memories.c.tags).table_valued("value", name="tag")
+    return exists().where(each.c.value.in_(values)).correlate(memories)

@@ -1,0 +1,156 @@
+"""Rows as they stand, and what led to them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
+
+from openbrain.adapters.sql.engine.bulkhead import Bulkhead
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.raw_cursor import run
+from openbrain.adapters.sql.engine.statements import chunks, slots
+from openbrain.adapters.sql.memories.conditions import LIVING, compiled
+from openbrain.adapters.sql.memories.counting import counted
+from openbrain.adapters.sql.memories.keyword_search import keyword_hits
+from openbrain.adapters.sql.memories.whole_rows import memory_columns, memory_text, to_memories
+from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage
+from openbrain.domain.ids import is_uuid
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import Condition
+from openbrain.ports.index import Count, Hit
+from openbrain.ports.store import Ancestry, HistoryEntry
+
+_NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
+
+
+DEGRADED_SCAN = 20_000
+"""How many of the newest visible memories a keyword search looks at."""
+SCANS_AT_ONCE, SCAN_WAIT_S = 2, 5.0
+"""Searches that look through rows. Every recall does while no index answers: unbounded they keep a server that is only
+slow from ever answering again."""
+
+
+class SqlReading:
+    """`ports.truth.Reading`."""
+
+    def __init__(self, database: Database, degraded_scan: int = DEGRADED_SCAN) -> None:
+        self._database = database
+        self._degraded_scan = degraded_scan
+        self._scans = Bulkhead(SCANS_AT_ONCE, SCAN_WAIT_S)
+
+    async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """By id. What is no id has no row."""
+        known = sorted({each for each in ids if is_uuid(each)})
+        if not known:
+            return {}
+        found = await self._database.read(lambda connection: read_rows(connection, known))
+        return {memory.id: memory for memory in found}
+
+    async def listing(
+        self, condition: Condition, limit: int, before: tuple[int, str] | None = None
+    ) -> Sequence[Memory]:
+        """Newest first."""
+        living = and_(LIVING, compiled(condition), _following(before))
+        return await self._database.read(lambda connection: _listing(connection, living, limit))
+
+    async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
+        """Best first, then newest."""
+        statement = keyword_hits(words, compiled(condition), self._degraded_scan, limit)
+        async with self._scans.place():
+            return await self._database.read(lambda connection: [Hit(*row) for row in connection.execute(statement)])
+
+    async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
+        """Of the newest that may be seen, at most `degraded_scan`."""
+        within, scan = compiled(condition), self._degraded_scan
+        async with self._scans.place():
+            return await self._database.read(lambda connection: counted(connection, fields, within, scan, limit))
+
+    async def history(self, memory_id: str, limit: int = 1000, after: int = 0) -> Sequence[HistoryEntry]:
+        """Oldest first."""
+        return await self._database.read(lambda connection: _history(connection, memory_id, limit, after))
+
+    async def ancestry(self, memory_id: str, limit: int) -> Ancestry:
+        """Nearest first; each memory once, also in a chain that bites its tail."""
+        return await self._database.read(
+            lambda connection: Ancestry(
+                parents=_related(connection, memory_id, limit, "child_id", "parent_id"),
+                children=_related(connection, memory_id, limit, "parent_id", "child_id"),
+            )
+        )
+
+
+def read_rows(connection: Connection, ids: Sequence[str]) -> list[Memory]:
+    """Whole, in no order."""
+    columns = memory_text(connection)
+    found: list[Memory] = []
+    for some in chunks(ids):
+        # By primary key alone: beside a condition SQLite picks that one's index and reads a whole workspace.
+        statement = f"SELECT {columns} FROM memories WHERE id IN ({slots(connection, len(some))})"  # noqa: S608 - our own names
+        found.extend(to_memories(connection, run(connection, statement, tuple(some)).fetchall()))
+    return found
+
+
+def _listing(connection: Connection, living: ColumnElement[bool], limit: int) -> list[Memory]:
+    statement = select(*memory_columns(connection)).where(living).order_by(*_NEWEST).limit(limit)
+    return to_memories(connection, connection.execute(statement))
+
+
+def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
+    if before is None:
+        return true()
+    created, (at, memory_id) = memories.c.created_at, before
+    # The first bound is implied by the second; it lets a database start in the middle of the index.
+    return and_(created <= at, or_(created < at, and_(created == at, memories.c.id < memory_id)))
+
+
+def _history(connection: Connection, memory_id: str, limit: int, after: int) -> Sequence[HistoryEntry]:
+    table = memory_history.c
+    of_it = and_(table.memory_id == memory_id, table.id > after)
+    named = "memory_id version revision action actor at before after note id"
+    columns: list[ColumnElement[Any]] = [table[name] for name in named.split()]
+    statement = select(*columns).where(of_it).order_by(table.id).limit(limit)
+    return [_entry(*row) for row in connection.execute(statement)]
+
+
+def _entry(
+    memory_id: str,
+    version: int,
+    revision: int,
+    action: str,
+    actor: str,
+    at: int,
+    before: str | None,
+    after: str | None,
+    note: str,
+    number: int,
+) -> HistoryEntry:
+    return HistoryEntry(
+        memory_id=memory_id,
+        version=version,
+        revision=revision,
+        action=action,
+        actor=actor,
+        at=at,
+        before=None if before is None else orjson.loads(before),
+        after=None if after is None else orjson.loads(after),
+        reason=note,
+        number=number,
+    )
+
+
+def _related(connection: Connection, memory_id: str, limit: int, from_column: str, to_column: str) -> tuple[str, ...]:
+    """Generation after generation: lists stay short, and what was seen is not followed again."""
+    table = memory_lineage.c
+    seen = {memory_id: None}
+    ring: Sequence[str] = [memory_id]
+    while ring and len(seen) <= limit:
+        statement = (
+            select(table[to_column])
+            .where(table[from_column].in_(ring))
+            .order_by(table.created_at.desc(), table[to_column])
+            .limit(limit)
+        )
+        ring = [each for each in connection.execute(statement).scalars() if each not in seen]
+        seen.update(dict.fromkeys(ring))
+    return tuple(seen)[1 : limit + 1]

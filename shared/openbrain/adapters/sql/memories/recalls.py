@@ -1,0 +1,70 @@
+"""Answered recalls, and how often each memory was found by one."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import orjson
+from sqlalchemy import Connection, bindparam, delete, func, select, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.outbox import relay
+from openbrain.adapters.sql.outbox.event_bytes import recalled
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.tables import memory_usage
+from openbrain.adapters.sql.schema.tables import recalls as table
+from openbrain.ports.recalls import RecallRecord
+
+_COUNT = (
+    update(memory_usage)
+    .where(memory_usage.c.memory_id == bindparam("found"))
+    .values(
+        recall_count=memory_usage.c.recall_count + bindparam("times"),
+        last_recalled_at=func.coalesce(bindparam("at"), memory_usage.c.last_recalled_at),
+    )
+)
+
+
+class SqlRecalls:
+    """`ports.recalls.Recalls`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
+        """As in the port, in one transaction."""
+        if recalls:
+            await self._database.write(lambda connection: _record(connection, recalls))
+
+    async def purge_recalls(self, before: int, limit: int) -> int:
+        """As in the port."""
+        return await self._database.write(lambda connection: _purge(connection, before, limit))
+
+
+def _record(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
+    known = set(connection.scalars(select(table.c.id).where(table.c.id.in_([each.id for each in recalls]))))
+    fresh = [each for each in recalls if each.id not in known]
+    insert_rows(connection, table, [_row(each) for each in fresh])
+    _count(connection, fresh)
+    relay.append(connection, [recalled(each) for each in fresh])
+
+
+def _row(recall: RecallRecord) -> tuple[object, ...]:
+    results = orjson.dumps([[memory_id, score] for memory_id, score in recall.results]).decode()
+    return recall.id, recall.workspace_id, recall.agent_id, recall.query, results, recall.took_ms, recall.at
+
+
+def _count(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
+    times = Counter(memory_id for each in recalls for memory_id, _ in each.results)
+    if not times:
+        return
+    at = max(each.at for each in recalls)
+    # In one order in every process, so that two that count the same memories wait and don't lock each other out.
+    found = sorted(times)
+    insert_rows(connection, memory_usage, [(memory_id, 0, None, 0, 0) for memory_id in found], missing=True)
+    connection.execute(_COUNT, [{"found": memory_id, "times": times[memory_id], "at": at} for memory_id in found])
+
+
+def _purge(connection: Connection, before: int, limit: int) -> int:
+    past = select(table.c.id).where(table.c.created_at < before).order_by(table.c.created_at).limit(limit)
+    ids = list(connection.scalars(past))
+    return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0

@@ -1,0 +1,74 @@
+"""Rows that this process wrote a moment ago, for those of its rooms that index them: they need not read them whole.
+
+Only whether such a row still stands is asked: whatever is indexed changes with its revision, or with the time of its
+change where a database was put back. A process that indexes nothing keeps none.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+
+from sqlalchemy import Connection
+
+from openbrain.adapters.sql.engine.raw_cursor import run
+from openbrain.adapters.sql.engine.statements import chunks, slots
+from openbrain.adapters.sql.memories.reading import read_rows
+from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS
+from openbrain.domain.fast_frozen import maker_by_place
+from openbrain.domain.memory import Memory
+
+_MOST = 4096
+_LONG_CHARS = 8_000
+"""A longer content is not kept."""
+_STANDING = "SELECT id, revision, version, updated_at, passages_high FROM memories WHERE id IN ({these})"
+_HIGH = MEMORY_COLUMNS.index("passages_high")
+_values = attrgetter(*MEMORY_COLUMNS)
+_made = maker_by_place(Memory)
+
+
+class RecentRows:
+    """The newest of this process, oldest first; all methods belong to one event loop."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Memory] = {}
+        self._wanted = False
+
+    def keep(self, memories: Iterable[Memory]) -> None:
+        """These were committed just now."""
+        if not self._wanted:
+            return
+        self._rows.update({each.id: each for each in memories if len(each.content) <= _LONG_CHARS})
+        while len(self._rows) > _MOST:
+            del self._rows[next(iter(self._rows))]
+
+    def among(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """Those that are kept."""
+        self._wanted = True
+        return {each: row for each in ids if (row := self._rows.get(each)) is not None}
+
+    def settle(self, kept: Mapping[str, Memory], now: Mapping[str, Memory]) -> None:
+        """What was kept and has moved on is kept no longer."""
+        for memory_id, row in kept.items():
+            if (found := now.get(memory_id)) is None or (found.revision, found.updated_at) != (
+                row.revision,
+                row.updated_at,
+            ):
+                self._rows.pop(memory_id, None)
+
+
+def indexable(connection: Connection, ids: Sequence[str], kept: Mapping[str, Memory]) -> dict[str, Memory]:
+    """The rows by id: those kept where they still stand so, else as they are read."""
+    standing: dict[str, Memory] = {}
+    for some in chunks(list(kept)):
+        statement = _STANDING.format(these=slots(connection, len(some)))
+        for memory_id, revision, version, updated_at, high in run(connection, statement, tuple(some)).fetchall():
+            row = kept[memory_id]
+            if (row.revision, row.version, row.updated_at) == (revision, version, updated_at):
+                standing[memory_id] = row if row.passages_high == high else _with_high(row, high)
+    rest = [each for each in ids if each not in standing]
+    return standing | {row.id: row for row in read_rows(connection, rest)} if rest else standing
+
+
+def _with_high(row: Memory, high: int) -> Memory:
+    values = list(_values(row))
+    values[_HIGH] = high
+    return _made(*values)

@@ -1,0 +1,43 @@
+"""Whole memories out of a query, by the way that costs the least on each database."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, func
+
+from openbrain.adapters.sql.engine.statements import is_sqlite
+from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.domain.memory import Memory
+
+_CONFIDENCE = MEMORY_COLUMNS.index("confidence")
+_EACH: Sequence[ColumnElement[Any]] = [memories.c[name] for name in MEMORY_COLUMNS]
+# MariaDB's driver takes a microsecond and more for each column that it reads, and there are many: the server packs them
+# into one (numbers stay exact, strings whole). A third of the time for 256 rows.
+_PACKED: Sequence[ColumnElement[Any]] = [func.json_array(*_EACH)]
+_NAMES = ", ".join(MEMORY_COLUMNS)
+
+
+def memory_columns(connection: Connection) -> Sequence[ColumnElement[Any]]:
+    """What to select."""
+    return _EACH if is_sqlite(connection) else _PACKED
+
+
+def memory_text(connection: Connection) -> str:
+    """The same, for a statement that is written as text."""
+    return _NAMES if is_sqlite(connection) else f"JSON_ARRAY({_NAMES})"
+
+
+def to_memories(connection: Connection, rows: Iterable[Sequence[Any]]) -> list[Memory]:
+    """From rows of `memory_columns`."""
+    if is_sqlite(connection):
+        return [memory_from_row(row) for row in rows]
+    return [memory_from_row(_unpacked(row[0])) for row in rows]
+
+
+def _unpacked(packed: str) -> list[Any]:
+    values: list[Any] = orjson.loads(packed)
+    # A whole number comes as an integer.
+    values[_CONFIDENCE] = float(values[_CONFIDENCE])
+    return values

@@ -1,0 +1,119 @@
+"""Events about memories, as the finished bytes that the outbox keeps and the relay publishes."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from openbrain.domain.events import SOURCE, EventData, MemoryRecalled, MemorySuperseded, RecalledHit, encode, event_type
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import Change, Memory, Reason
+from openbrain.domain.streams import EMBEDDED, RECALLED, REINDEX, STORED, SUPERSEDED, StreamSpec
+from openbrain.domain.times import to_iso
+from openbrain.ports.recalls import RecallRecord
+from openbrain.ports.store import Embedded, Origin
+
+Announcement = tuple[str, bytes]
+"""Stream (without the settings' prefix) and body: an outbox row."""
+
+
+def stored(memory: Memory, change: Change, origin: Origin, at: int) -> Announcement:
+    """`memory.stored` about the row as it is now; `memory.reindex` where it may wait."""
+    data = (
+        f'"memory_id":"{memory.id}","workspace_id":{_quoted(memory.workspace_id)},"version":{memory.version},'
+        f'"revision":{memory.revision},"change":"{change.value}"'
+    )
+    return _frequent(REINDEX if origin.bulk else STORED, data, memory.id, origin, at)
+
+
+def again(row: Sequence[Any], generation: str | None, at: int, *, model: str | None = None) -> Announcement:
+    """`memory.reindex` about a row as it stands (id, workspace, version, revision), for one generation, those of a
+    model, or all."""
+    memory_id, workspace_id, version, revision = row
+    data = {
+        "memory_id": memory_id,
+        "workspace_id": workspace_id,
+        "version": version,
+        "revision": revision,
+        "change": Change.REINDEX,
+        "generation": generation,
+        "model": model,
+    }
+    body = encode(REINDEX.name, data, event_id=uuid7(at), at=at, subject=memory_id)
+    return REINDEX.name, body
+
+
+def left(memory: Memory, reason: Reason, superseded_by: str | None, origin: Origin, at: int) -> Announcement:
+    """`memory.superseded` about a row that has just left recall."""
+    data = MemorySuperseded(
+        memory_id=memory.id,
+        workspace_id=memory.workspace_id,
+        revision=memory.revision,
+        superseded_by=superseded_by,
+        reason=reason,
+    )
+    return _announcement(SUPERSEDED, data, memory.id, origin, at)
+
+
+def embedded(passages: Embedded, model: str, at: int) -> Announcement:
+    """`memory.embedded` about a row whose passages have just been put into the truth; `memory.reindex` where it may
+    wait."""
+    if passages.bulk:
+        row = passages.memory_id, passages.workspace_id, passages.version, passages.revision
+        return again(row, None, at, model=model)
+    data = (
+        f'"memory_id":"{passages.memory_id}","workspace_id":{_quoted(passages.workspace_id)},'
+        f'"revision":{passages.revision},"model":{_quoted(model)}'
+    )
+    return _frequent(EMBEDDED, data, passages.memory_id, passages, at)
+
+
+def recalled(recall: RecallRecord) -> Announcement:
+    """`memory.recalled` about an answer that was given."""
+    data = MemoryRecalled(
+        recall_id=recall.id,
+        workspace_id=recall.workspace_id,
+        agent_id=recall.agent_id,
+        took_ms=recall.took_ms,
+        results=tuple(RecalledHit(memory_id=memory_id, score=score) for memory_id, score in recall.results),
+        query=recall.query or None,
+    )
+    return RECALLED.name, encode(RECALLED.name, data, event_id=uuid7(recall.at), at=recall.at, subject=recall.id)
+
+
+def _announcement(
+    stream: StreamSpec, data: EventData, subject: str, origin: Origin | Embedded, at: int
+) -> Announcement:
+    body = encode(
+        stream.name,
+        data,
+        event_id=uuid7(at),
+        at=at,
+        subject=subject,
+        causation_id=origin.causation_id,
+        traceparent=origin.traceparent,
+    )
+    return stream.name, body
+
+
+def _frequent(stream: StreamSpec, data: str, subject: str, origin: Origin | Embedded, at: int) -> Announcement:
+    """The same bytes as `encode` gives, put together: two of these are made for every memory."""
+    cause = f',"causationid":{_quoted(origin.causation_id)}' if origin.causation_id else ""
+    trace = f',"traceparent":{_quoted(origin.traceparent)}' if origin.traceparent else ""
+    head = f'{{"specversion":"1.0","id":"{uuid7(at)}",{_head(stream.name, at)}'
+    return stream.name, f'{head},"data":{{{data}}},"subject":"{subject}"{cause}{trace}}}'.encode()
+
+
+# One batch is of one moment.
+@lru_cache(maxsize=64)
+def _head(stream: str, at: int) -> str:
+    return (
+        f'"source":{_quoted(SOURCE)},"type":"{event_type(stream)}","time":"{to_iso(at)}",'
+        '"datacontenttype":"application/json"'
+    )
+
+
+@lru_cache(maxsize=1024)
+def _quoted(text: str) -> str:
+    return orjson.dumps(text).decode()

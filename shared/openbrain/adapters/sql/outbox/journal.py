@@ -1,0 +1,97 @@
+"""What a transaction says about itself: audit lines and events, gathered while it runs and written at its end."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import Connection
+
+from openbrain.adapters.sql.outbox import event_bytes, relay
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.memory_rows import json_text
+from openbrain.adapters.sql.schema.tables import memory_history
+from openbrain.domain.memory import Change, Memory, Reason
+from openbrain.ports.store import Origin
+
+_BOOKKEEPING = {
+    *("id", "workspace_id", "version", "revision", "content_hash", "created_at", "updated_at", "confirmed_at"),
+    *("archived_at", "deleted_at", "reason", "indexed_at", "text_revision", "vector_revision", "passages_high"),
+    *("text_error", "text_error_revision", "vector_error", "vector_error_revision"),
+}
+PUBLIC = tuple(field.name for field in fields(Memory) if field.name not in _BOOKKEEPING)
+"""The fields that a user gives, and that the audit keeps."""
+_public = attrgetter(*PUBLIC)
+
+
+class Journal:
+    """One transaction's lines, all of one moment."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+        self._history: list[tuple[Any, ...]] = []
+        self._announcements: list[event_bytes.Announcement] = []
+
+    def created(self, memory: Memory, origin: Origin) -> None:
+        """A new row."""
+        given = {name: value for name, value in zip(PUBLIC, _public(memory), strict=True) if value or value == 0}
+        self._line(memory, "created", origin, after=given)
+        self._announcements.append(event_bytes.stored(memory, Change.CREATED, origin, self.now))
+
+    def duplicate(self, existing: Memory, origin: Origin) -> None:
+        """Something that is known already: told only to who submitted it by stream."""
+        if origin.causation_id:
+            self._announcements.append(event_bytes.stored(existing, Change.DUPLICATE, origin, self.now))
+
+    def edited(self, before: Memory, after: Memory, change: Change, origin: Origin) -> None:
+        """A row changed by its users; the audit keeps the fields that differ."""
+        names = [name for name in PUBLIC if getattr(before, name) != getattr(after, name)]
+        self._line(after, "updated", origin, before=_picked(before, names), after=_picked(after, names))
+        self._announcements.append(event_bytes.stored(after, change, origin, self.now))
+
+    def confirmed(self, before: Memory, after: Memory, origin: Origin) -> None:
+        """Still true; nothing that is indexed changed."""
+        names = ["confirmed_at"]
+        self._line(after, "confirmed", origin, before=_picked(before, names), after=_picked(after, names))
+
+    def ended(
+        self, memory: Memory, reason: Reason, origin: Origin, note: str = "", superseded_by: str | None = None
+    ) -> None:
+        """A row left recall; its content stays on it, so the audit needs no copy."""
+        after = {"reason": reason.value} | ({"superseded_by": superseded_by} if superseded_by else {})
+        self._line(memory, reason.value, origin, after=after, note=note)
+        self._announcements.append(event_bytes.left(memory, reason, superseded_by, origin, self.now))
+
+    def restored(self, before: Memory, after: Memory, origin: Origin, note: str) -> None:
+        """A row is back in recall."""
+        names = ["reason", "expires_at"] if before.expires_at != after.expires_at else ["reason"]
+        self._line(after, "restored", origin, before=_picked(before, names), after=_picked(after, names), note=note)
+        self._announcements.append(event_bytes.stored(after, Change.RESTORED, origin, self.now))
+
+    def write(self, connection: Connection) -> None:
+        """Put everything gathered into the transaction."""
+        insert_rows(connection, memory_history, self._history)
+        relay.append(connection, self._announcements)
+
+    def _line(
+        self,
+        memory: Memory,
+        action: str,
+        origin: Origin,
+        *,
+        before: Mapping[str, Any] | None = None,
+        after: Mapping[str, Any] | None = None,
+        note: str = "",
+    ) -> None:
+        self._history.append(
+            (
+                *(memory.id, memory.workspace_id, memory.version, memory.revision, action, origin.actor, self.now),
+                None if before is None else json_text(before),
+                None if after is None else json_text(after),
+                note,
+            )
+        )
+
+
+def _picked(memory: Memory, names: list[str]) -> dict[str, Any]:
+    return {name: getattr(memory, name) for name in names}

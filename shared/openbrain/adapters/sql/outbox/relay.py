@@ -1,0 +1,92 @@
+"""Events that were committed with their cause and wait to be published."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, bindparam, func, select
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
+from openbrain.adapters.sql.outbox.event_bytes import Announcement
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.tables import outbox
+from openbrain.domain.streams import REINDEX
+from openbrain.ports.housekeeping import OutboxEntry
+
+_OLDEST = select(outbox.c.id, outbox.c.stream, outbox.c.body).order_by(outbox.c.id).limit(bindparam("count"))
+_LIVE = _OLDEST.where(outbox.c.id > bindparam("after"), outbox.c.stream != REINDEX.name)
+_FIRST, _LAST = select(func.min(outbox.c.id)), select(func.max(outbox.c.id))
+_SOME = select(func.count()).select_from(select(outbox.c.id).limit(bindparam("count")).subquery())
+_LATE = 2000
+"""Ids behind those that were looked at, among which a late commit may still bring one."""
+
+
+class SqlOutbox:
+    """`ports.truth.Outbox`. No cursor: a transaction that commits late may bring a lower id than one already seen."""
+
+    _looked = 0
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def take(self, limit: int) -> Sequence[OutboxEntry]:
+        """The oldest, in order; what may wait comes after all that may not."""
+        oldest = await self._database.read(lambda connection: _take(connection, limit))
+        waiting = [entry for entry in oldest if entry.stream == REINDEX.name]
+        if not waiting:
+            return oldest
+        live = [entry for entry in oldest if entry.stream != REINDEX.name]
+        if len(oldest) < limit:
+            return [*live, *waiting]
+        # Up to where there was nothing live the last time, there is nothing now: a long import is not looked through
+        # again and again.
+        after = max(oldest[-1].id, self._looked - _LATE)
+        behind, top = await self._database.read(lambda connection: _live(connection, limit - len(live), after))
+        if not behind:
+            self._looked = top
+        return [*live, *behind, *waiting][:limit]
+
+    async def waiting(self, limit: int) -> int:
+        """As in the port."""
+        return await self._database.read(lambda connection: _waiting(connection, limit))
+
+    async def delete(self, ids: Sequence[int]) -> None:
+        """Exactly these."""
+        if ids:
+            await self._database.write(lambda connection: _delete(connection, ids))
+
+
+def append(connection: Connection, announcements: Sequence[Announcement]) -> None:
+    """Put events into the transaction that causes them."""
+    if is_sqlite(connection):
+        insert_rows(connection, outbox, announcements)
+    else:
+        # As text: the driver escapes bytes far more slowly, and the column takes the same bytes from either.
+        insert_rows(connection, outbox, [(stream, body.decode()) for stream, body in announcements])
+
+
+def _take(connection: Connection, limit: int) -> Sequence[OutboxEntry]:
+    return [OutboxEntry(*row) for row in connection.execute(_OLDEST, {"count": limit})]
+
+
+def _live(connection: Connection, limit: int, after: int) -> tuple[Sequence[OutboxEntry], int]:
+    """What can't wait, and the highest id that there was before we looked."""
+    top = connection.scalar(select(func.max(outbox.c.id))) or 0
+    found = connection.execute(_LIVE, {"count": limit, "after": after}) if limit else ()
+    return [OutboxEntry(*row) for row in found], top
+
+
+def _waiting(connection: Connection, limit: int) -> int:
+    """By the ids, which is two looks at an index; counted only where that may be too many: events of low priority stay
+    while later ones pass them, and leave a gap behind."""
+    first = connection.scalar(_FIRST)
+    last = None if first is None else connection.scalar(_LAST)
+    if first is None or last is None:
+        return 0
+    most = int(last - first + 1)
+    return most if most < limit else int(connection.scalar(_SOME, {"count": limit}) or 0)
+
+
+def _delete(connection: Connection, ids: Sequence[int]) -> None:
+    for some in chunks(sorted(ids)):
+        statement = f"DELETE FROM outbox WHERE id IN ({slots(connection, len(some))})"  # noqa: S608 - values are bound
+        connection.exec_driver_sql(statement, tuple(some))

@@ -1,0 +1,155 @@
+"""Making and checking the schema: what `openbrain db` calls, and `openbrain up` at its start.
+
+Plain functions that connect, do one thing and let go; they block, and know nothing of an event loop.
+"""
+
+import hashlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
+from sqlalchemy.exc import DBAPIError
+
+from openbrain.adapters.sql.engine import mariadb, mariadb_errors, sqlite, sqlite_errors
+from openbrain.adapters.sql.engine.database import SQLITE, parse
+from openbrain.adapters.sql.schema.health import examine
+from openbrain.domain.errors import SetupError, TryLater
+
+HEAD = "head"
+_UPGRADE_S = 600.0
+"""How long an upgrade waits for one that runs elsewhere."""
+_ANSWER_S = 10.0
+_POLL_S = 0.2
+
+
+def upgrade(url: str, revision: str = HEAD) -> None:
+    """Bring the schema up to date. Safe while other processes do the same: one works, the others wait.
+
+    `TryLater` where the database can't be reached, `SetupError` where its schema is newer than this program.
+    """
+    with _connection(url, _UPGRADE_S) as connection, _alone(connection):
+        _refuse_newer(_revision(connection))
+        command.upgrade(_config(connection), revision)
+        connection.commit()
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Take the schema back to `revision` ('base' for none at all). What the older one can't hold is lost."""
+    with _connection(url, _UPGRADE_S) as connection, _alone(connection):
+        _refuse_newer(_revision(connection))
+        command.downgrade(_config(connection), revision)
+        connection.commit()
+
+
+def current(url: str) -> str | None:
+    """The revision of the schema; None where there is none."""
+    with _connection(url, _ANSWER_S) as connection:
+        return _revision(connection)
+
+
+def check(url: str) -> tuple[str, ...]:
+    """What is wrong, each with what to do. `TryLater` where the database can't be reached."""
+    with _connection(url, _ANSWER_S) as connection:
+        return checked(connection)[2]
+
+
+def checked(connection: Connection) -> tuple[str, str, tuple[str, ...]]:
+    """Product, version and what is wrong; where the schema is not today's, that alone."""
+    product, version, problems = examine(connection)
+    revision, known = _revision(connection), _known()
+    if revision not in known:
+        problems = (_newer(revision),)
+    elif revision != known[0]:
+        problems = (f"the schema is at revision {revision or 'none'}, not {known[0]}: run `openbrain db upgrade`",)
+    return product, version, problems
+
+
+def wait(url: str, seconds: float) -> None:
+    """Return as soon as the database answers; `TryLater` where it does not within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            current(url)
+        except TryLater:
+            if time.monotonic() + _POLL_S > deadline:
+                raise
+        else:
+            return
+        time.sleep(_POLL_S)
+
+
+@contextmanager
+def _connection(url: str, patience_s: float) -> Iterator[Connection]:
+    address = parse(url)
+    is_sqlite = address.get_backend_name() == SQLITE
+    engine = sqlite.engine(address, patience_s, "BEGIN IMMEDIATE") if is_sqlite else _mariadb(address, patience_s)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except DBAPIError as error:
+        known = sqlite_errors.translated(error) if is_sqlite else mariadb_errors.translated(error)
+        if known is None:
+            raise
+        raise known from error
+    finally:
+        engine.dispose()
+
+
+def _mariadb(address: URL, patience_s: float) -> Engine:
+    # The blocking driver under aiomysql.
+    return create_engine(
+        address.set(drivername="mysql+pymysql"),
+        poolclass=NullPool,
+        hide_parameters=True,
+        connect_args=mariadb.connect_arguments(patience_s),
+    )
+
+
+@contextmanager
+def _alone(connection: Connection) -> Iterator[None]:
+    """SQLite's transaction shuts out other writers; on MariaDB a change of a table ends one, so a lock is named."""
+    if connection.dialect.name == SQLITE:
+        yield
+        return
+    # Locks belong to the server, not to a database, and have at most 64 characters.
+    lock = "openbrain-" + hashlib.sha256(str(connection.engine.url.database).encode()).hexdigest()[:32]
+    if connection.scalar(text("SELECT GET_LOCK(:lock, :seconds)"), {"lock": lock, "seconds": _UPGRADE_S}) != 1:
+        raise TryLater("another process is still changing the schema: try again when it is done")
+    try:
+        yield
+    finally:
+        if not connection.invalidated:
+            connection.execute(text("SELECT RELEASE_LOCK(:lock)"), {"lock": lock})
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+@cache
+def _known() -> list[str | None]:
+    """Every revision of this program, newest first, and None for an empty database."""
+    return [*(each.revision for each in ScriptDirectory.from_config(_config()).walk_revisions()), None]
+
+
+def _revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _refuse_newer(revision: str | None) -> None:
+    if revision not in _known():
+        raise SetupError(_newer(revision))
+
+
+def _newer(revision: str | None) -> str:
+    return f"the schema is at revision {revision}, which this program does not know: install the newer OpenBrain"

@@ -1,0 +1,95 @@
+"""INSERT statements as finished text for the driver: made once from the tables, used with plain tuples."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Connection, Table, exists, select
+
+from openbrain.adapters.sql.engine.raw_cursor import run
+from openbrain.adapters.sql.engine.statements import insert_missing, is_sqlite
+from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS
+from openbrain.adapters.sql.schema.tables import memories, memory_history
+
+Row = tuple[Any, ...]
+
+_TEXTS: dict[tuple[str, str, bool, Sequence[str]], str] = {}
+_NOT_YET = {
+    *("archived_at", "deleted_at", "reason", "indexed_at", "text_revision", "vector_revision", "passages_high"),
+    *("text_error", "text_error_revision", "vector_error", "vector_error_revision"),
+}
+"""What no memory has when it is new: the table's defaults say so for less than values do."""
+_NEW_COLUMNS = tuple(name for name in INSERT_COLUMNS if name not in _NOT_YET)
+_new = itemgetter(*(INSERT_COLUMNS.index(name) for name in _NEW_COLUMNS))
+_ID, _CONTENT = _NEW_COLUMNS.index("id"), _NEW_COLUMNS.index("content")
+_TOLD = exists().where(memory_history.c.memory_id == memories.c.id)
+# One column: the driver reads the description of each.
+_NEW_TEXT = "IF(EXISTS (SELECT 1 FROM memory_history WHERE memory_history.memory_id = memories.id), '', memories.id)"
+_STATEMENT_CHARS = 2_000_000
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Row], *, missing: bool = False) -> int:
+    """Insert rows of all columns, in the table's order, but for one that the database numbers itself.
+
+    With `missing`, a row whose id or unique key is taken is left out. Returns the driver's count of rows inserted,
+    which with `missing` is true on SQLite only.
+    """
+    return _insert(connection, _text(connection, table, _all_columns(table), missing=missing), rows) if rows else 0
+
+
+def insert_memories(connection: Connection, rows: Sequence[Row]) -> set[str]:
+    """Insert new rows of `INSERT_COLUMNS` where neither id nor duplicate key is taken; returns the ids that are new.
+
+    A row of ours that has history is not new: an earlier attempt wrote it, and only its answer was lost.
+    """
+    rows = [_new(row) for row in rows]
+    ids = {row[_ID] for row in rows}
+    text = _text(connection, memories, _NEW_COLUMNS, missing=True)
+    if is_sqlite(connection):
+        if _insert(connection, text, rows) == len(rows):
+            return ids
+        return set(connection.scalars(select(memories.c.id).where(memories.c.id.in_(ids), ~_TOLD)))
+    # MariaDB's counts tell nothing, but it returns what now stands for each row: one round trip less than asking.
+    before, values, after = text.partition(_one_row(rows))
+    found: set[str] = set()
+    for some in _slices(rows):
+        statement = f"{before}{', '.join([values] * len(some))}{after} RETURNING {_NEW_TEXT}"
+        flat = tuple(value for row in some for value in row)
+        found.update(row[0] for row in run(connection, statement, flat).fetchall())
+    return found & ids
+
+
+def _insert(connection: Connection, text: str, rows: Sequence[Row]) -> int:
+    # One row as it is: the drivers take a slower way for a list.
+    return run(connection, text, rows[0] if len(rows) == 1 else list(rows)).rowcount
+
+
+def _slices(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Parts whose statement stays far below what a server takes at once (16 MiB unless set otherwise)."""
+    start = size = 0
+    for place, row in enumerate(rows):
+        size += len(row[_CONTENT]) + 2000
+        if size > _STATEMENT_CHARS:
+            yield rows[start:place]
+            start, size = place, len(row[_CONTENT]) + 2000
+    yield rows[start:]
+
+
+def _one_row(rows: Sequence[Row]) -> str:
+    return f"({', '.join(['%s'] * len(rows[0]))})"
+
+
+@cache
+def _all_columns(table: Table) -> Sequence[str]:
+    return tuple(column.name for column in table.columns if column is not table.autoincrement_column)
+
+
+def _text(connection: Connection, table: Table, columns: Sequence[str], *, missing: bool) -> str:
+    key = connection.dialect.name, table.name, missing, columns
+    return _TEXTS.get(key) or _TEXTS.setdefault(key, _compiled(connection, table, columns, missing=missing))
+
+
+def _compiled(connection: Connection, table: Table, columns: Sequence[str], *, missing: bool) -> str:
+    statement = insert_missing(connection.dialect, table) if missing else table.insert()
+    return str(statement.inline().compile(dialect=connection.dialect, column_keys=columns))

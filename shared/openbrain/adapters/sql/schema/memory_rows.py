@@ -1,0 +1,54 @@
+"""A memory as a row, and back."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any
+
+import orjson
+
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.domain.fast_frozen import maker_by_place
+from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
+
+MEMORY_COLUMNS: tuple[str, ...] = tuple(field.name for field in fields(Memory))
+"""The columns that make up a `Memory`, in the order that `memory_from_row` takes them."""
+
+INSERT_COLUMNS: tuple[str, ...] = tuple(memories.columns.keys())
+"""All columns, in the table's order; audience and dedupe_key are derived, and never read back into a memory."""
+
+_TYPES = {each.value: each for each in MemoryType}
+_SCOPES = {each.value: each for each in Scope}
+_REASONS: dict[str | None, Reason | None] = {None: None} | {each.value: each for each in Reason}
+_TYPE, _SCOPE, _TAGS, _METADATA, _REASON, _WANTS_VECTOR = (
+    MEMORY_COLUMNS.index(name) for name in ("type", "memory_scope", "tags", "metadata", "reason", "wants_vector")
+)
+_made = maker_by_place(Memory)
+_GIVEN = attrgetter(*(name for name in INSERT_COLUMNS if name != "dedupe_key"))
+_DEDUPE_KEY, _TAGS_GIVEN, _METADATA_GIVEN = (INSERT_COLUMNS.index(name) for name in ("dedupe_key", "tags", "metadata"))
+
+
+def memory_from_row(row: Sequence[Any]) -> Memory:
+    """`row` holds `MEMORY_COLUMNS` in their order, and nothing more."""
+    values = list(row)
+    values[_TYPE] = _TYPES[values[_TYPE]]
+    values[_SCOPE] = _SCOPES[values[_SCOPE]]
+    values[_TAGS] = tuple(orjson.loads(values[_TAGS])) if values[_TAGS] != "[]" else ()
+    values[_METADATA] = orjson.loads(values[_METADATA]) if values[_METADATA] != "{}" else {}
+    values[_REASON] = _REASONS[values[_REASON]]
+    values[_WANTS_VECTOR] = bool(values[_WANTS_VECTOR])
+    return _made(*values)
+
+
+def row_from_memory(memory: Memory, dedupe_key: str | None) -> tuple[Any, ...]:
+    """The values for `INSERT_COLUMNS`; the drivers take our enumerations for the strings that they are."""
+    values = list(_GIVEN(memory))
+    values.insert(_DEDUPE_KEY, dedupe_key)
+    values[_TAGS_GIVEN] = json_text(memory.tags) if memory.tags else "[]"
+    values[_METADATA_GIVEN] = json_text(memory.metadata) if memory.metadata else "{}"
+    return tuple(values)
+
+
+def json_text(value: object) -> str:
+    """Compact JSON."""
+    return orjson.dumps(value).decode()

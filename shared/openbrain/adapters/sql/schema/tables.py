@@ -1,0 +1,274 @@
+"""The truth's tables: one set for MariaDB and SQLite.
+
+Times are microseconds since 1970, UTC. Strings that may be absent are '' and not NULL, so that a plain comparison is
+enough.
+"""
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, Table, text
+
+from openbrain.adapters.sql.schema import signal_tables, vault_tables
+from openbrain.adapters.sql.schema.column_types import ascii_name, count, empty, long_bytes, long_text, name, serial
+from openbrain.adapters.sql.schema.metadata import metadata as metadata  # noqa: PLC0414 - whoever asks here has all tables
+
+# The tables of a room of its own, joined to the one set.
+OTHERS = (*signal_tables.TABLES, *vault_tables.TABLES)
+
+workspaces = Table(
+    "workspaces",
+    metadata,
+    Column("id", name(64), primary_key=True),
+    Column("name", name(100), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    # Quotas; NULL for none.
+    Column("max_memories", BigInteger),
+    Column("max_bytes", BigInteger),
+    # Since then its keys open nothing; the row goes last.
+    Column("deleted_at", BigInteger),
+    # Of its last broadcast, given under this row's lock.
+    Column("signal_seq", BigInteger, nullable=False, server_default=text("0")),
+)
+
+workspace_usage = Table(
+    "workspace_usage",
+    metadata,
+    Column("workspace_id", name(64), primary_key=True),
+    Column("memories", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("counted_at", BigInteger, nullable=False),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", ascii_name(36), primary_key=True),
+    Column("workspace_id", name(64), nullable=False, index=True),
+    Column("name", name(100), nullable=False),
+    Column("secret_hash", ascii_name(64), nullable=False, unique=True),
+    empty("agent_id", name(100)),
+    Column("permissions", long_text(), nullable=False),
+    Column("orgs", long_text(), nullable=True),
+    Column("without_org", Boolean, nullable=False),
+    Column("act_as", long_text(), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("revoked_at", BigInteger),
+    # Requests a minute; NULL takes the setting.
+    Column("rate_limit", Integer),
+    # The key that this one was made to replace.
+    Column("replaces_id", ascii_name(36)),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    Column("id", ascii_name(36), primary_key=True),
+    Column("workspace_id", name(64), nullable=False),
+    empty("org", name(128)),
+    empty("project", name(255)),
+    empty("agent_id", name(100)),
+    empty("session_id", name(255)),
+    Column("turn", Integer),
+    empty("speaker", name(100)),
+    Column("memory_scope", ascii_name(8), nullable=False),
+    Column("audience", name(400), nullable=False),
+    Column("type", ascii_name(16), nullable=False),
+    Column("content", long_text(), nullable=False),
+    Column("tags", long_text(), nullable=False),
+    Column("metadata", long_text(), nullable=False),
+    empty("source", name(255)),
+    Column("confidence", Float(53), nullable=False),
+    Column("supersedes_id", ascii_name(36)),
+    Column("version", Integer, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("content_hash", ascii_name(64), nullable=False),
+    Column("dedupe_key", ascii_name(64), unique=True),
+    Column("occurred_at", BigInteger, nullable=False),
+    Column("confirmed_at", BigInteger, nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger),
+    Column("archived_at", BigInteger),
+    Column("deleted_at", BigInteger),
+    Column("reason", ascii_name(16)),
+    Column("indexed_at", BigInteger),
+    Column("text_revision", BigInteger, nullable=False, server_default=text("0")),
+    Column("vector_revision", BigInteger, nullable=False, server_default=text("0")),
+    count("passages_high"),
+    empty("text_error", name(1000)),
+    Column("text_error_revision", BigInteger, nullable=False, server_default=text("0")),
+    empty("vector_error", name(1000)),
+    Column("vector_error_revision", BigInteger, nullable=False, server_default=text("0")),
+    Column("wants_vector", Boolean, nullable=False),
+    Index("ix_memories_workspace_id_created_at", "workspace_id", "created_at", "id"),
+    Index("ix_memories_supersedes_id", "supersedes_id"),
+    # Due memories are those without a reason: the expired ones are not walked through again.
+    Index("ix_memories_reason_expires_at", "reason", "expires_at"),
+)
+
+memory_lineage = Table(
+    "memory_lineage",
+    metadata,
+    Column("child_id", ascii_name(36), primary_key=True),
+    Column("parent_id", ascii_name(36), primary_key=True, index=True),
+    Column("kind", ascii_name(16), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+embeddings = Table(
+    "embeddings",
+    metadata,
+    Column("input_hash", ascii_name(64), primary_key=True),
+    Column("model", ascii_name(64), primary_key=True),
+    Column("vector", long_bytes(), nullable=False),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+memory_passages = Table(
+    "memory_passages",
+    metadata,
+    Column("memory_id", ascii_name(36), primary_key=True),
+    Column("model", ascii_name(64), primary_key=True),
+    Column("passage", Integer, primary_key=True, autoincrement=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("input_hash", ascii_name(64), nullable=False),
+)
+
+index_generations = Table(
+    "index_generations",
+    metadata,
+    Column("kind", ascii_name(8), primary_key=True),
+    Column("name", name(255), primary_key=True),
+    empty("model", ascii_name(64)),
+    empty("model_name", name(255)),
+    count("dimensions"),
+    Column("builder", ascii_name(64), nullable=False),
+    Column("status", ascii_name(16), nullable=False),
+    # Equal to kind while serving, else NULL: the unique key allows one serving generation of a kind.
+    Column("serving", ascii_name(8), unique=True),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False, server_default=text("0")),
+    Column("epoch", BigInteger, nullable=False, server_default=text("0")),
+    Column("lost_at", BigInteger, nullable=False, server_default=text("0")),
+)
+
+index_writers = Table(
+    "index_writers",
+    metadata,
+    Column("consumer", name(200), primary_key=True),
+    Column("kind", ascii_name(8), primary_key=True),
+    Column("builder", ascii_name(64), nullable=False),
+    # The generations that it knows, as JSON.
+    Column("names", long_text(), nullable=False),
+    # By the database's clock.
+    Column("expires_at", BigInteger, nullable=False),
+)
+
+memory_history = Table(
+    "memory_history",
+    metadata,
+    Column("id", serial(), primary_key=True, autoincrement=True),
+    Column("memory_id", ascii_name(36), nullable=False, index=True),
+    Column("workspace_id", name(64), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("action", ascii_name(16), nullable=False),
+    Column("actor", name(100), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("before", long_text()),
+    Column("after", long_text()),
+    empty("note", name(500)),
+)
+
+memory_usage = Table(
+    "memory_usage",
+    metadata,
+    Column("memory_id", ascii_name(36), primary_key=True),
+    count("recall_count"),
+    Column("last_recalled_at", BigInteger),
+    count("used"),
+    count("ignored"),
+)
+
+recalls = Table(
+    "recalls",
+    metadata,
+    Column("id", ascii_name(36), primary_key=True),
+    Column("workspace_id", name(64), nullable=False),
+    empty("agent_id", name(100)),
+    # '' unless settings ask for it.
+    Column("query", long_text(), nullable=False),
+    Column("results", long_text(), nullable=False),
+    Column("took_ms", Float(53), nullable=False),
+    Column("created_at", BigInteger, nullable=False, index=True),
+    Index("ix_recalls_workspace_id_created_at", "workspace_id", "created_at"),
+)
+
+operations = Table(
+    "operations",
+    metadata,
+    Column("id", ascii_name(36), primary_key=True),
+    Column("workspace_id", name(64), nullable=False),
+    Column("kind", ascii_name(32), nullable=False),
+    Column("status", ascii_name(16), nullable=False),
+    Column("actor", name(100), nullable=False),
+    Column("request", long_text(), nullable=False),
+    count("done"),
+    Column("total", Integer),
+    Column("result", long_text()),
+    empty("error", name(1000)),
+    Column("cancel_requested", Boolean, nullable=False),
+    # Who works on it, and until when that counts; '' and 0 while queued and when ended.
+    empty("holder", name(200)),
+    Column("held_until", BigInteger, nullable=False, server_default=text("0")),
+    Column("created_at", BigInteger, nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+    Column("finished_at", BigInteger),
+    Index("ix_operations_workspace_id_created_at", "workspace_id", "created_at", "id"),
+    Index("ix_operations_status_held_until", "status", "held_until"),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", serial(), primary_key=True, autoincrement=True),
+    Column("stream", name(255), nullable=False),
+    Column("body", long_bytes(), nullable=False),
+    sqlite_autoincrement=True,
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("workspace_id", name(64), primary_key=True),
+    Column("key_hash", ascii_name(64), primary_key=True),
+    Column("memory_id", ascii_name(36), nullable=False),
+    Column("content_hash", ascii_name(64), nullable=False),
+    Column("expires_at", BigInteger, nullable=False, index=True),
+)
+
+group_pauses = Table(
+    "group_pauses",
+    metadata,
+    Column("name", name(100), primary_key=True),
+    Column("actor", name(100), nullable=False),
+    empty("reason", name(500)),
+    Column("paused_at", BigInteger, nullable=False),
+)
+
+outside_groups = Table(
+    "outside_groups",
+    metadata,
+    Column("stream", name(255), primary_key=True),
+    Column("name", name(100), primary_key=True),
+    Column("actor", name(100), nullable=False),
+    empty("reason", name(500)),
+    Column("created_at", BigInteger, nullable=False),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", name(100), primary_key=True),
+    Column("holder", name(200), nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+)

@@ -1,0 +1,58 @@
+"""Tables of the vault's side: ticks, which memory a marker of an arc became, and what clients wrote. As in `tables`."""
+
+from sqlalchemy import BigInteger, Boolean, Column, Index, Table, text
+
+from openbrain.adapters.sql.schema.column_types import ascii_name, empty, long_text, name
+from openbrain.adapters.sql.schema.metadata import metadata
+
+ticks = Table(
+    "ticks",
+    metadata,
+    # The job's id.
+    Column("id", ascii_name(36), primary_key=True),
+    Column("workspace_id", name(64), nullable=False),
+    # What makes two requests the same tick; NULL for a dry run, which takes none.
+    Column("slot", name(255)),
+    # pending, running, completed, failed
+    Column("state", ascii_name(16), nullable=False),
+    Column("request", long_text(), nullable=False),
+    Column("report", long_text()),
+    empty("error", name(1000)),
+    # Who works on it, and until when that counts.
+    empty("holder", name(200)),
+    Column("held_until", BigInteger, nullable=False, server_default=text("0")),
+    Column("requested_at", BigInteger, nullable=False),
+    Column("started_at", BigInteger),
+    Column("finished_at", BigInteger),
+    Index("uq_ticks_workspace_id_slot", "workspace_id", "slot", unique=True),
+    Index("ix_ticks_workspace_id_requested_at", "workspace_id", "requested_at", "id"),
+    Index("ix_ticks_state_held_until", "state", "held_until"),
+)
+
+vault_memories = Table(
+    "vault_memories",
+    metadata,
+    Column("workspace_id", name(64), primary_key=True),
+    Column("arc", name(255), primary_key=True),
+    # Hash of what makes it the same marker of the arc.
+    Column("marker", ascii_name(64), primary_key=True),
+    Column("memory_id", ascii_name(36), nullable=False, index=True),
+    Column("content_hash", ascii_name(64), nullable=False),
+    Column("updated_at", BigInteger, nullable=False),
+)
+
+vault_writes = Table(
+    "vault_writes",
+    metadata,
+    Column("workspace_id", name(64), primary_key=True),
+    Column("key_hash", ascii_name(64), primary_key=True),
+    Column("content_hash", ascii_name(64), nullable=False),
+    Column("path", name(1024), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    # Whether the file is known to be written.
+    Column("done", Boolean, nullable=False),
+    Index("ix_vault_writes_workspace_id_expires_at", "workspace_id", "expires_at"),
+)
+
+TABLES = (ticks, vault_memories, vault_writes)

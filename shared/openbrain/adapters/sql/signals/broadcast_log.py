@@ -1,0 +1,106 @@
+"""What a transaction tells of a workspace's signals: lines of the audit and broadcasts, numbered without gaps.
+
+Whoever changes a signal or a halt makes one of these first: it holds the workspace's row, so that changes happen one
+after another and each sees what the last one left.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from openbrain.adapters.sql.outbox import relay
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.signal_tables import broadcasts, signal_history
+from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.signals.rows import save_signal
+from openbrain.domain.errors import NotFound
+from openbrain.domain.signals.broadcast_events import for_everyone, renumbered, told
+from openbrain.domain.signals.rules import SignalTimes
+from openbrain.domain.signals.values import Halt, Signal, Step
+from openbrain.domain.streams import BROADCAST
+
+
+def stream_of(workspace_id: str) -> str:
+    return f"{BROADCAST.name}.{workspace_id}"
+
+
+class Telling:
+    """One workspace's, within one transaction. `NotFound` for a workspace that is unknown or being deleted."""
+
+    def __init__(self, connection: Connection, workspace_id: str, now: int, times: SignalTimes) -> None:
+        self._connection, self.workspace_id = connection, workspace_id
+        self.now, self.times = now, times
+        self.seq = self._first = _locked(connection, workspace_id)
+        self._broadcasts: list[tuple[Any, ...]] = []
+        self._history: list[tuple[Any, ...]] = []
+
+    def signal(
+        self,
+        signal: Signal,
+        halt: Halt | None,
+        step: Step,
+        actor: str,
+        *,
+        new: bool = False,
+        note: str = "",
+        traceparent: str | None = None,
+    ) -> Signal:
+        """Save the signal, and tell of it with its halt as it stands."""
+        signal = replace(signal, seq=self._next(), told_at=self.now)
+        if new or step is Step.WORSENED:
+            signal = replace(signal, worsened_seq=signal.seq)
+        self.quietly(signal, new=new)
+        self._tell(signal, halt, step, actor, note, traceparent)
+        return signal
+
+    def quietly(self, signal: Signal, *, new: bool = False) -> None:
+        """Save the signal and tell nobody."""
+        save_signal(self._connection, signal, self.times, new=new)
+
+    def again(self, signal_id: str, org: str, *, everyone: bool, body: bytes) -> int:
+        """A finished event under the next number."""
+        seq = self._next()
+        body = renumbered(bytes(body), seq, self.now)
+        self._broadcasts.append((self.workspace_id, seq, signal_id, org, everyone, body, self.now))
+        return seq
+
+    def lift(self, seq: int) -> None:
+        """Numbers up to this one are taken by what the truth knows nothing of."""
+        self.seq = max(self.seq, seq)
+
+    def write(self) -> None:
+        """Put everything gathered into the transaction."""
+        if self.seq == self._first:
+            return
+        insert_rows(self._connection, signal_history, self._history)
+        insert_rows(self._connection, broadcasts, self._broadcasts)
+        relay.append(self._connection, [(stream_of(self.workspace_id), row[5]) for row in self._broadcasts])
+        this = update(workspaces).where(workspaces.c.id == self.workspace_id)
+        self._connection.execute(this.values(signal_seq=self.seq))
+
+    def _next(self) -> int:
+        self.seq += 1
+        return self.seq
+
+    def _tell(
+        self, signal: Signal, halt: Halt | None, step: Step, actor: str, note: str, traceparent: str | None
+    ) -> None:
+        body = told(signal, halt, step, actor, self.now, traceparent)
+        everyone = for_everyone(halt, step)
+        self._broadcasts.append((self.workspace_id, signal.seq, signal.id, signal.org, everyone, body, self.now))
+        self._history.append(
+            (
+                *(self.workspace_id, signal.id, "" if halt is None else halt.id, signal.seq, step.value, actor),
+                *(self.now, signal.state.value, signal.severity.rank, signal.broadcast_severity.rank, signal.count),
+                note,
+            )
+        )
+
+
+def _locked(connection: Connection, workspace_id: str) -> int:
+    mine = workspaces.c.id == workspace_id, workspaces.c.deleted_at.is_(None)
+    seq = connection.scalar(select(workspaces.c.signal_seq).where(*mine).with_for_update())
+    if seq is None:
+        raise NotFound("no workspace with this id: create it first")
+    return int(seq)

@@ -1,0 +1,127 @@
+"""What people and agents say of signals and halts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection, select
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.signal_tables import broadcasts, halt_acks, halts, signal_acks, signals
+from openbrain.adapters.sql.signals.broadcast_log import Telling
+from openbrain.adapters.sql.signals.rows import (
+    halt_of,
+    halts_of,
+    knows,
+    no_halt,
+    no_signal,
+    of_viewer,
+    one_halt,
+    one_signal,
+    save_halt,
+)
+from openbrain.domain.errors import Conflict, Invalid
+from openbrain.domain.signals.rules import SignalTimes, acknowledged, resolved, resumed
+from openbrain.domain.signals.values import Halt, Signal, Step
+from openbrain.domain.visibility import Viewer
+from openbrain.ports.clock import Clock
+from openbrain.ports.signals import SignalChange
+
+
+class SqlSignalChanges:
+    """The changes of `ports.signals.Signals` and `Halts` that somebody asks for."""
+
+    _times = SignalTimes()
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def change_signal(self, change: SignalChange) -> Signal:
+        """As in the port."""
+        if change.step not in (Step.ACKNOWLEDGED, Step.RESOLVED):
+            raise Invalid("step", "nobody but time and raises does this to a signal")
+        now, times = self._clock.now(), self._times
+        return await self._database.write(lambda connection: _change(connection, change, now, times))
+
+    async def ack_halt(self, viewer: Viewer, halt_id: str, agent_ids: Sequence[str]) -> Halt:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _ack_halt(connection, viewer, halt_id, agent_ids, now))
+
+    async def resume_halt(self, viewer: Viewer, halt_id: str, actor: str, note: str = "") -> Halt:
+        """As in the port."""
+        now, times = self._clock.now(), self._times
+        return await self._database.write(
+            lambda connection: _resume(connection, viewer, halt_id, actor, note, now, times)
+        )
+
+
+def visible_halt(connection: Connection, viewer: Viewer, halt_id: str) -> Halt:
+    """As it stands, without its title for who does not see its org. `NotFound` where it does not concern the viewer."""
+    halt = one_halt(connection, (halts.c.id == halt_id) & halts_of(viewer))
+    if halt is None:
+        raise no_halt()
+    return veil(halt, viewer)
+
+
+def veil(halt: Halt, viewer: Viewer) -> Halt:
+    return halt if knows(viewer, halt.org) else replace(halt, title="", raised_by="", org="", project="", note="")
+
+
+def _change(connection: Connection, change: SignalChange, now: int, times: SignalTimes) -> Signal:
+    signal_id = change.signal_id or _heard(connection, change)
+    this = (signals.c.id == signal_id) & of_viewer(change.viewer) & (signals.c.workspace_id == change.workspace_id)
+    # An id of another's must not hold this workspace up.
+    if one_signal(connection, this) is None:
+        raise no_signal()
+    telling = Telling(connection, change.workspace_id, now, times)
+    signal = one_signal(connection, this)
+    if signal is None:
+        raise no_signal()
+    covered = change.seq is None or signal.worsened_seq <= change.seq
+    if change.step is Step.ACKNOWLEDGED:
+        insert_rows(connection, signal_acks, [(signal.id, change.actor, change.workspace_id, now)], missing=True)
+        after = acknowledged(signal, change.actor, now) if covered else signal
+    elif covered or not signal.state.open:
+        after = resolved(signal, change.actor, change.note, now)
+    else:
+        raise Conflict("this signal was raised stronger since: look at it again before you resolve it")
+    if after == signal:
+        return signal
+    after = telling.signal(after, halt_of(connection, signal.id), change.step, change.actor, note=change.note)
+    telling.write()
+    return after
+
+
+def _heard(connection: Connection, change: SignalChange) -> str:
+    this = broadcasts.c.workspace_id == change.workspace_id, broadcasts.c.seq == (change.seq or 0)
+    signal_id = connection.scalar(select(broadcasts.c.signal_id).where(*this))
+    if signal_id is None:
+        raise no_signal()
+    return str(signal_id)
+
+
+def _ack_halt(connection: Connection, viewer: Viewer, halt_id: str, agent_ids: Sequence[str], now: int) -> Halt:
+    halt = visible_halt(connection, viewer, halt_id)
+    rows = [(halt_id, agent_id, viewer.workspace_id, now) for agent_id in sorted(set(agent_ids))]
+    insert_rows(connection, halt_acks, rows, missing=True)
+    return halt
+
+
+def _resume(
+    connection: Connection, viewer: Viewer, halt_id: str, actor: str, note: str, now: int, times: SignalTimes
+) -> Halt:
+    visible_halt(connection, viewer, halt_id)
+    telling = Telling(connection, viewer.workspace_id, now, times)
+    halt = one_halt(connection, halts.c.id == halt_id)
+    signal = None if halt is None else one_signal(connection, signals.c.id == halt.signal_id)
+    if halt is None or signal is None:
+        raise no_halt()
+    after = resumed(halt, actor, note, now)
+    if after != halt:
+        told = telling.signal(signal, after, Step.RESUMED, actor, note=note)
+        after = replace(after, seq=told.seq)
+        save_halt(connection, after, new=False)
+        telling.write()
+    return veil(after, viewer)

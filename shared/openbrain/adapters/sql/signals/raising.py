@@ -1,0 +1,237 @@
+"""Raises: each signal once, however often and in whatever order they come."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection, func, select
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.signal_tables import signal_keys, signals
+from openbrain.adapters.sql.signals.broadcast_log import Telling
+from openbrain.adapters.sql.signals.rows import SIGNAL, halt_of, one_signal, open_key, save_halt, to_signal
+from openbrain.domain.errors import Conflict, OpenBrainError
+from openbrain.domain.ids import joined_hash
+from openbrain.domain.signals.rules import (
+    TIME,
+    SignalTimes,
+    expired,
+    halted,
+    identity,
+    merged,
+    must_tell,
+    opened,
+    storm_identity,
+)
+from openbrain.domain.signals.values import Halt, Raise, Signal, Step
+from openbrain.ports.clock import Clock
+from openbrain.ports.signals import RaiseOutcome, RaiseStatus
+
+
+class SqlRaising:
+    """`ports.signals.Signals.raise_signals`."""
+
+    _times = SignalTimes()
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def raise_signals(self, raises: Sequence[Raise]) -> Sequence[RaiseOutcome]:
+        """As in the port."""
+        now, times = self._clock.now(), self._times
+        return await self._database.write(lambda connection: _raise_all(connection, raises, now, times))
+
+
+def _raise_all(connection: Connection, raises: Sequence[Raise], now: int, times: SignalTimes) -> list[RaiseOutcome]:
+    outcomes: dict[int, RaiseOutcome] = {}
+    # In one order, so that no two transactions wait for each other's workspaces.
+    for workspace_id in sorted({each.workspace_id for each in raises}):
+        mine = [place for place, each in enumerate(raises) if each.workspace_id == workspace_id]
+        try:
+            telling = Telling(connection, workspace_id, now, times)
+        except OpenBrainError as error:
+            outcomes |= {place: RaiseOutcome(RaiseStatus.REFUSED, error=error) for place in mine}
+            continue
+        batch = _Batch(connection, telling, [raises[place] for place in mine])
+        done = {place: batch.take(raises[place]) for place in mine}
+        batch.finish()
+        outcomes |= {place: batch.settled(outcome) for place, outcome in done.items()}
+    return [outcomes[place] for place in range(len(raises))]
+
+
+class _Touched:
+    """A signal that this batch raised: as it was, as it is, and what is to be told of it at the end."""
+
+    def __init__(self, before: Signal | None, signal: Signal, halt: Halt | None, last: Raise) -> None:
+        self.before, self.signal, self.halt = before, signal, halt
+        self.halt_before = halt
+        self.step = Step.RAISED
+        self.last = last
+
+
+class _Batch:
+    """The raises of one workspace."""
+
+    def __init__(self, connection: Connection, telling: Telling, raises: Sequence[Raise]) -> None:
+        self._connection, self._telling = connection, telling
+        self._now, self._times = telling.now, telling.times
+        self._keys = _known_keys(connection, telling.workspace_id, raises)
+        self._new_keys: list[tuple[str, str, str, str, int]] = []
+        self._burning = _open_signals(connection, telling.workspace_id, raises)
+        self._touched: dict[str, _Touched] = {}
+        """By identity."""
+
+    def take(self, given: Raise) -> RaiseOutcome:
+        """One raise. The signal in the answer is not settled yet."""
+        known = self._known(given)
+        if known is not None:
+            return known
+        if given.expires_at is not None and given.expires_at <= self._now:
+            return RaiseOutcome(RaiseStatus.EXPIRED)
+        touched, status = self._touch(given)
+        if given.halts:
+            touched.halt = halted(touched.halt, touched.signal, given, self._now) or touched.halt
+        self._remember(given, touched.signal.id)
+        return RaiseOutcome(status, touched.signal)
+
+    def finish(self) -> None:
+        """Save and tell: each signal once, in the order in which they were raised first."""
+        for touched in self._touched.values():
+            self._save(touched)
+        insert_rows(self._connection, signal_keys, self._new_keys)
+        self._telling.write()
+
+    def settled(self, outcome: RaiseOutcome) -> RaiseOutcome:
+        """With the signal and its halt as they now stand."""
+        if outcome.signal is None:
+            return outcome
+        touched = self._touched.get(outcome.signal.identity)
+        if touched is None or touched.signal.id != outcome.signal.id:
+            return replace(outcome, halt=halt_of(self._connection, outcome.signal.id))
+        return replace(outcome, signal=touched.signal, halt=touched.halt)
+
+    def _known(self, given: Raise) -> RaiseOutcome | None:
+        known = self._keys.get(joined_hash(given.key)) if given.key else None
+        if known is None:
+            return None
+        signal_id, raised_hash = known
+        if raised_hash != _hash(given):
+            error = Conflict("this key came with another signal before: use a new key for each")
+            return RaiseOutcome(RaiseStatus.REFUSED, error=error)
+        touched = next((each for each in self._touched.values() if each.signal.id == signal_id), None)
+        signal = touched.signal if touched else one_signal(self._connection, signals.c.id == signal_id)
+        return RaiseOutcome(RaiseStatus.DUPLICATE, signal)
+
+    def _remember(self, given: Raise, signal_id: str) -> None:
+        if given.key:
+            key_hash, raised_hash = joined_hash(given.key), _hash(given)
+            self._keys[key_hash] = signal_id, raised_hash
+            expires_at = self._now + self._times.keys
+            self._new_keys.append((given.workspace_id, key_hash, signal_id, raised_hash, expires_at))
+
+    def _touch(self, given: Raise) -> tuple[_Touched, RaiseStatus]:
+        if standing := self._standing(identity(given), given):
+            return self._merge(standing, given), RaiseStatus.MERGED
+        if not self._too_many(given):
+            return self._open(given, storm=False), RaiseStatus.CREATED
+        storm = self._standing(storm_identity(given), given)
+        return (self._merge(storm, given) if storm else self._open(given, storm=True)), RaiseStatus.GROUPED
+
+    def _open(self, given: Raise, *, storm: bool) -> _Touched:
+        touched = _Touched(None, opened(given, self._now, storm=storm), None, given)
+        self._touched[touched.signal.identity] = touched
+        return touched
+
+    def _merge(self, touched: _Touched, given: Raise) -> _Touched:
+        step, touched.signal = merged(touched.signal, given, self._now)
+        touched.last = given
+        if step is Step.WORSENED and touched.before is not None:
+            touched.step = step
+        self._touched[touched.signal.identity] = touched
+        return touched
+
+    def _standing(self, wanted: str, given: Raise) -> _Touched | None:
+        """The open signal of this identity, as this batch has left it."""
+        if wanted in self._touched:
+            return self._touched[wanted]
+        signal = self._burning.pop(wanted, None)
+        if signal is None or self._ends(signal):
+            return None
+        return _Touched(signal, signal, halt_of(self._connection, signal.id), given)
+
+    def _ends(self, signal: Signal) -> bool:
+        """Its ttl is over and nobody has said so yet: what is raised now is another signal."""
+        ended = expired(signal, self._now)
+        if ended is not None:
+            self._telling.signal(ended, halt_of(self._connection, signal.id), Step.EXPIRED, TIME)
+        return ended is not None
+
+    def _too_many(self, given: Raise) -> bool:
+        """Whether its source has opened so many, as strong or stronger, within the window that this one is no news."""
+        since, most = given.at - self._times.source_window, self._times.source_signals
+        here = [
+            each.signal
+            for each in self._touched.values()
+            if each.before is None and each.signal.source == given.source and not each.signal.storm
+        ]
+        count = sum(each.severity.rank >= given.severity.rank and each.first_raised_at > since for each in here)
+        if count >= most:
+            return True
+        return count + count_of_source(self._connection, given, since, most - count) >= most
+
+    def _save(self, touched: _Touched) -> None:
+        before, signal, halt, given = touched.before, touched.signal, touched.halt, touched.last
+        halts = halt != touched.halt_before
+        if before is not None and not halts and not must_tell(before, signal, self._now, self._times):
+            self._telling.quietly(signal)
+            return
+        step = Step.HALTED if halts and before is not None and touched.step is Step.RAISED else touched.step
+        new = before is None
+        told = self._telling.signal(signal, halt, step, given.actor, new=new, traceparent=given.traceparent)
+        touched.signal = told
+        if halt is not None and halts:
+            touched.halt = replace(halt, seq=told.seq)
+            save_halt(self._connection, touched.halt, new=touched.halt_before is None)
+
+
+def _known_keys(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, tuple[str, str]]:
+    """Of the raises that came before: signal and hash of what was raised, by the hash of their key."""
+    hashes = sorted({joined_hash(each.key) for each in raises if each.key})
+    found: dict[str, tuple[str, str]] = {}
+    for some in chunks(hashes):
+        columns = signal_keys.c.key_hash, signal_keys.c.signal_id, signal_keys.c.raised_hash
+        this = signal_keys.c.workspace_id == workspace_id, signal_keys.c.key_hash.in_(some)
+        found |= {row[0]: (row[1], row[2]) for row in connection.execute(select(*columns).where(*this))}
+    return found
+
+
+def _open_signals(connection: Connection, workspace_id: str, raises: Sequence[Raise]) -> dict[str, Signal]:
+    """Those that these may add to, by identity."""
+    wanted = {name for each in raises for name in (identity(each), storm_identity(each))}
+    found: dict[str, Signal] = {}
+    for some in chunks(sorted(open_key(workspace_id, each) for each in wanted)):
+        rows = connection.execute(select(*SIGNAL).where(signals.c.open_key.in_(some))).mappings()
+        found |= {row["identity"]: to_signal(row) for row in rows}
+    return found
+
+
+def count_of_source(connection: Connection, given: Raise, since: int, most: int) -> int:
+    """Signals of its source, as strong or stronger, first raised later than that; at most `most`."""
+    recent = (
+        select(signals.c.id)
+        .where(
+            signals.c.workspace_id == given.workspace_id,
+            signals.c.source == given.source,
+            signals.c.first_raised_at > since,
+            signals.c.severity >= given.severity.rank,
+            signals.c.storm.is_(False),
+        )
+        .limit(most)
+    )
+    return int(connection.scalar(select(func.count()).select_from(recent.subquery())) or 0)
+
+
+def _hash(given: Raise) -> str:
+    return joined_hash(identity(given), given.severity.value, str(given.halts), given.title, given.content)

@@ -1,0 +1,130 @@
+"""Signals and halts as rows, and back; who sees them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    true,
+    update,
+)
+
+from openbrain.adapters.sql.schema.signal_tables import halts, signals
+from openbrain.domain.errors import NotFound
+from openbrain.domain.ids import joined_hash
+from openbrain.domain.signals.rules import SignalTimes, due_at
+from openbrain.domain.signals.values import SEVERITIES, Halt, HaltScope, HaltState, Signal, SignalState
+from openbrain.domain.visibility import Viewer
+
+SIGNAL = tuple(column for column in signals.c if column.name not in ("open_key", "due_at"))
+HALT = tuple(halts.c)
+
+
+def open_key(workspace_id: str, identity: str) -> str:
+    """The value that one open signal of an identity may hold."""
+    return joined_hash(workspace_id, identity)
+
+
+def signal_row(signal: Signal, times: SignalTimes) -> dict[str, Any]:
+    """All columns."""
+    row = asdict(signal)
+    row["severity"], row["broadcast_severity"] = signal.severity.rank, signal.broadcast_severity.rank
+    row["state"] = signal.state.value
+    row["open_key"] = open_key(signal.workspace_id, signal.identity) if signal.state.open else None
+    row["due_at"] = due_at(signal, times)
+    return row
+
+
+def to_signal(row: RowMapping) -> Signal:
+    """Of the columns `SIGNAL`."""
+    values = dict(row)
+    values["severity"] = SEVERITIES[values["severity"]]
+    values["broadcast_severity"] = SEVERITIES[values["broadcast_severity"]]
+    values["state"] = SignalState(values["state"])
+    values["storm"] = bool(values["storm"])
+    return Signal(**values)
+
+
+def halt_row(halt: Halt) -> dict[str, Any]:
+    """All columns."""
+    return asdict(halt) | {"scope": halt.scope.value, "state": halt.state.value}
+
+
+def to_halt(row: RowMapping) -> Halt:
+    """Of the columns `HALT`."""
+    return Halt(**{**row, "scope": HaltScope(row["scope"]), "state": HaltState(row["state"])})
+
+
+def save_signal(connection: Connection, signal: Signal, times: SignalTimes, *, new: bool) -> None:
+    row = signal_row(signal, times)
+    connection.execute(insert(signals) if new else update(signals).where(signals.c.id == signal.id), row)
+
+
+def save_halt(connection: Connection, halt: Halt, *, new: bool) -> None:
+    connection.execute(insert(halts) if new else update(halts).where(halts.c.id == halt.id), halt_row(halt))
+
+
+def remove_rows(connection: Connection, table: Table, keys: Sequence[Sequence[Any]]) -> int:
+    """By primary key, one by one: lists of keys of several columns are looked up by no index of SQLite."""
+    columns = table.primary_key.columns.keys()
+    if keys:
+        this = [table.c[name] == bindparam(f"key_{name}") for name in columns]
+        rows = [dict(zip([f"key_{name}" for name in columns], key, strict=True)) for key in sorted(map(tuple, keys))]
+        connection.execute(delete(table).where(*this), rows)
+    return len(keys)
+
+
+def sees(viewer: Viewer, org: ColumnElement[str]) -> ColumnElement[bool]:
+    """Which orgs the viewer sees, as for memories."""
+    if viewer.orgs is None:
+        return true()
+    return org.in_([*viewer.orgs, *([""] if viewer.without_org else [])])
+
+
+def knows(viewer: Viewer, org: str) -> bool:
+    """The same of one org."""
+    return viewer.orgs is None or org in viewer.orgs or (not org and viewer.without_org)
+
+
+def of_viewer(viewer: Viewer) -> ColumnElement[bool]:
+    """Signals that the viewer sees."""
+    return and_(signals.c.workspace_id == viewer.workspace_id, sees(viewer, signals.c.org))
+
+
+def halts_of(viewer: Viewer) -> ColumnElement[bool]:
+    """Halts that concern the viewer, whether he may know why or not."""
+    everyone = halts.c.scope == HaltScope.WORKSPACE.value
+    return and_(halts.c.workspace_id == viewer.workspace_id, or_(everyone, sees(viewer, halts.c.org)))
+
+
+def one_signal(connection: Connection, where: ColumnElement[bool]) -> Signal | None:
+    row = connection.execute(select(*SIGNAL).where(where)).mappings().one_or_none()
+    return None if row is None else to_signal(row)
+
+
+def one_halt(connection: Connection, where: ColumnElement[bool]) -> Halt | None:
+    row = connection.execute(select(*HALT).where(where)).mappings().one_or_none()
+    return None if row is None else to_halt(row)
+
+
+def halt_of(connection: Connection, signal_id: str) -> Halt | None:
+    """There is one at most."""
+    return one_halt(connection, halts.c.signal_id == signal_id)
+
+
+def no_signal() -> NotFound:
+    return NotFound("no signal with this id")
+
+
+def no_halt() -> NotFound:
+    return NotFound("no halt with this id")

@@ -1,0 +1,175 @@
+"""What time does to signals and halts, what is removed at last, and numbers after a restore."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection, and_, delete, exists, select, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.schema.signal_tables import (
+    broadcasts,
+    halt_acks,
+    halts,
+    signal_acks,
+    signal_history,
+    signal_keys,
+    signals,
+)
+from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.signals.broadcast_log import Telling
+from openbrain.adapters.sql.signals.rows import halt_of, one_halt, one_signal, remove_rows, save_halt
+from openbrain.domain.errors import NotFound
+from openbrain.domain.signals.rules import TIME, SignalTimes, halt_expired, swept
+from openbrain.domain.signals.values import HaltState, SignalState, Step
+from openbrain.ports.clock import Clock
+from openbrain.ports.signals import Swept
+
+_OPEN_HALT = halts.c.state == HaltState.OPEN.value
+
+
+class SqlSignalSweeping:
+    """The duties of `ports.signals.Signals`."""
+
+    _times = SignalTimes()
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def sweep_due(self, limit: int, now: int) -> Swept:
+        """As in the port."""
+        times = self._times
+        due = await self._database.read(lambda connection: _due(connection, limit, now))
+        if not any(due):
+            return Swept()
+        return await self._database.write(lambda connection: _sweep(connection, *due, now, times))
+
+    async def purge_signals(self, limit: int, *, broadcasts_before: int, ended_before: int, now: int) -> int:
+        """As in the port."""
+        return await self._database.write(
+            lambda connection: (
+                _purge_keys(connection, limit, now)
+                + _purge_broadcasts(connection, limit, broadcasts_before)
+                + _purge_ended(connection, limit, ended_before)
+            )
+        )
+
+    async def renumber(self, workspace_id: str, since: int, above: int) -> int:
+        """As in the port."""
+        now, times = self._clock.now(), self._times
+        return await self._database.write(
+            lambda connection: _renumber(connection, workspace_id, since, above, now, times)
+        )
+
+
+Ids = Sequence[tuple[str, str]]
+"""(workspace, id)."""
+
+
+def _due(connection: Connection, limit: int, now: int) -> tuple[Ids, Ids]:
+    # Those of a workspace that is being deleted go with it, and must not stand before the others.
+    live = exists().where(workspaces.c.id == signals.c.workspace_id, workspaces.c.deleted_at.is_(None))
+    burning = select(signals.c.workspace_id, signals.c.id).where(signals.c.due_at <= now, live)
+    burning = burning.order_by(signals.c.due_at)
+    live = exists().where(workspaces.c.id == halts.c.workspace_id, workspaces.c.deleted_at.is_(None))
+    halted = select(halts.c.workspace_id, halts.c.id).where(_OPEN_HALT, halts.c.expires_at <= now, live)
+    return _ids(connection.execute(burning.limit(limit))), _ids(connection.execute(halted.limit(limit)))
+
+
+def _ids(rows: Iterable[Sequence[str]]) -> Ids:
+    return [(row[0], row[1]) for row in rows]
+
+
+def _sweep(connection: Connection, due: Ids, ended: Ids, now: int, times: SignalTimes) -> Swept:
+    done: Counter[Step] = Counter()
+    for workspace_id in sorted({workspace for workspace, _ in (*due, *ended)}):
+        try:
+            telling = Telling(connection, workspace_id, now, times)
+        except NotFound:  # it was deleted meanwhile
+            continue
+        for halt_id in sorted(halt_id for workspace, halt_id in ended if workspace == workspace_id):
+            done[Step.HALT_EXPIRED] += _end_halt(connection, telling, halt_id)
+        for signal_id in sorted(signal_id for workspace, signal_id in due if workspace == workspace_id):
+            done.update(_move(connection, telling, signal_id))
+        telling.write()
+    return Swept(
+        escalated=done[Step.ESCALATED],
+        lowered=done[Step.LOWERED],
+        resolved=done[Step.RESOLVED],
+        expired=done[Step.EXPIRED],
+        tombstoned=done[Step.TOMBSTONED],
+        halts_expired=done[Step.HALT_EXPIRED],
+    )
+
+
+def _move(connection: Connection, telling: Telling, signal_id: str) -> list[Step]:
+    """As it stands now, for another sweeper or a raise may have come first."""
+    signal = one_signal(connection, signals.c.id == signal_id)
+    moved = None if signal is None else swept(signal, telling.now, telling.times)
+    if signal is None:
+        return []
+    if moved is None:
+        # Times that settings changed since.
+        telling.quietly(signal)
+        return []
+    step, after = moved
+    telling.signal(after, halt_of(connection, signal_id), step, TIME)
+    return [step]
+
+
+def _end_halt(connection: Connection, telling: Telling, halt_id: str) -> bool:
+    due = and_(halts.c.id == halt_id, _OPEN_HALT, halts.c.expires_at <= telling.now)
+    halt = one_halt(connection, due)
+    signal = None if halt is None else one_signal(connection, signals.c.id == halt.signal_id)
+    if halt is None or signal is None:
+        return False
+    after = halt_expired(halt, telling.now)
+    told = telling.signal(signal, after, Step.HALT_EXPIRED, TIME)
+    save_halt(connection, replace(after, seq=told.seq), new=False)
+    return True
+
+
+def _purge_keys(connection: Connection, limit: int, now: int) -> int:
+    past = select(*signal_keys.primary_key).where(signal_keys.c.expires_at <= now).limit(limit)
+    return remove_rows(connection, signal_keys, connection.execute(past).all())
+
+
+def _purge_broadcasts(connection: Connection, limit: int, before: int) -> int:
+    past = select(*broadcasts.primary_key).where(broadcasts.c.at < before).limit(limit)
+    return remove_rows(connection, broadcasts, connection.execute(past).all())
+
+
+def _purge_ended(connection: Connection, limit: int, before: int) -> int:
+    past = and_(signals.c.state == SignalState.TOMBSTONED.value, signals.c.ended_at < before)
+    stands = select(halts.c.signal_id).where(_OPEN_HALT)
+    ids = sorted(connection.scalars(select(signals.c.id).where(past, signals.c.id.not_in(stands)).limit(limit)))
+    for some in chunks(ids):
+        mine = select(halts.c.id).where(halts.c.signal_id.in_(some))
+        halt_ids = sorted(connection.scalars(mine))
+        connection.execute(delete(halt_acks).where(halt_acks.c.halt_id.in_(halt_ids)))
+        connection.execute(delete(halts).where(halts.c.id.in_(halt_ids)))
+        for table in (signal_history, signal_acks):
+            connection.execute(delete(table).where(table.c.signal_id.in_(some)))
+        connection.execute(delete(signals).where(signals.c.id.in_(some)))
+    return len(ids)
+
+
+def _renumber(connection: Connection, workspace_id: str, since: int, above: int, now: int, times: SignalTimes) -> int:
+    telling = Telling(connection, workspace_id, now, times)
+    later = and_(broadcasts.c.workspace_id == workspace_id, broadcasts.c.seq >= since)
+    columns = broadcasts.c.seq, broadcasts.c.signal_id, broadcasts.c.org, broadcasts.c.everyone, broadcasts.c.body
+    rows = connection.execute(select(*columns).where(later).order_by(broadcasts.c.seq)).all()
+    telling.lift(above)
+    connection.execute(delete(broadcasts).where(later))
+    for row in rows:
+        seq = telling.again(row.signal_id, row.org, everyone=bool(row.everyone), body=row.body)
+        for column in (signals.c.seq, signals.c.worsened_seq):
+            this = signals.c.id == row.signal_id, column == row.seq
+            connection.execute(update(signals).where(*this).values({column.name: seq}))
+        connection.execute(
+            update(halts).where(halts.c.signal_id == row.signal_id, halts.c.seq == row.seq).values(seq=seq)
+        )
+    telling.write()
+    return telling.seq

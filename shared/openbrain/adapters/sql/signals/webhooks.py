@@ -1,0 +1,244 @@
+"""Webhooks, how far each has come, and what they could not be given."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, RowMapping, delete, func, insert, select, tuple_, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import insert_missing
+from openbrain.adapters.sql.schema.signal_tables import webhook_dead_letters, webhooks
+from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.signals.values import SEVERITIES
+from openbrain.ports.clock import Clock
+from openbrain.ports.webhooks import Webhook, WebhookDeadLetter
+
+
+class SqlWebhooks:
+    """`ports.webhooks.Webhooks`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def add_webhook(self, webhook: Webhook, most: int) -> Webhook:
+        """As in the port."""
+        return await self._database.write(lambda connection: _add(connection, webhook, most))
+
+    async def webhook(self, workspace_id: str, webhook_id: str) -> Webhook | None:
+        """As in the port."""
+        return await self._database.read(lambda connection: _one(connection, workspace_id, webhook_id))
+
+    async def webhooks(self, workspace_id: str, limit: int, after: tuple[int, str] | None = None) -> Sequence[Webhook]:
+        """As in the port."""
+        place = (webhooks.c.created_at, webhooks.c.id)
+        query = select(webhooks).where(webhooks.c.workspace_id == workspace_id).order_by(*place).limit(limit)
+        if after is not None:
+            query = query.where(tuple_(*place) > after)
+        return await self._database.read(
+            lambda connection: [_read(row) for row in connection.execute(query).mappings()]
+        )
+
+    async def enable_webhook(self, workspace_id: str, webhook_id: str, *, enabled: bool) -> Webhook:
+        """As in the port."""
+        disabled_at = None if enabled else self._clock.now()
+        change = (
+            update(webhooks)
+            .where(webhooks.c.workspace_id == workspace_id, webhooks.c.id == webhook_id)
+            .where(webhooks.c.disabled_at.is_not(None) if enabled else webhooks.c.disabled_at.is_(None))
+            .values(disabled_at=disabled_at, next_attempt_at=0)
+        )
+
+        def enable(connection: Connection) -> Webhook:
+            connection.execute(change)
+            found = _one(connection, workspace_id, webhook_id)
+            if found is None:
+                raise NotFound("no webhook of this workspace has this id")
+            return found
+
+        return await self._database.write(enable)
+
+    async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
+        """As in the port."""
+        return await self._database.write(lambda connection: _remove(connection, workspace_id, webhook_id))
+
+    async def webhook_dead_letters(
+        self, workspace_id: str, webhook_id: str, limit: int, after: int = 0
+    ) -> Sequence[WebhookDeadLetter]:
+        """As in the port."""
+        table = webhook_dead_letters
+        query = (
+            select(table)
+            .where(table.c.workspace_id == workspace_id, table.c.webhook_id == webhook_id, table.c.seq > after)
+            .order_by(table.c.seq)
+            .limit(limit)
+        )
+        return await self._database.read(
+            lambda connection: [WebhookDeadLetter(**row) for row in connection.execute(query).mappings()]
+        )
+
+    async def count_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
+        """As in the port."""
+        query = select(func.count()).select_from(webhook_dead_letters).where(*_letters(workspace_id, webhook_id, seqs))
+        return await self._database.read(lambda connection: connection.scalar(query) or 0)
+
+    async def replay_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
+        """As in the port."""
+        chosen = _letters(workspace_id, webhook_id, seqs)
+        count = select(func.count()).select_from(webhook_dead_letters).where(*chosen)
+
+        def mark(connection: Connection) -> int:
+            connection.execute(update(webhook_dead_letters).where(*chosen).values(at=0))
+            return connection.scalar(count) or 0
+
+        return await self._database.write(mark)
+
+    async def replayed_webhook_letters(self, limit: int) -> Sequence[tuple[Webhook, WebhookDeadLetter]]:
+        """As in the port."""
+        letters = webhook_dead_letters
+        place = (letters.c.webhook_id, letters.c.seq)
+        waiting = select(letters).where(letters.c.at == 0).order_by(*place).limit(limit)
+        live = (
+            select(webhooks)
+            .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
+            .where(webhooks.c.disabled_at.is_(None), workspaces.c.deleted_at.is_(None))
+        )
+
+        def read(connection: Connection) -> list[tuple[Webhook, WebhookDeadLetter]]:
+            of_live = waiting.where(letters.c.webhook_id.in_(live.with_only_columns(webhooks.c.id)))
+            found = [WebhookDeadLetter(**row) for row in connection.execute(of_live).mappings()]
+            if not found:
+                return []
+            named = live.where(webhooks.c.id.in_({each.webhook_id for each in found}))
+            known = {each.id: each for each in map(_read, connection.execute(named).mappings())}
+            return [(known[each.webhook_id], each) for each in found if each.webhook_id in known]
+
+        return await self._database.read(read)
+
+    async def webhook_letter_posted(self, webhook_id: str, seq: int) -> None:
+        """As in the port."""
+        table = webhook_dead_letters
+        gone = delete(table).where(table.c.webhook_id == webhook_id, table.c.seq == seq)
+        await self._database.write(lambda connection: connection.execute(gone).rowcount)
+
+    async def webhook_letter_refused(self, webhook_id: str, seq: int, error: str, at: int) -> None:
+        """As in the port."""
+        table = webhook_dead_letters
+        again = {"attempts": table.c.attempts + 1, "error": error[:1000], "at": at}
+        change = update(table).where(table.c.webhook_id == webhook_id, table.c.seq == seq).values(**again)
+        await self._database.write(lambda connection: connection.execute(change).rowcount)
+
+    async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
+        """As in the port."""
+        query = (
+            select(webhooks)
+            .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
+            .where(webhooks.c.disabled_at.is_(None), webhooks.c.next_attempt_at <= now)
+            .where(workspaces.c.signal_seq > webhooks.c.cursor_seq, workspaces.c.deleted_at.is_(None))
+            .order_by(webhooks.c.next_attempt_at, webhooks.c.id)
+            .limit(limit)
+        )
+        return await self._database.read(
+            lambda connection: [_read(row) for row in connection.execute(query).mappings()]
+        )
+
+    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
+        """As in the port."""
+        done = {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0, "delivered_at": at, "error": ""}
+        await self._advance(webhook_id, seq, done)
+
+    async def webhook_passed(self, webhook_id: str, seq: int) -> None:
+        """As in the port."""
+        await self._advance(webhook_id, seq, {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0})
+
+    async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
+        """As in the port."""
+        failed = {"attempts": attempts, "next_attempt_at": next_attempt_at, "error": error[:1000]}
+        change = update(webhooks).where(webhooks.c.id == webhook_id).values(**failed)
+        await self._database.write(lambda connection: connection.execute(change).rowcount)
+
+    async def webhook_given_up(self, letter: WebhookDeadLetter) -> None:
+        """As in the port."""
+        row = {**asdict(letter), "error": letter.error[:1000]}
+        done = {"cursor_seq": letter.seq, "attempts": 0, "next_attempt_at": 0, "error": letter.error[:1000]}
+
+        def give_up(connection: Connection) -> None:
+            if _still(connection, letter.webhook_id):
+                connection.execute(insert_missing(connection.dialect, webhook_dead_letters), row)
+                connection.execute(_advance(letter.webhook_id, letter.seq, done))
+
+        await self._database.write(give_up)
+
+    async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
+        """As in the port."""
+        table = webhook_dead_letters
+        place = (table.c.webhook_id, table.c.seq)
+
+        def purge(connection: Connection) -> int:
+            past = select(*place).where(table.c.at > 0, table.c.at < before).order_by(table.c.at).limit(limit)
+            old = [tuple(row) for row in connection.execute(past)]
+            return connection.execute(delete(table).where(tuple_(*place).in_(old))).rowcount if old else 0
+
+        return await self._database.write(purge)
+
+    async def _advance(self, webhook_id: str, seq: int, values: dict[str, Any]) -> None:
+        await self._database.write(lambda connection: connection.execute(_advance(webhook_id, seq, values)).rowcount)
+
+
+def _advance(webhook_id: str, seq: int, values: dict[str, Any]) -> Any:
+    return update(webhooks).where(webhooks.c.id == webhook_id, webhooks.c.cursor_seq < seq).values(**values)
+
+
+def _add(connection: Connection, webhook: Webhook, most: int) -> Webhook:
+    # The row's lock: two at once can't both be the last that may be.
+    query = select(workspaces.c.signal_seq).where(workspaces.c.id == webhook.workspace_id)
+    seq = connection.scalar(query.where(workspaces.c.deleted_at.is_(None)).with_for_update())
+    if seq is None:
+        raise NotFound("no such workspace")
+    own = select(func.count()).select_from(webhooks).where(webhooks.c.workspace_id == webhook.workspace_id)
+    if (connection.scalar(own) or 0) >= most:
+        raise Conflict(f"this workspace has {most} webhooks, which is all that may be: remove one first")
+    made = replace(webhook, cursor=int(seq))
+    connection.execute(insert(webhooks), _row(made))
+    return made
+
+
+def _one(connection: Connection, workspace_id: str, webhook_id: str) -> Webhook | None:
+    query = select(webhooks).where(webhooks.c.workspace_id == workspace_id, webhooks.c.id == webhook_id)
+    row = connection.execute(query).mappings().first()
+    return None if row is None else _read(row)
+
+
+def _letters(workspace_id: str, webhook_id: str, seqs: Sequence[int]) -> list[ColumnElement[bool]]:
+    table = webhook_dead_letters
+    own = [table.c.workspace_id == workspace_id, table.c.webhook_id == webhook_id]
+    return [*own, table.c.seq.in_(seqs)] if seqs else own
+
+
+def _still(connection: Connection, webhook_id: str) -> bool:
+    return connection.scalar(select(webhooks.c.id).where(webhooks.c.id == webhook_id).with_for_update()) is not None
+
+
+def _remove(connection: Connection, workspace_id: str, webhook_id: str) -> bool:
+    own = (webhooks.c.workspace_id == workspace_id, webhooks.c.id == webhook_id)
+    if not connection.execute(delete(webhooks).where(*own)).rowcount:
+        return False
+    connection.execute(delete(webhook_dead_letters).where(webhook_dead_letters.c.webhook_id == webhook_id))
+    return True
+
+
+def _row(webhook: Webhook) -> dict[str, Any]:
+    same = ("id", "workspace_id", "url", "secret", "without_org", "created_by", "created_at", "disabled_at")
+    row: dict[str, Any] = {name: getattr(webhook, name) for name in (*same, "attempts", "next_attempt_at", "error")}
+    orgs = None if webhook.orgs is None else orjson.dumps(webhook.orgs).decode()
+    return {**row, "orgs": orgs, "min_severity": webhook.min_severity.rank, "cursor_seq": webhook.cursor}
+
+
+def _read(row: RowMapping) -> Webhook:
+    values: dict[str, Any] = dict(row)
+    orgs, rank, cursor = values.pop("orgs"), values.pop("min_severity"), values.pop("cursor_seq")
+    known = None if orgs is None else tuple(orjson.loads(orgs))
+    return Webhook(**values, orgs=known, min_severity=SEVERITIES[rank], cursor=cursor)

@@ -1,0 +1,213 @@
+"""Tenants and their credentials."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, RowMapping, and_, exists, func, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import insert_missing
+from openbrain.adapters.sql.schema.memory_rows import json_text
+from openbrain.adapters.sql.schema.tables import api_keys, workspaces
+from openbrain.adapters.sql.writes import quotas
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.ports.access import UNLIMITED, ApiKey, Usage, Workspace, WorkspaceChange
+from openbrain.ports.clock import Clock
+
+_WORKSPACE = tuple(workspaces.c[name] for name in ("id", "name", "created_at", "max_memories", "max_bytes"))
+_OPEN = workspaces.c.deleted_at.is_(None)
+_CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~_OPEN)
+_KEYS_AT_ONCE = 500
+_KEY = tuple(column for column in api_keys.c if column.name != "secret_hash")
+
+
+class SqlAccess:
+    """`ports.truth.Access`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def create_workspace(self, workspace: Workspace) -> Workspace:
+        """`Conflict` where the id is taken."""
+        return await self._database.write(lambda connection: _create_workspace(connection, workspace))
+
+    async def workspaces(self, limit: int | None = None, after: str = "") -> Sequence[Workspace]:
+        """As in the port."""
+        following = (_OPEN, workspaces.c.id > after)
+        statement = select(*_WORKSPACE).where(*following).order_by(workspaces.c.id).limit(limit)
+        return await self._database.read(
+            lambda connection: [Workspace(**row) for row in connection.execute(statement).mappings()]
+        )
+
+    async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _change(connection, workspace_id, change, now))
+
+    async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
+        """As last counted."""
+        return await self._database.read(lambda connection: quotas.usages(connection, ids))
+
+    async def create_key(self, key: ApiKey, secret_hash: str) -> None:
+        """`NotFound` where the workspace is unknown."""
+        await self._database.write(lambda connection: _create_key(connection, key, secret_hash))
+
+    async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
+        """Whatever its state; none of a workspace that is being deleted."""
+        statement = select(*_KEY).where(api_keys.c.secret_hash == secret_hash, ~_CLOSED)
+        row = await self._database.read(lambda connection: connection.execute(statement).mappings().one_or_none())
+        return None if row is None else _key(row)
+
+    async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
+        """As in the port."""
+        lasting = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+        statement = select(api_keys.c.id).where(api_keys.c.revoked_at.is_(None), lasting, ~_CLOSED)
+
+        def found(connection: Connection) -> frozenset[str]:
+            parts = [ids[start : start + _KEYS_AT_ONCE] for start in range(0, len(ids), _KEYS_AT_ONCE)]
+            return frozenset(
+                id for part in parts for id in connection.scalars(statement.where(api_keys.c.id.in_(part)))
+            )
+
+        return await self._database.read(found)
+
+    async def key(self, workspace_id: str, key_id: str) -> ApiKey | None:
+        """Whatever its state."""
+        return await self._database.read(lambda connection: _one_key(connection, workspace_id, key_id))
+
+    async def replace_key(self, key: ApiKey, secret_hash: str, ends_at: int) -> ApiKey:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _replace(connection, key, secret_hash, ends_at, now))
+
+    async def keys(
+        self, workspace_id: str, limit: int | None = None, before: tuple[int, str] | None = None
+    ) -> Sequence[ApiKey]:
+        """As in the port."""
+        newest = (api_keys.c.created_at.desc(), api_keys.c.id.desc())
+        statement = select(*_KEY).where(api_keys.c.workspace_id == workspace_id).order_by(*newest).limit(limit)
+        if before is not None:
+            at, last = before
+            same = and_(api_keys.c.created_at == at, api_keys.c.id < last)
+            statement = statement.where(or_(api_keys.c.created_at < at, same))
+        return await self._database.read(
+            lambda connection: [_key(row) for row in connection.execute(statement).mappings()]
+        )
+
+    async def revoke_key(self, workspace_id: str, key_id: str) -> bool:
+        """Again: True, and the first time stays."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _revoke(connection, workspace_id, key_id, now))
+
+
+def _create_workspace(connection: Connection, workspace: Workspace) -> Workspace:
+    try:
+        connection.execute(insert(workspaces), asdict(workspace))
+    except IntegrityError:
+        raise Conflict("a workspace with this id exists: choose another id") from None
+    if workspace.max_memories is not None or workspace.max_bytes is not None:
+        quotas.begin(connection, workspace.id, Usage(0, 0), workspace.created_at)
+    return workspace
+
+
+def _change(connection: Connection, workspace_id: str, change: WorkspaceChange, now: int) -> Workspace:
+    this = and_(workspaces.c.id == workspace_id, _OPEN)
+    row = connection.execute(select(*_WORKSPACE).where(this).with_for_update()).mappings().one_or_none()
+    if row is None:
+        raise NotFound("no workspace with this id")
+    values: dict[str, Any] = {} if change.name is None else {"name": change.name}
+    for name, value in (("max_memories", change.max_memories), ("max_bytes", change.max_bytes)):
+        if value is not None:
+            values[name] = None if value == UNLIMITED else value
+    changed = Workspace(**{**row, **values})
+    if values:
+        connection.execute(update(workspaces).where(this).values(values))
+    if changed.max_memories is None and changed.max_bytes is None:
+        quotas.stop(connection, workspace_id)
+    else:
+        quotas.begin(connection, workspace_id, quotas.count(connection, workspace_id), now)
+    return changed
+
+
+def _one_key(connection: Connection, workspace_id: str, key_id: str, *, lock: bool = False) -> ApiKey | None:
+    query = select(*_KEY).where(api_keys.c.workspace_id == workspace_id, api_keys.c.id == key_id)
+    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+    return None if row is None else _key(row)
+
+
+def _replace(connection: Connection, key: ApiKey, secret_hash: str, ends_at: int, now: int) -> ApiKey:
+    old = _one_key(connection, key.workspace_id, key.replaces_id or "", lock=True)
+    if old is None:
+        raise NotFound("no key with this id")
+    successor = select(api_keys.c.id).where(
+        api_keys.c.workspace_id == key.workspace_id,
+        api_keys.c.replaces_id == old.id,
+        api_keys.c.revoked_at.is_(None),
+        api_keys.c.id != key.id,
+    )
+    other = connection.execute(successor).scalar()
+    if other is not None:
+        raise Conflict(f"{other} replaces this key already: rotate that one, or revoke it first")
+    if old.revoked_at is not None or (old.expires_at is not None and old.expires_at <= now):
+        raise Conflict("this key has ended: make a new one")
+    _create_key(connection, key, secret_hash)
+    ends_at = ends_at if old.expires_at is None else min(ends_at, old.expires_at)
+    connection.execute(update(api_keys).where(api_keys.c.id == old.id).values(expires_at=ends_at))
+    return replace(old, expires_at=ends_at)
+
+
+def _create_key(connection: Connection, key: ApiKey, secret_hash: str) -> None:
+    known = select(workspaces.c.id).where(workspaces.c.id == key.workspace_id, _OPEN)
+    if connection.execute(known).one_or_none() is None:
+        raise NotFound("no workspace with this id: create it first")
+    connection.execute(insert_missing(connection.dialect, api_keys), _row(key, secret_hash))
+    # The same call again, after an answer that was lost, finds its own row.
+    stored = select(api_keys.c.id).where(api_keys.c.secret_hash == secret_hash)
+    if connection.execute(stored).scalar_one_or_none() != key.id:
+        raise Conflict("a key with this id or secret exists: make another")
+
+
+def _revoke(connection: Connection, workspace_id: str, key_id: str, now: int) -> bool:
+    this = update(api_keys).where(api_keys.c.workspace_id == workspace_id, api_keys.c.id == key_id)
+    return connection.execute(this.values(revoked_at=func.coalesce(api_keys.c.revoked_at, now))).rowcount == 1
+
+
+def _row(key: ApiKey, secret_hash: str) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "workspace_id": key.workspace_id,
+        "name": key.name,
+        "secret_hash": secret_hash,
+        "agent_id": key.agent_id,
+        "permissions": json_text(sorted(key.permissions)),
+        "orgs": None if key.orgs is None else json_text(key.orgs),
+        "without_org": key.without_org,
+        "act_as": json_text(key.act_as),
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+        "rate_limit": key.rate_limit,
+        "replaces_id": key.replaces_id,
+    }
+
+
+def _key(row: RowMapping) -> ApiKey:
+    return ApiKey(
+        id=row["id"],
+        workspace_id=row["workspace_id"],
+        name=row["name"],
+        agent_id=row["agent_id"],
+        permissions=frozenset(orjson.loads(row["permissions"])),
+        orgs=None if row["orgs"] is None else tuple(orjson.loads(row["orgs"])),
+        without_org=row["without_org"],
+        act_as=tuple(orjson.loads(row["act_as"])),
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        revoked_at=row["revoked_at"],
+        rate_limit=row["rate_limit"],
+        replaces_id=row["replaces_id"],
+    )

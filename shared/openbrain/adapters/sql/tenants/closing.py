@@ -1,0 +1,161 @@
+"""The end of a tenant: its memories are blanked, so that the indexes let go of them, and then every row of it goes."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, and_, delete, or_, select, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.indexes import unused_vectors
+from openbrain.adapters.sql.schema.tables import (
+    memories,
+    memory_history,
+    memory_lineage,
+    memory_passages,
+    memory_usage,
+    outbox,
+    workspaces,
+)
+from openbrain.adapters.sql.signals.broadcast_log import stream_of
+from openbrain.adapters.sql.tenants import tenant_rows
+from openbrain.adapters.sql.work import operations as queue
+from openbrain.adapters.sql.writes.ending import TIME
+from openbrain.adapters.sql.writes.erasing import blank, inputs_of, locked
+from openbrain.domain.errors import NotFound
+from openbrain.domain.memory import Reason
+from openbrain.ports.clock import Clock
+from openbrain.ports.erasing import Dropped, Ended
+from openbrain.ports.operations import Operation
+
+_BLANKED = memories.c.reason == Reason.ERASED.value
+_OLDEST = (memories.c.created_at, memories.c.id)
+_AHEAD = 5
+_PAGE = 1000
+
+
+class SqlClosing:
+    """`ports.erasing.Closing`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def workspace_counts(self, workspace_id: str) -> Mapping[str, int]:
+        """As in the port."""
+        return await self._database.read(lambda connection: _counts(connection, workspace_id))
+
+    async def close_workspace(self, workspace_id: str, operation: Operation) -> Operation:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _close(connection, workspace_id, operation, now))
+
+    async def erase_all(self, workspace_id: str, limit: int, since: int | None = None) -> Ended:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _erase_all(connection, workspace_id, limit, since, now))
+
+    async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
+        """As in the port. Vectors go first: their passages tell which, also to who goes on after a kill."""
+        free = (await self._database.read(lambda connection: _next_few(connection, workspace_id, limit))).free
+        if await unused_vectors.standing(self._database, await self._inputs(free[:limit])):
+            await unused_vectors.drop(self._database, await self._inputs(free), free)
+        return await self._database.write(lambda connection: _drop_rows(connection, workspace_id, limit))
+
+    async def drop_workspace(self, workspace_id: str, keep: str) -> Mapping[str, int]:
+        """A transaction for each part: one that was interrupted is gone on with by the next call."""
+        gone = Counter({"outbox": await self._unsay(workspace_id)})
+        while True:
+            some = await self._database.write(lambda connection: _drop_rest(connection, workspace_id, keep))
+            gone.update(some)
+            if not any(some.values()):
+                return gone
+
+    async def _inputs(self, ids: Sequence[str]) -> Sequence[str]:
+        return await self._database.read(lambda connection: inputs_of(connection, ids))
+
+    async def _unsay(self, workspace_id: str) -> int:
+        """Events about it that nobody has published yet: they name it in their bytes alone, or in their stream's
+        name."""
+        named = f'"workspace_id":"{workspace_id}"'.encode()
+        gone, last = 0, 0
+        while page := await self._database.read(partial(_unpublished, after=last)):
+            last = page[-1].id
+            ids = [row.id for row in page if row.stream == stream_of(workspace_id) or named in bytes(row.body)]
+            gone += await self._database.write(partial(_unsay, ids=ids)) if ids else 0
+        return gone
+
+
+def _counts(connection: Connection, workspace_id: str) -> dict[str, int]:
+    if connection.scalar(select(workspaces.c.id).where(workspaces.c.id == workspace_id)) is None:
+        raise NotFound("no workspace with this id")
+    return tenant_rows.count(connection, workspace_id)
+
+
+def _close(connection: Connection, workspace_id: str, operation: Operation, now: int) -> Operation:
+    this = workspaces.c.id == workspace_id
+    row = connection.execute(select(workspaces.c.deleted_at).where(this).with_for_update()).one_or_none()
+    if row is None:
+        raise NotFound("no workspace with this id")
+    if row.deleted_at is None:
+        connection.execute(update(workspaces).where(this).values(deleted_at=now))
+    standing = queue.open_ones(connection, operation.workspace_id, operation.kind)
+    return next((each for each in standing if each.request == operation.request), None) or queue.start(
+        connection, operation, now
+    )
+
+
+def _erase_all(connection: Connection, workspace_id: str, limit: int, since: int | None, now: int) -> Ended:
+    mine = and_(memories.c.workspace_id == workspace_id, or_(memories.c.reason.is_(None), ~_BLANKED))
+    following = mine if since is None else and_(mine, memories.c.created_at >= since)
+    ids = connection.scalars(select(memories.c.id).where(following).order_by(*_OLDEST).limit(limit)).all()
+    rows = locked(connection, and_(memories.c.id.in_(ids), mine)) if ids else []
+    if rows:
+        blank(connection, rows, TIME, "", now, keep_passages=True)
+    return Ended(len(rows), max((row.created_at for row in rows), default=None))
+
+
+class _Few(NamedTuple):
+    """The next memories of a workspace, oldest first: those that the indexes have let go of, and how many they are."""
+
+    free: Sequence[str]
+    all: int
+
+
+def _next_few(connection: Connection, workspace_id: str, limit: int) -> _Few:
+    held = and_(memories.c.text_revision == memories.c.revision, memories.c.vector_revision == memories.c.revision)
+    mine = memories.c.workspace_id == workspace_id
+    # The next few, free or not: while the indexes are behind, each look at all of them would take longer.
+    oldest = select(memories.c.id, and_(_BLANKED, held)).where(mine).order_by(*_OLDEST).limit(_AHEAD * limit)
+    found = connection.execute(oldest).all()
+    return _Few([memory_id for memory_id, free in found if free], len(found))
+
+
+def _drop_rows(connection: Connection, workspace_id: str, limit: int) -> Dropped:
+    few = _next_few(connection, workspace_id, limit)
+    ids = sorted(few.free[:limit])
+    for some in chunks(ids):
+        for table in (memory_history, memory_passages, memory_usage):
+            connection.execute(delete(table).where(table.c.memory_id.in_(some)))
+        for end in (memory_lineage.c.child_id, memory_lineage.c.parent_id):
+            connection.execute(delete(memory_lineage).where(end.in_(some)))
+        connection.execute(delete(memories).where(memories.c.id.in_(some)))
+    return Dropped(len(ids), few.all - len(ids))
+
+
+def _drop_rest(connection: Connection, workspace_id: str, keep: str) -> Mapping[str, int]:
+    gone = tenant_rows.drop(connection, workspace_id, keep, _PAGE)
+    if not gone.total():
+        connection.execute(delete(workspaces).where(workspaces.c.id == workspace_id))
+    return gone
+
+
+def _unpublished(connection: Connection, after: int) -> Sequence[Any]:
+    columns = outbox.c.id, outbox.c.stream, outbox.c.body
+    return connection.execute(select(*columns).where(outbox.c.id > after).order_by(outbox.c.id).limit(_PAGE)).all()
+
+
+def _unsay(connection: Connection, ids: Sequence[int]) -> int:
+    return sum(connection.execute(delete(outbox).where(outbox.c.id.in_(some))).rowcount for some in chunks(ids))

@@ -1,0 +1,199 @@
+"""Rows of an export become rows again: a transaction's worth, as they were."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, select
+
+from openbrain.adapters.sql.engine.statements import chunks, slots
+from openbrain.adapters.sql.outbox import event_bytes, relay
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.memory_rows import json_text, row_from_memory
+from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage
+from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.adapters.sql.writes.ending import TIME
+from openbrain.adapters.sql.writes.quotas import admit, total
+from openbrain.domain.ids import is_uuid, transfer_id
+from openbrain.domain.memory import Change, Memory, Reason
+from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
+
+_NAMING = ("superseded_by", "supersedes_id")
+"""Where a line of the audit names another memory."""
+_ERASED = json_text({"reason": Reason.ERASED.value})
+_BULK = replace(TIME, bulk=True)
+_LINE = tuple(memory_history.c[name] for name in ("memory_id", "version", "revision", "action", "at"))
+
+
+def land(connection: Connection, workspace_id: str, items: Sequence[Item], now: int) -> list[Landed]:
+    """What became of each."""
+    return Landing(connection, workspace_id, now).land(items)
+
+
+class Landing:
+    """One transaction that puts rows into one workspace."""
+
+    def __init__(self, connection: Connection, workspace_id: str, now: int) -> None:
+        self._connection = connection
+        self._workspace = workspace_id
+        self._now = now
+        self._holders: dict[str, str] = {}
+        self._others: dict[str, str] = {}
+        """The id that each would have here if its own is not to be had."""
+
+    def land(self, items: Sequence[Item]) -> list[Landed]:
+        self._find_holders({each for item in items for each in _named(item)})
+        kept = {self._own(item.memory.id): item for item in items if isinstance(item, Kept)}
+        new = {memory_id: item for memory_id, item in kept.items() if memory_id not in self._holders}
+        self._insert_memories(new)
+        told = self._insert_history([item for item in items if isinstance(item, Told)], new)
+        linked = self._insert_links([item for item in items if isinstance(item, Link)], new)
+        rest: Mapping[type, Iterator[Landed]] = {Told: iter(told), Link: iter(linked)}
+        return [self._landed(item, new) if isinstance(item, Kept) else next(rest[type(item)]) for item in items]
+
+    def _landed(self, item: Kept, new: Mapping[str, Kept]) -> Landed:
+        # The second of two lines with one id is there already.
+        return Landed.CREATED if new.get(self._own(item.memory.id)) is item else Landed.PRESENT
+
+    def _find_holders(self, ids: Iterable[str]) -> None:
+        self._others = {each: transfer_id(self._workspace, each) for each in ids}
+        rows = self._among("SELECT id, workspace_id FROM memories WHERE id IN", {*self._others, *self._others.values()})
+        self._holders = {row[0]: row[1] for row in rows}
+
+    def _among(self, statement: str, values: Iterable[str]) -> Iterator[Sequence[Any]]:
+        """The rows of a statement that ends with IN, a part of the values at a time."""
+        for some in chunks(sorted(values)):
+            text = f"{statement} ({slots(self._connection, len(some))})"
+            yield from self._connection.exec_driver_sql(text, tuple(some))
+
+    def _own(self, memory_id: str) -> str:
+        """The id that it has here."""
+        other = self._others[memory_id]
+        if other in self._holders or self._holders.get(memory_id, self._workspace) != self._workspace:
+            return other
+        return memory_id
+
+    def _here(self, memory_id: str, new: Mapping[str, Kept]) -> bool:
+        return memory_id in new or self._holders.get(memory_id) == self._workspace
+
+    def _insert_memories(self, new: Mapping[str, Kept]) -> None:
+        memories_new = {memory_id: self._restored(memory_id, item.memory) for memory_id, item in new.items()}
+        counted = total([memory for memory in memories_new.values() if memory.reason is None])
+        admit(self._connection, self._workspace, counted, self._now)
+        keys = self._free_keys({name: memories_new[name] for name, item in new.items() if item.unique})
+        # In the order of the key: two writers of the same contents wait for each other instead of deadlocking.
+        ordered = sorted(memories_new.values(), key=lambda memory: (keys.get(memory.id, ""), memory.id))
+        insert_rows(self._connection, memories, [row_from_memory(each, keys.get(each.id)) for each in ordered])
+        living = [memory for memory in memories_new.values() if memory.alive(self._now)]
+        relay.append(
+            self._connection, [event_bytes.stored(memory, Change.CREATED, _BULK, self._now) for memory in living]
+        )
+
+    def _restored(self, memory_id: str, memory: Memory) -> Memory:
+        parent = None if memory.supersedes_id is None else self._own(memory.supersedes_id)
+        if (memory_id, parent) == (memory.id, memory.supersedes_id):
+            return memory
+        return replace(memory, id=memory_id, supersedes_id=parent)
+
+    def _free_keys(self, given: Mapping[str, Memory]) -> dict[str, str]:
+        """Duplicate keys by id. A row that says what another says since this export was made is kept beside it."""
+        keys: dict[str, str] = {}
+        for name, memory in given.items():
+            keys.setdefault(dedupe_key(memory), name)
+        taken = {row[0] for row in self._among("SELECT dedupe_key FROM memories WHERE dedupe_key IN", keys)}
+        return {name: key for key, name in keys.items() if key not in taken}
+
+    def _insert_history(self, lines: Sequence[Told], new: Mapping[str, Kept]) -> list[Landed]:
+        owners = [self._own(line.memory_id) for line in lines]
+        old = {owner for owner in owners if owner not in new and self._here(owner, new)}
+        known, erased = self._known_lines(sorted(old))
+        erased |= {name for name, item in new.items() if item.memory.reason is Reason.ERASED}
+        rows: list[tuple[Any, ...]] = []
+        landed: list[Landed] = []
+        for line, owner in zip(lines, owners, strict=True):
+            told = (owner, line.version, line.revision, line.action, line.at)
+            if not self._here(owner, new):
+                landed.append(Landed.HOMELESS)
+            elif told in known or (owner in erased and not _proves(line)):
+                landed.append(Landed.PRESENT)
+            else:
+                known.add(told)
+                rows.append(self._history_row(owner, line))
+                landed.append(Landed.CREATED)
+        insert_rows(self._connection, memory_history, rows)
+        return landed
+
+    def _known_lines(self, ids: Sequence[str]) -> tuple[set[tuple[Any, ...]], set[str]]:
+        """The lines that stand, and which of the memories were erased: what a file says of them stays away."""
+        known: set[tuple[Any, ...]] = set()
+        erased: set[str] = set()
+        for some in chunks(ids):
+            # Locked: two who send the same file add each line once.
+            owners = select(memories.c.id, memories.c.reason).where(memories.c.id.in_(some)).with_for_update()
+            erased.update(row.id for row in self._connection.execute(owners) if row.reason == Reason.ERASED)
+            query = select(*_LINE).where(memory_history.c.memory_id.in_(some))
+            known.update(tuple(row) for row in self._connection.execute(query))
+        return known, erased
+
+    def _history_row(self, owner: str, line: Told) -> tuple[Any, ...]:
+        head = (owner, self._workspace, line.version, line.revision, line.action, line.actor, line.at)
+        return (*head, self._renamed(line.before), self._renamed(line.after), line.note)
+
+    def _renamed(self, text: str | None) -> str | None:
+        named = _names_in(text)
+        if not named or all(self._own(each) == each for each in named.values()):
+            return text
+        return orjson.dumps({**orjson.loads(text or "{}"), **{k: self._own(v) for k, v in named.items()}}).decode()
+
+    def _insert_links(self, links: Sequence[Link], new: Mapping[str, Kept]) -> list[Landed]:
+        """A parent may come later in the file, or not at all; it is never another workspace's."""
+        pairs = [(self._own(link.child_id), self._own(link.parent_id)) for link in links]
+        query = select(memory_lineage.c.child_id, memory_lineage.c.parent_id)
+        known: set[tuple[str, str]] = set()
+        for some in chunks(sorted({child for child, _ in pairs if child not in new})):
+            found = self._connection.execute(query.where(memory_lineage.c.child_id.in_(some)))
+            known.update((child, parent) for child, parent in found)
+        rows: list[tuple[Any, ...]] = []
+        landed: list[Landed] = []
+        for link, pair in zip(links, pairs, strict=True):
+            if not self._here(pair[0], new):
+                landed.append(Landed.HOMELESS)
+            elif pair in known:
+                landed.append(Landed.PRESENT)
+            else:
+                known.add(pair)
+                rows.append((*pair, link.kind, link.created_at))
+                landed.append(Landed.CREATED)
+        insert_rows(self._connection, memory_lineage, rows)
+        return landed
+
+
+def _named(item: Item) -> Iterator[str]:
+    """The ids that an item speaks of."""
+    match item:
+        case Kept(memory):
+            yield memory.id
+            if memory.supersedes_id:
+                yield memory.supersedes_id
+        case Link():
+            yield item.child_id
+            yield item.parent_id
+        case Told():
+            yield item.memory_id
+            yield from _names_in(item.before).values()
+            yield from _names_in(item.after).values()
+
+
+def _proves(line: Told) -> bool:
+    """Whether a line of an erased memory holds nothing of what it said."""
+    if line.action == Reason.ERASED:
+        return line.before is None and line.after == _ERASED
+    return line.before is None and line.after is None and not line.note
+
+
+def _names_in(text: str | None) -> dict[str, str]:
+    if text is None or not any(name in text for name in _NAMING):
+        return {}
+    given = orjson.loads(text)
+    return {name: given[name] for name in _NAMING if is_uuid(str(given.get(name)))}

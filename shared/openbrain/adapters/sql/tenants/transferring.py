@@ -1,0 +1,213 @@
+"""Whole rows out, oldest first, and which export may come in as it was."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, and_, or_, select, true, update
+from sqlalchemy.exc import IntegrityError
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import insert_missing
+from openbrain.adapters.sql.memories.conditions import LIVING, compiled
+from openbrain.adapters.sql.memories.whole_rows import memory_columns, to_memories
+from openbrain.adapters.sql.schema.memory_rows import json_text
+from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage, operations
+from openbrain.adapters.sql.tenants.landing import land
+from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.domain.errors import Conflict, TryLater
+from openbrain.domain.ids import transfer_id
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import NEVER, Condition
+from openbrain.ports.clock import Clock
+from openbrain.ports.operations import OperationStatus
+from openbrain.ports.transfer import Item, Kept, Landed, Link, Position, Told
+
+IMPORT = "import"
+_RACES = 5
+_RUNNING = operations.c.status == OperationStatus.RUNNING.value
+_OLDEST = (memories.c.created_at, memories.c.id)
+_TOLD = (
+    *(memory_history.c[name] for name in ("memory_id", "version", "revision", "action", "actor", "at")),
+    *(memory_history.c[name] for name in ("before", "after", "note")),
+)
+
+
+class SqlTransfer:
+    """`ports.transfer.Transfer`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def kept(
+        self, condition: Condition, limit: int, after: Position | None = None, *, dead: bool = False
+    ) -> Sequence[Kept]:
+        """Oldest first."""
+        wanted = and_(compiled(condition), true() if dead else LIVING, _following(after))
+        return await self._database.read(lambda connection: _kept(connection, wanted, limit))
+
+    async def links(self, ids: Sequence[str]) -> Sequence[Link]:
+        """In the order of the children."""
+        table = memory_lineage.c
+        query = select(table.child_id, table.parent_id, table.kind, table.created_at).where(table.child_id.in_(ids))
+        ordered = query.order_by(table.child_id, table.created_at, table.parent_id)
+        return await self._database.read(
+            lambda connection: [Link(**row) for row in connection.execute(ordered).mappings()]
+        )
+
+    async def told(
+        self, ids: Sequence[str], limit: int, after: tuple[str, int] | None = None
+    ) -> tuple[Sequence[Told], tuple[str, int] | None]:
+        """In the order of the memories, each oldest first."""
+        return await self._database.read(lambda connection: _told(connection, ids, limit, after))
+
+    async def restoring(self, workspace_id: str, export_id: str, actor: str, *, begin: bool = True) -> bool:
+        """Begun twice is begun once."""
+        now = self._clock.now()
+        name = transfer_id(workspace_id, export_id)
+        may = await self._database.write(
+            lambda connection: _restoring(connection, workspace_id, name, export_id, actor, now, begin=begin)
+        )
+        if may is None:
+            raise _cancelled()
+        return may
+
+    async def restoring_at(self, workspace_id: str, export_id: str, stored: Mapping[str, int]) -> None:
+        """As in the port."""
+        now, this = self._clock.now(), operations.c.id == transfer_id(workspace_id, export_id)
+        told = {"done": sum(stored.values()), "result": json_text(stored), "updated_at": now}
+
+        def note(connection: Connection) -> bool:
+            connection.execute(update(operations).where(this, _RUNNING).values(told))
+            return bool(connection.scalar(select(operations.c.cancel_requested).where(this)))
+
+        if await self._database.write(note):
+            raise _cancelled()
+
+    async def restored(self, workspace_id: str, export_id: str) -> None:
+        """Again: the first time stays."""
+        now = self._clock.now()
+        this = and_(operations.c.id == transfer_id(workspace_id, export_id), _RUNNING)
+        done = _ended(OperationStatus.DONE, now)
+        await self._database.write(lambda connection: connection.execute(update(operations).where(this).values(done)))
+
+    async def give_up_imports(self, silent_since: int, limit: int) -> int:
+        """As in the port."""
+        now = self._clock.now()
+        silent = and_(operations.c.kind == IMPORT, _RUNNING, operations.c.updated_at < silent_since)
+        return await self._database.write(lambda connection: _give_up(connection, silent, limit, now))
+
+    async def load(self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False) -> Sequence[Landed]:
+        """Begun anew where another writer takes a key in between."""
+        now = self._clock.now()
+
+        def transaction(connection: Connection) -> list[Landed]:
+            if not dry_run:
+                return land(connection, workspace_id, items, now)
+            with connection.begin_nested() as tried:
+                landed = land(connection, workspace_id, items, now)
+                tried.rollback()
+            return landed
+
+        for _ in range(_RACES):
+            try:
+                return await self._database.write(transaction)
+            except IntegrityError:
+                continue
+        raise TryLater("others write the same content at this moment: try again")
+
+    async def said(self, given: Sequence[Memory]) -> Sequence[bool]:
+        """A row that is due says nothing any more."""
+        keys = [dedupe_key(each) for each in given]
+        now = self._clock.now()
+        due = memories.c.expires_at.is_not(None) & (memories.c.expires_at <= now)
+        held = select(memories.c.dedupe_key).where(memories.c.dedupe_key.in_(keys), ~due)
+        found = await self._database.read(lambda connection: set(connection.scalars(held)))
+        return [key in found for key in keys]
+
+
+def _following(after: Position | None) -> ColumnElement[bool]:
+    if after is None:
+        return true()
+    created, (at, memory_id) = memories.c.created_at, after
+    # The first bound is implied by the second; it lets a database start in the middle of the index.
+    return and_(created >= at, or_(created > at, and_(created == at, memories.c.id > memory_id)))
+
+
+def _kept(connection: Connection, wanted: ColumnElement[bool], limit: int) -> list[Kept]:
+    unique = memories.c.dedupe_key.is_not(None)
+    query = select(unique, *memory_columns(connection)).where(wanted).order_by(*_OLDEST).limit(limit)
+    rows = connection.execute(query).all()
+    found = to_memories(connection, (row[1:] for row in rows))
+    return [Kept(memory, bool(row[0])) for memory, row in zip(found, rows, strict=True)]
+
+
+def _told(
+    connection: Connection, ids: Sequence[str], limit: int, after: tuple[str, int] | None
+) -> tuple[Sequence[Told], tuple[str, int] | None]:
+    table = memory_history.c
+    name, line = after or ("", 0)
+    left = [each for each in ids if each >= name]
+    new = or_(table.memory_id > name, and_(table.memory_id == name, table.id > line))
+    query = (
+        select(table.id, *_TOLD).where(table.memory_id.in_(left), new).order_by(table.memory_id, table.id).limit(limit)
+    )
+    rows = connection.execute(query).all()
+    lines = [Told(**{column.name: value for column, value in zip(_TOLD, row[1:], strict=True)}) for row in rows]
+    return lines, (rows[-1].memory_id, rows[-1].id) if len(rows) == limit else None
+
+
+def _give_up(connection: Connection, silent: ColumnElement[bool], limit: int, now: int) -> int:
+    found = connection.execute(select(operations.c.id, operations.c.cancel_requested).where(silent).limit(limit)).all()
+    for name, cancelled in found:
+        values = _ended(OperationStatus.CANCELLED if cancelled else OperationStatus.FAILED, now)
+        values["error"] = "" if cancelled else "no more of the file came: send it again, and it does the rest"
+        # Unless a line came in between.
+        connection.execute(update(operations).where(operations.c.id == name, silent).values(values))
+    return len(found)
+
+
+def _ended(status: OperationStatus, now: int) -> dict[str, Any]:
+    return {"status": status.value, "held_until": 0, "finished_at": now, "updated_at": now}
+
+
+def _cancelled() -> Conflict:
+    return Conflict("the import of this export was cancelled: a new export can be imported")
+
+
+def _restoring(
+    connection: Connection, workspace_id: str, name: str, export_id: str, actor: str, now: int, *, begin: bool
+) -> bool | None:
+    """None where somebody cancelled it."""
+    this = operations.c.id == name
+    begun = connection.execute(select(operations.c.cancel_requested).where(this)).one_or_none()
+    if begun is not None and begun.cancel_requested:
+        connection.execute(update(operations).where(this, _RUNNING).values(_ended(OperationStatus.CANCELLED, now)))
+        return None
+    if begun is not None:
+        if begin:
+            given_up = operations.c.status == OperationStatus.FAILED.value
+            again = {"status": OperationStatus.RUNNING.value, "held_until": NEVER, "finished_at": None, "error": ""}
+            connection.execute(update(operations).where(this, given_up).values(**again))
+            connection.execute(update(operations).where(this, _RUNNING).values(updated_at=now))
+        return True
+    stands = select(memories.c.id).where(memories.c.workspace_id == workspace_id).limit(1)
+    if connection.scalar(stands) is not None:
+        return False
+    if begin:
+        row = {
+            "id": name,
+            "workspace_id": workspace_id,
+            "kind": IMPORT,
+            "status": OperationStatus.RUNNING.value,
+            "actor": actor,
+            "request": orjson.dumps({"export_id": export_id}).decode(),
+            "cancel_requested": False,
+            # Nobody but the one that sends the file works on it.
+            "held_until": NEVER,
+            "created_at": now,
+            "updated_at": now,
+        }
+        connection.execute(insert_missing(connection.dialect, operations), row)
+    return True

@@ -1,0 +1,87 @@
+"""Which memories stand for which markers of a vault."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from sqlalchemy import Connection, and_, delete, insert, select, tuple_
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.schema.vault_tables import vault_memories as table
+from openbrain.ports.clock import Clock
+from openbrain.ports.vault_memories import VaultMemory
+
+_NO_ARC = ""
+"""The row that holds the digest: no arc is called so."""
+_MARKERS = table.c.arc != _NO_ARC
+
+
+class SqlVaultMemories:
+    """`ports.vault_memories.VaultMemories`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def vault_memories(self, workspace_id: str) -> Sequence[VaultMemory]:
+        """As in the port."""
+        columns = (table.c.arc, table.c.marker, table.c.memory_id, table.c.content_hash)
+        query = select(*columns).where(table.c.workspace_id == workspace_id, _MARKERS)
+        ordered = query.order_by(table.c.arc, table.c.marker)
+        return await self._database.read(
+            lambda connection: [VaultMemory(**row) for row in connection.execute(ordered).mappings()]
+        )
+
+    async def record_vault_memories(
+        self, workspace_id: str, put: Sequence[VaultMemory], drop: Collection[tuple[str, str]]
+    ) -> None:
+        """As in the port."""
+        rows = {(each.arc, each.marker): each for each in put}
+        now = self._clock.now()
+        gone = sorted({*drop, *rows})
+        new = [
+            {
+                "workspace_id": workspace_id,
+                "arc": each.arc,
+                "marker": each.marker,
+                "memory_id": each.memory_id,
+                "content_hash": each.content_hash,
+                "updated_at": now,
+            }
+            for _, each in sorted(rows.items())
+        ]
+        await self._database.write(lambda connection: _replace(connection, workspace_id, gone, new))
+
+    async def vault_digest(self, workspace_id: str) -> str:
+        """As in the port."""
+        query = select(table.c.content_hash).where(table.c.workspace_id == workspace_id, table.c.arc == _NO_ARC)
+        return await self._database.read(lambda connection: str(connection.scalar(query) or ""))
+
+    async def note_vault_digest(self, workspace_id: str, digest: str) -> None:
+        """As in the port."""
+        row = VaultMemory(arc=_NO_ARC, marker="", memory_id="", content_hash=digest)
+        await self.record_vault_memories(workspace_id, [row], ())
+
+    async def memories_of_arcs(self, workspace_id: str, arcs: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """As in the port."""
+        names = sorted({arc for arc in arcs if arc != _NO_ARC})
+        return await self._database.read(lambda connection: _of_arcs(connection, workspace_id, names))
+
+
+def _replace(
+    connection: Connection, workspace_id: str, gone: Sequence[tuple[str, str]], new: Sequence[Mapping[str, object]]
+) -> None:
+    for some in chunks(gone):
+        mine = and_(table.c.workspace_id == workspace_id, tuple_(table.c.arc, table.c.marker).in_(some))
+        connection.execute(delete(table).where(mine))
+    for part in chunks(new):
+        connection.execute(insert(table), list(part))
+
+
+def _of_arcs(connection: Connection, workspace_id: str, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for some in chunks(names):
+        mine = and_(table.c.workspace_id == workspace_id, table.c.arc.in_(some))
+        query = select(table.c.arc, table.c.memory_id).where(mine).order_by(table.c.arc, table.c.memory_id)
+        for arc, memory_id in connection.execute(query):
+            found.setdefault(arc, {})[memory_id] = None
+    return {arc: tuple(ids) for arc, ids in found.items()}

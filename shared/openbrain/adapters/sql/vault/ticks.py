@@ -1,0 +1,215 @@
+"""Ticks as rows. A hold is a name and a time, taken and kept by compare-and-set; what is said goes into the outbox."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, RowMapping, and_, delete, or_, select, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import insert_missing
+from openbrain.adapters.sql.outbox.event_bytes import Announcement
+from openbrain.adapters.sql.outbox.relay import append
+from openbrain.adapters.sql.schema.memory_rows import json_text
+from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.schema.vault_tables import ticks as table
+from openbrain.domain.errors import NotFound
+from openbrain.domain.events import TickCompleted, TickRequested, encode
+from openbrain.domain.ids import uuid7
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.domain.streams import TICK_COMPLETED, TICK_REQUESTED
+from openbrain.ports.clock import Clock
+from openbrain.ports.ticks import Tick, TickJob, TickState
+
+ERROR_CHARS = 1000
+_OPEN = table.c.state.in_([state.value for state in TickState if not state.ended])
+_PLAIN = [column for column in table.c if column.name not in ("holder", "held_until", "report")]
+_WHOLE = [*_PLAIN, table.c.report]
+_PRIVATE = "diff"
+"""Part of a report that holds contents: for who asked, not for everyone who hears of the tick."""
+
+
+class SqlTicks:
+    """`ports.ticks.Ticks`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def request_tick(self, job: TickJob, *, announce: bool = True) -> Tick:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _request(connection, job, now, announce=announce))
+
+    async def tick(self, workspace_id: str, tick_id: str) -> Tick | None:
+        """As in the port."""
+        query = select(*_WHOLE).where(table.c.id == tick_id, table.c.workspace_id == workspace_id)
+        return await self._database.read(lambda connection: _one(connection, query))
+
+    async def ticks(self, workspace_id: str, limit: int) -> Sequence[Tick]:
+        """As in the port."""
+        newest = (table.c.requested_at.desc(), table.c.id.desc())
+        query = select(*_PLAIN).where(table.c.workspace_id == workspace_id).order_by(*newest).limit(limit)
+        return await self._database.read(
+            lambda connection: [_tick(row) for row in connection.execute(query).mappings()]
+        )
+
+    async def hold_tick(self, tick_id: str, holder: str, seconds: float) -> Tick | None:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(
+            lambda connection: _hold(connection, tick_id, holder, now, now + round(seconds * MICROSECONDS))
+        )
+
+    async def keep_tick(self, tick_id: str, holder: str, seconds: float) -> bool:
+        """As in the port."""
+        until = self._clock.now() + round(seconds * MICROSECONDS)
+        statement = update(table).where(_held(tick_id, holder)).values(held_until=until)
+        return await self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+
+    async def finish_tick(self, tick_id: str, holder: str, report: Mapping[str, Any], error: str = "") -> bool:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _finish(connection, tick_id, holder, report, error, now))
+
+    async def put_off_tick(self, tick_id: str, holder: str, seconds: float, why: str) -> bool:
+        """As in the port."""
+        until = self._clock.now() + round(seconds * MICROSECONDS)
+        values = {"state": TickState.PENDING.value, "holder": "", "held_until": until, "error": why[:ERROR_CHARS]}
+        statement = update(table).where(_held(tick_id, holder)).values(values)
+        return await self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+
+    async def announce_ticks(self, idle_since: int, limit: int) -> int:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _announce(connection, idle_since, limit, now))
+
+    async def purge_ticks(self, ended_before: int, limit: int) -> int:
+        """As in the port."""
+        past = select(table.c.id).where(~_OPEN, table.c.finished_at < ended_before).limit(limit)
+
+        def remove(connection: Connection) -> int:
+            ids = connection.scalars(past).all()
+            return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0
+
+        return await self._database.write(remove)
+
+
+def _request(connection: Connection, job: TickJob, now: int, *, announce: bool) -> Tick:
+    # Under the workspace's row lock, so that whoever loses the race for a slot sees the winner's row.
+    workspace = select(workspaces.c.id).where(workspaces.c.id == job.workspace_id).with_for_update()
+    if connection.scalar(workspace) is None:
+        raise NotFound("no workspace with this id")
+    same = table.c.id == job.id
+    if job.slot is not None:
+        same = or_(same, and_(table.c.workspace_id == job.workspace_id, table.c.slot == job.slot))
+    there = connection.execute(select(*_WHOLE).where(same)).mappings().first()
+    if there is not None:
+        if there["workspace_id"] != job.workspace_id:
+            raise NotFound("no tick with this id")
+        return _tick(there)
+    row = {
+        "id": job.id,
+        "workspace_id": job.workspace_id,
+        "slot": job.slot,
+        "state": TickState.PENDING.value,
+        "request": json_text({"actor": job.actor, "extract": job.extract, "ai": job.ai, "dry_run": job.dry_run}),
+        "held_until": now,
+        "requested_at": now,
+    }
+    connection.execute(insert_missing(connection.dialect, table), row)
+    if announce:
+        append(connection, [_requested(job, now)])
+    return Tick(job=job, state=TickState.PENDING, requested_at=now)
+
+
+def _hold(connection: Connection, tick_id: str, holder: str, now: int, until: int) -> Tick | None:
+    pending = table.c.state == TickState.PENDING.value
+    free = or_(pending, table.c.held_until <= now, table.c.holder == holder)
+    row = (
+        connection.execute(select(*_WHOLE).where(table.c.id == tick_id, _OPEN, free).with_for_update())
+        .mappings()
+        .first()
+    )
+    if row is None:
+        return None
+    started = row["started_at"] or now
+    values = {"state": TickState.RUNNING.value, "holder": holder, "held_until": until, "started_at": started}
+    connection.execute(update(table).where(table.c.id == tick_id).values(values))
+    return _tick({**row, "state": TickState.RUNNING.value, "started_at": started})
+
+
+def _finish(connection: Connection, tick_id: str, holder: str, report: Mapping[str, Any], error: str, now: int) -> bool:
+    row = connection.execute(select(*_PLAIN).where(_held(tick_id, holder)).with_for_update()).mappings().first()
+    if row is None:
+        return False
+    state = TickState.FAILED if error else TickState.COMPLETED
+    values = {
+        "state": state.value,
+        "report": json_text(report),
+        "error": error[:ERROR_CHARS],
+        "holder": "",
+        "held_until": 0,
+        "finished_at": now,
+    }
+    connection.execute(update(table).where(table.c.id == tick_id).values(values))
+    told = {name: value for name, value in report.items() if name != _PRIVATE}
+    data = TickCompleted(
+        workspace_id=row["workspace_id"],
+        slot=row["slot"] or tick_id,
+        job_id=tick_id,
+        state=state.value,
+        error=error[:ERROR_CHARS] or None,
+        report=told,
+    )
+    body = encode(TICK_COMPLETED.name, data, event_id=uuid7(now), at=now, subject=tick_id)
+    append(connection, [(TICK_COMPLETED.name, body)])
+    return True
+
+
+def _announce(connection: Connection, idle_since: int, limit: int, now: int) -> int:
+    # What nobody could finish in a day would be tried for ever.
+    given_up = {"state": TickState.FAILED.value, "error": "nobody finished it within a day", "finished_at": now}
+    connection.execute(
+        update(table).where(_OPEN, table.c.held_until < idle_since, table.c.requested_at < now - DAY).values(given_up)
+    )
+    idle = select(*_WHOLE).where(_OPEN, table.c.held_until < idle_since).limit(limit)
+    rows = connection.execute(idle.with_for_update(skip_locked=True)).mappings().all()
+    for row in rows:
+        connection.execute(update(table).where(table.c.id == row["id"]).values(held_until=now))
+    append(connection, [_requested(_tick(row).job, now) for row in rows])
+    return len(rows)
+
+
+def _requested(job: TickJob, now: int) -> Announcement:
+    data = TickRequested(
+        workspace_id=job.workspace_id,
+        slot=job.slot or job.id,
+        extract=job.extract,
+        dry_run=job.dry_run,
+        ai=job.ai,
+        job_id=job.id,
+    )
+    return TICK_REQUESTED.name, encode(TICK_REQUESTED.name, data, event_id=uuid7(now), at=now, subject=job.id)
+
+
+def _held(tick_id: str, holder: str) -> Any:
+    return and_(table.c.id == tick_id, table.c.holder == holder, table.c.state == TickState.RUNNING.value)
+
+
+def _one(connection: Connection, query: Any) -> Tick | None:
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else _tick(row)
+
+
+def _tick(row: RowMapping | Mapping[str, Any]) -> Tick:
+    request = orjson.loads(row["request"])
+    return Tick(
+        job=TickJob(id=row["id"], workspace_id=row["workspace_id"], slot=row["slot"], **request),
+        state=TickState(row["state"]),
+        requested_at=row["requested_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        report=orjson.loads(row.get("report") or "{}"),
+        error=row["error"],
+    )

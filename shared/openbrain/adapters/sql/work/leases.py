@@ -1,0 +1,49 @@
+"""One leader at a time. The database's clock decides, so that hosts whose clocks differ agree."""
+
+from sqlalchemy import Connection, delete, text
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import NOW_MARIADB, NOW_SQLITE, is_sqlite
+from openbrain.adapters.sql.schema.tables import leases
+from openbrain.domain.memory import MICROSECONDS
+
+_TAKE_SQLITE = text(f"""
+INSERT INTO leases (name, holder, expires_at)
+VALUES (:name, :holder, {NOW_SQLITE} + :span)
+ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+WHERE leases.holder = excluded.holder OR leases.expires_at <= excluded.expires_at - :span
+""")  # noqa: S608 - our own words, values are bound
+
+# MariaDB assigns from left to right: the expiry moves where the holder, by then decided, is the one that asked.
+_TAKE_MARIADB = text(f"""
+INSERT INTO leases (name, holder, expires_at)
+VALUES (:name, :holder, {NOW_MARIADB} + :span)
+ON DUPLICATE KEY UPDATE
+holder = IF(holder = VALUES(holder) OR expires_at <= VALUES(expires_at) - :span, VALUES(holder), holder),
+expires_at = IF(holder = VALUES(holder), VALUES(expires_at), expires_at)
+""")  # noqa: S608 - our own words, values are bound
+
+_HOLDER = text("SELECT holder FROM leases WHERE name = :name")
+
+
+class SqlLeases:
+    """`ports.truth.Leases`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> bool:
+        """One statement takes, prolongs or leaves it, and the same transaction sees whose it is."""
+        span = round(seconds * MICROSECONDS)
+        return await self._database.write(lambda connection: _acquire(connection, name, holder, span))
+
+    async def release(self, name: str, holder: str) -> None:
+        """Nothing where it is another's."""
+        mine = delete(leases).where(leases.c.name == name, leases.c.holder == holder)
+        await self._database.write(lambda connection: connection.execute(mine).rowcount)
+
+
+def _acquire(connection: Connection, name: str, holder: str, span: int) -> bool:
+    take = _TAKE_SQLITE if is_sqlite(connection) else _TAKE_MARIADB
+    connection.execute(take, {"name": name, "holder": holder, "span": span})
+    return bool(connection.execute(_HOLDER, {"name": name}).scalar_one() == holder)

@@ -1,0 +1,243 @@
+"""Operations as rows: a hold is a name and a time, taken and kept by compare-and-set.
+
+The time is the database's: a holder whose own clock is ahead would keep others away for as long after its end."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, delete, or_, select, true, update
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import database_now, insert_missing
+from openbrain.adapters.sql.schema.memory_rows import json_text
+from openbrain.adapters.sql.schema.tables import leases
+from openbrain.adapters.sql.schema.tables import operations as table
+from openbrain.domain.errors import Conflict
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.ports.erasing import PURGE
+from openbrain.ports.operations import TRACES, Operation, OperationStatus, Progress
+
+ERROR_CHARS = 1000
+LAST_PURGE = "last purge"
+"""Among the leases, for it is one word that all replicas see; nobody takes it."""
+PAUSE = MICROSECONDS
+"""How long one that waits for others is left alone."""
+_NEWEST = (table.c.created_at.desc(), table.c.id.desc())
+OPEN = table.c.status.in_([status.value for status in OperationStatus if not status.ended])
+_SHOWN = [column for column in table.c if column.name not in ("holder", "held_until")]
+
+
+class SqlOperations:
+    """`ports.operations.Operations`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def start_operation(self, operation: Operation) -> Operation:
+        """As in the port."""
+        return await self._database.write(lambda connection: start(connection, operation, self._clock.now()))
+
+    async def operation(self, workspace_id: str, operation_id: str) -> Operation | None:
+        """As in the port."""
+        return await self._database.read(lambda connection: one(connection, workspace_id, operation_id))
+
+    async def operations(
+        self,
+        workspace_id: str,
+        limit: int,
+        *,
+        kinds: Collection[str] = (),
+        statuses: Collection[OperationStatus] = (),
+        before: tuple[int, str] | None = None,
+    ) -> Sequence[Operation]:
+        """As in the port."""
+        asked = [table.c.workspace_id == workspace_id, _following(before)]
+        asked += [table.c.kind.in_(sorted(kinds))] if kinds else []
+        asked += [table.c.status.in_(sorted(status.value for status in statuses))] if statuses else []
+        query = select(*_SHOWN).where(*asked).order_by(*_NEWEST).limit(limit)
+        return await self._database.read(
+            lambda connection: [_operation(row) for row in connection.execute(query).mappings()]
+        )
+
+    async def cancel_operation(self, workspace_id: str, operation_id: str) -> Operation | None:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _cancel(connection, workspace_id, operation_id, now))
+
+    async def hold_operation(self, holder: str, seconds: float, kinds: Collection[str]) -> Operation | None:
+        """As in the port."""
+        now, wanted, span = self._clock.now(), sorted(kinds), round(seconds * MICROSECONDS)
+        return await self._database.write(lambda connection: _hold(connection, holder, wanted, now, span))
+
+    async def keep_operation(self, operation_id: str, holder: str, seconds: float) -> bool:
+        """As in the port."""
+        span = round(seconds * MICROSECONDS)
+        return await self._database.write(lambda connection: _keep(connection, operation_id, holder, span))
+
+    async def advance_operation(self, operation_id: str, holder: str, progress: Progress) -> Operation | None:
+        """As in the port."""
+        now = self._clock.now()
+        values: dict[str, Any] = {"done": progress.done, "total": progress.total, "result": json_text(progress.result)}
+        status = OperationStatus.DONE if progress.finished else OperationStatus.RUNNING
+        pause = PAUSE if progress.waits else 0
+        return await self._database.write(
+            lambda connection: _let_go(connection, operation_id, holder, status, now, values, pause)
+        )
+
+    async def end_operation(
+        self, operation_id: str, holder: str, status: OperationStatus, error: str = ""
+    ) -> Operation | None:
+        """As in the port."""
+        now, values = self._clock.now(), {"error": error[:ERROR_CHARS]}
+        return await self._database.write(
+            lambda connection: _let_go(connection, operation_id, holder, status, now, values)
+        )
+
+    async def followed(self, operation: Operation) -> bool:
+        """As in the port."""
+        queued = table.c.status == OperationStatus.QUEUED.value
+        other = select(table.c.id).where(queued, table.c.kind == operation.kind, table.c.id != operation.id).limit(1)
+        return await self._database.read(lambda connection: connection.scalar(other) is not None)
+
+    async def purge_operations(self, ended_before: int, limit: int) -> int:
+        """As in the port."""
+        past = select(table.c.id).where(~OPEN, table.c.finished_at < ended_before).limit(limit)
+
+        def remove(connection: Connection) -> int:
+            ids = connection.scalars(past).all()
+            return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0
+
+        return await self._database.write(remove)
+
+
+def start(connection: Connection, operation: Operation, now: int) -> Operation:
+    """Queue it within a transaction that does the rest of what was asked."""
+    row = {
+        "id": operation.id,
+        "workspace_id": operation.workspace_id,
+        "kind": operation.kind,
+        "status": OperationStatus.QUEUED.value,
+        "actor": operation.actor,
+        "request": json_text(operation.request),
+        "done": 0,
+        "total": operation.total,
+        "cancel_requested": False,
+        "created_at": now,
+        "updated_at": now,
+    }
+    connection.execute(insert_missing(connection.dialect, table), row)
+    if operation.kind == PURGE:
+        _note_purge(connection, operation.id)
+    return _operation(connection.execute(select(*_SHOWN).where(table.c.id == operation.id)).mappings().one())
+
+
+def last_purge(connection: Connection) -> str:
+    """The id of the purge that was queued last; '' before any."""
+    return connection.scalar(select(leases.c.holder).where(leases.c.name == LAST_PURGE)) or ""
+
+
+def _note_purge(connection: Connection, operation_id: str) -> None:
+    row = {"name": LAST_PURGE, "holder": operation_id, "expires_at": 0}
+    connection.execute(insert_missing(connection.dialect, leases), row)
+    connection.execute(update(leases).where(leases.c.name == LAST_PURGE).values(holder=operation_id))
+
+
+def one(connection: Connection, workspace_id: str, operation_id: str) -> Operation | None:
+    """As `SqlOperations.operation`."""
+    return _one(connection, _of(workspace_id, operation_id))
+
+
+def open_ones(connection: Connection, workspace_id: str, kind: str) -> Sequence[Operation]:
+    """Those of a kind that have not ended."""
+    standing = select(*_SHOWN).where(table.c.workspace_id == workspace_id, table.c.kind == kind, OPEN)
+    return [_operation(row) for row in connection.execute(standing).mappings()]
+
+
+def _one(connection: Connection, where: ColumnElement[bool]) -> Operation | None:
+    row = connection.execute(select(*_SHOWN).where(where)).mappings().one_or_none()
+    return None if row is None else _operation(row)
+
+
+def _of(workspace_id: str, operation_id: str) -> ColumnElement[bool]:
+    return and_(table.c.id == operation_id, table.c.workspace_id == workspace_id)
+
+
+def _held(operation_id: str, holder: str) -> ColumnElement[bool]:
+    return and_(table.c.id == operation_id, table.c.holder == holder, OPEN)
+
+
+def _following(before: tuple[int, str] | None) -> ColumnElement[bool]:
+    if before is None:
+        return true()
+    at, operation_id = before
+    return or_(table.c.created_at < at, and_(table.c.created_at == at, table.c.id < operation_id))
+
+
+def _cancel(connection: Connection, workspace_id: str, operation_id: str, now: int) -> Operation | None:
+    this = _of(workspace_id, operation_id)
+    row = connection.execute(select(table).where(this).with_for_update()).mappings().one_or_none()
+    if row is None:
+        return None
+    if row["kind"] == PURGE and not OperationStatus(row["status"]).ended:
+        raise Conflict("a purge can't be cancelled: what was erased would lie on in indexes, streams and files")
+    if row["status"] == OperationStatus.QUEUED:
+        values = _ended(row, OperationStatus.CANCELLED, now) | {"cancel_requested": True}
+        connection.execute(update(table).where(this).values(values))
+    elif row["status"] == OperationStatus.RUNNING and not row["cancel_requested"]:
+        connection.execute(update(table).where(this).values(cancel_requested=True, updated_at=now))
+    return _one(connection, this)
+
+
+def _keep(connection: Connection, operation_id: str, holder: str, span: int) -> bool:
+    kept = update(table).where(_held(operation_id, holder)).values(held_until=database_now(connection) + span)
+    return connection.execute(kept).rowcount == 1
+
+
+def _hold(connection: Connection, holder: str, kinds: Sequence[str], now: int, span: int) -> Operation | None:
+    free = or_(table.c.held_until <= database_now(connection), table.c.holder == holder)
+    waiting = select(table.c.id).where(OPEN, table.c.kind.in_(kinds), free).order_by(table.c.updated_at, table.c.id)
+    operation_id = connection.scalar(waiting.limit(1).with_for_update(skip_locked=True))
+    if operation_id is None:
+        return None
+    values: dict[str, Any] = {"status": OperationStatus.RUNNING.value, "holder": holder, "updated_at": now}
+    values["held_until"] = database_now(connection) + span
+    connection.execute(update(table).where(table.c.id == operation_id).values(values))
+    return _one(connection, table.c.id == operation_id)
+
+
+def _let_go(
+    connection: Connection,
+    operation_id: str,
+    holder: str,
+    status: OperationStatus,
+    now: int,
+    values: Mapping[str, Any],
+    pause: int = 0,
+) -> Operation | None:
+    held = _held(operation_id, holder)
+    row = connection.execute(select(table).where(held).with_for_update()).mappings().one_or_none()
+    if row is None:
+        return None
+    after: dict[str, Any] = {"status": status.value, "holder": "", "held_until": 0, "updated_at": now}
+    after |= {"held_until": database_now(connection) + pause} if pause else {}
+    connection.execute(update(table).where(held).values({**after, **values, **_ended(row, status, now)}))
+    return _one(connection, table.c.id == operation_id)
+
+
+def _ended(row: RowMapping, status: OperationStatus, now: int) -> dict[str, Any]:
+    if not status.ended:
+        return {}
+    request = {name: value for name, value in orjson.loads(row["request"]).items() if name != TRACES}
+    return {"status": status.value, "holder": "", "held_until": 0, "finished_at": now, "request": json_text(request)}
+
+
+def _operation(row: RowMapping) -> Operation:
+    known = dict(row)
+    known["status"] = OperationStatus(known["status"])
+    known["request"] = orjson.loads(known["request"])
+    known["result"] = orjson.loads(known["result"] or "{}")
+    known["cancel_requested"] = bool(known["cancel_requested"])
+    return Operation(**known)

@@ -1,0 +1,120 @@
+"""Changing and forgetting one memory, under the lock of its row."""
+
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from openbrain.adapters.sql.outbox.journal import Journal
+from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_memory
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.writes import locked_reads
+from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.adapters.sql.writes.ending import TIME, end
+from openbrain.adapters.sql.writes.quotas import admit_more
+from openbrain.adapters.sql.writes.superseding import moved_on, sees
+from openbrain.domain.errors import Conflict, NotFound, Outdated
+from openbrain.domain.ids import content_hash
+from openbrain.domain.memory import Change, Memory, MemoryType, Reason
+from openbrain.domain.visibility import Viewer
+from openbrain.ports.store import Edit, Editions, Origin
+
+_UNKNOWN = "no memory with this id"
+
+
+def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
+    """Apply an edit. What changes nothing writes nothing."""
+    before = locked_reads.locked(connection, edit.memory_id)
+    if before is None or not sees(edit.viewer, before, now) or not before.alive(now):
+        raise NotFound(_UNKNOWN)
+    as_seen(before, edit.editions)
+    journal = Journal(now)
+    after = _edited(before, edit)
+    if after != before:
+        change = Change.METADATA if after.content == before.content else Change.CONTENT
+        confirmed_at = now if edit.confirm or change is Change.CONTENT else before.confirmed_at
+        after = replace(
+            after,
+            version=before.version + 1,
+            revision=before.revision + 1,
+            updated_at=now,
+            confirmed_at=confirmed_at,
+        )
+        admit_more(connection, before, after, now)
+        _store(connection, journal, before, after)
+        journal.edited(before, after, change, edit.origin)
+    elif edit.confirm and before.confirmed_at != now:
+        after = replace(before, confirmed_at=now)
+        connection.execute(update(memories).where(memories.c.id == after.id).values(confirmed_at=now))
+        journal.confirmed(before, after, edit.origin)
+    journal.write(connection)
+    return after
+
+
+def forget_memory(
+    connection: Connection,
+    memory_id: str,
+    *,
+    viewer: Viewer,
+    origin: Origin,
+    note: str,
+    editions: Editions,
+    now: int,
+) -> Memory:
+    """End a memory for good; `Conflict` naming the head where another took its place already."""
+    memory = locked_reads.locked(connection, memory_id)
+    if memory is None or not sees(viewer, memory, now):
+        raise NotFound(_UNKNOWN)
+    as_seen(memory, editions)
+    if memory.reason in (Reason.FORGOTTEN, Reason.ERASED):
+        return memory
+    if memory.reason is Reason.SUPERSEDED:
+        raise moved_on(connection, viewer, memory, now)
+    journal = Journal(now)
+    (ended,) = end(connection, journal, [memory], Reason.FORGOTTEN, origin, note=note)
+    journal.write(connection)
+    return ended
+
+
+def as_seen(memory: Memory, editions: Editions) -> None:
+    """`Outdated` where the caller has seen another edition of the row that this transaction has locked."""
+    if editions is not None and memory.edition not in editions:
+        raise Outdated("the memory has changed since you read it: read it again, then repeat the change")
+
+
+def _edited(before: Memory, edit: Edit) -> Memory:
+    given: dict[str, Any] = {
+        "content": edit.content,
+        "content_hash": None if edit.content is None else content_hash(edit.content),
+        "tags": edit.tags,
+        "metadata": edit.metadata,
+        "type": None if edit.type is None else MemoryType(edit.type),
+        "confidence": edit.confidence,
+        "source": edit.source,
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    if edit.expires_at is not None:
+        changes["expires_at"] = edit.expires_at or None
+    return replace(before, **changes)
+
+
+def _store(connection: Connection, journal: Journal, before: Memory, after: Memory) -> None:
+    key = connection.scalar(select(memories.c.dedupe_key).where(memories.c.id == after.id))
+    # A row that was allowed to be a duplicate stays one.
+    if key is not None:
+        key = dedupe_key(after)
+        make_way(connection, journal, after, key)
+    row = dict(zip(INSERT_COLUMNS, row_from_memory(after, key), strict=True))
+    was = dict(zip(INSERT_COLUMNS, row_from_memory(before, None), strict=True))
+    changed = {name: value for name, value in row.items() if value != was[name]}
+    connection.execute(update(memories).where(memories.c.id == after.id).values(changed))
+
+
+def make_way(connection: Connection, journal: Journal, after: Memory, key: str) -> None:
+    """End whoever holds this duplicate key past its time; `Conflict` where it lives."""
+    holder = locked_reads.holders(connection, [key]).get(key)
+    if holder is None or holder.id == after.id:
+        return
+    if holder.alive(journal.now):
+        raise Conflict(f"{holder.id} says the same already: forget one of them", head=holder.id)
+    end(connection, journal, [holder], Reason.EXPIRED, TIME)

@@ -1,0 +1,40 @@
+"""How a memory leaves recall, whatever the reason."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection, update
+
+from openbrain.adapters.sql.outbox.journal import Journal
+from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.writes.quotas import release
+from openbrain.domain.memory import Memory, Reason
+from openbrain.ports.store import Origin
+
+TIME = Origin(actor="openbrain")
+"""Who does what nobody asked for."""
+
+
+def end(
+    connection: Connection,
+    journal: Journal,
+    rows: Sequence[Memory],
+    reason: Reason,
+    origin: Origin,
+    *,
+    note: str = "",
+    superseded_by: str | None = None,
+) -> list[Memory]:
+    """End rows that this transaction has locked; returns them as they are now."""
+    deleted_at = None if reason is Reason.EXPIRED else journal.now
+    gone = (
+        update(memories)
+        .where(memories.c.id.in_([row.id for row in rows]))
+        .values(reason=reason.value, deleted_at=deleted_at, dedupe_key=None, revision=memories.c.revision + 1)
+    )
+    connection.execute(gone)
+    release(connection, rows)
+    ended = [replace(row, reason=reason, deleted_at=deleted_at, revision=row.revision + 1) for row in rows]
+    for row in ended:
+        journal.ended(row, reason, origin, note, superseded_by)
+    return ended

@@ -1,0 +1,205 @@
+"""Blanking memories: the row stays as the proof, and nothing of what it said."""
+
+import uuid
+from collections.abc import Sequence
+
+import orjson
+from sqlalchemy import Connection, and_, delete, func, select, update
+from sqlalchemy.sql.elements import ColumnElement
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import chunks
+from openbrain.adapters.sql.memories.conditions import LIVING, compiled
+from openbrain.adapters.sql.outbox.journal import Journal
+from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
+from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_passages, memory_usage
+from openbrain.adapters.sql.work import operations
+from openbrain.adapters.sql.writes import locked_reads
+from openbrain.adapters.sql.writes.editing import as_seen
+from openbrain.adapters.sql.writes.ending import end
+from openbrain.adapters.sql.writes.quotas import release
+from openbrain.adapters.sql.writes.superseding import sees
+from openbrain.domain.errors import NotFound
+from openbrain.domain.ids import content_hash, uuid7
+from openbrain.domain.memory import Memory, Reason
+from openbrain.domain.visibility import Condition, Viewer
+from openbrain.ports.clock import Clock
+from openbrain.ports.erasing import PURGE, Bulk, Ended, Erasure, Living
+from openbrain.ports.operations import TRACES, Operation
+from openbrain.ports.store import Editions, Origin
+
+_COLUMNS = [memories.c[name] for name in MEMORY_COLUMNS]
+_NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
+_EVER = 0
+"""At this time nothing has expired: what has ended can be erased too."""
+
+BLANK = {
+    **dict.fromkeys(("content", "project", "source", "speaker", "content_hash", "text_error", "vector_error"), ""),
+    "tags": "[]",
+    "metadata": "{}",
+    "turn": None,
+    "dedupe_key": None,
+    "text_error_revision": 0,
+    "vector_error_revision": 0,
+    "reason": Reason.ERASED.value,
+    "revision": memories.c.revision + 1,
+}
+"""What is left says whose it was and when it ended, and who may be told so."""
+
+
+class SqlErasing:
+    """`ports.erasing.Erasing`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def erase(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: Editions = None
+    ) -> Erasure:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(
+            lambda connection: _erase(connection, memory_id, viewer, origin, note, editions, now)
+        )
+
+    async def last_erasure(self) -> str:
+        """As in the port."""
+        return await self._database.read(operations.last_purge)
+
+    async def measure_living(self, condition: Condition) -> Living:
+        """As in the port; one statement, so that both are of the same rows."""
+        matched = and_(LIVING, compiled(condition))
+        query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(matched)
+        return await self._database.read(lambda connection: Living(*connection.execute(query).one()))
+
+    async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
+        """As in the port."""
+        return await self._database.read(lambda connection: _newest(connection, bulk, limit))
+
+    async def end_living(self, bulk: Bulk, limit: int, origin: Origin, note: str, *, erase: bool) -> Ended:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(
+            lambda connection: _end_living(connection, bulk, limit, origin, note, now, erase=erase)
+        )
+
+
+def purge_id(memory_id: str) -> str:
+    """The operation that purges what was erased by itself."""
+    return str(uuid.uuid5(uuid.UUID(memory_id), PURGE))
+
+
+def _erase(
+    connection: Connection,
+    memory_id: str,
+    viewer: Viewer,
+    origin: Origin,
+    note: str,
+    editions: Editions,
+    now: int,
+) -> Erasure:
+    memory = locked_reads.locked(connection, memory_id)
+    if memory is None or not sees(viewer, memory, _EVER):
+        raise NotFound("no memory with this id")
+    operation_id = purge_id(memory_id)
+    if memory.reason is Reason.ERASED:
+        return Erasure(memory, operations.one(connection, memory.workspace_id, operation_id))
+    as_seen(memory, editions)
+    (blanked,), traces = blank(connection, [memory], origin, note, now)
+    return Erasure(blanked, _queue(connection, operation_id, [blanked], traces, origin, now))
+
+
+def _end_living(
+    connection: Connection, bulk: Bulk, limit: int, origin: Origin, note: str, now: int, *, erase: bool
+) -> Ended:
+    ids = _newest(connection, bulk, limit)
+    rows = locked(connection, and_(memories.c.id.in_(ids), LIVING)) if ids else []
+    if not rows:
+        return Ended(0)
+    if erase:
+        blanked, traces = blank(connection, rows, origin, note, now)
+        _queue(connection, uuid7(now), blanked, traces, origin, now)
+    else:
+        journal = Journal(now)
+        end(connection, journal, rows, Reason.FORGOTTEN, origin, note=note)
+        journal.write(connection)
+    return Ended(len(rows), min(row.created_at for row in rows))
+
+
+def blank(
+    connection: Connection, rows: Sequence[Memory], origin: Origin, note: str, now: int, *, keep_passages: bool = False
+) -> tuple[list[Memory], dict[str, list[str]]]:
+    """Blank rows that this transaction has locked; the rows as they are now, and what their traces elsewhere are
+    known by: hashes of contents and of model inputs. `keep_passages`, which tell what vectors are to go, for who has
+    them go later."""
+    ids = [row.id for row in rows]
+    traces = {"contents": _contents(connection, rows), "inputs": inputs_of(connection, ids)}
+    ended = func.coalesce(memories.c.deleted_at, now)
+    here = memories.c.id.in_(ids)
+    connection.execute(update(memories).where(here).values(**BLANK, deleted_at=ended, updated_at=now))
+    release(connection, rows)
+    mine = memory_history.c.memory_id.in_(ids)
+    connection.execute(update(memory_history).where(mine).values(before=None, after=None, note=""))
+    for table in (memory_usage,) if keep_passages else (memory_passages, memory_usage):
+        connection.execute(delete(table).where(table.c.memory_id.in_(ids)))
+    standing = locked_reads.by_id(connection, ids)
+    blanked = [standing[each] for each in ids]
+    journal = Journal(now)
+    for row in blanked:
+        journal.ended(row, Reason.ERASED, origin, note)
+    journal.write(connection)
+    return blanked, traces
+
+
+def locked(connection: Connection, where: ColumnElement[bool]) -> list[Memory]:
+    """Rows, locked in the order of their ids."""
+    query = select(*_COLUMNS).where(where).order_by(memories.c.id).with_for_update()
+    return [memory_from_row(row) for row in connection.execute(query)]
+
+
+def _queue(
+    connection: Connection,
+    operation_id: str,
+    blanked: Sequence[Memory],
+    traces: dict[str, list[str]],
+    origin: Origin,
+    now: int,
+) -> Operation:
+    operation = Operation(
+        id=operation_id,
+        workspace_id=blanked[0].workspace_id,
+        kind=PURGE,
+        actor=origin.actor,
+        request={"ids": [row.id for row in blanked], TRACES: traces},
+    )
+    return operations.start(connection, operation, now)
+
+
+def _contents(connection: Connection, rows: Sequence[Memory]) -> list[str]:
+    """Hashes of everything that these memories ever said."""
+    found = {row.content_hash for row in rows if row.content_hash}
+    for some in chunks([row.id for row in rows]):
+        lines = select(memory_history.c.before, memory_history.c.after).where(memory_history.c.memory_id.in_(some))
+        for parts in connection.execute(lines):
+            told = [orjson.loads(part).get("content") for part in parts if part is not None]
+            found |= {content_hash(text) for text in told if isinstance(text, str)}
+    return sorted(found)
+
+
+def inputs_of(connection: Connection, ids: Sequence[str]) -> list[str]:
+    """Hashes of the model inputs of these memories."""
+    found: set[str] = set()
+    for some in chunks(ids):
+        found |= set(
+            connection.scalars(select(memory_passages.c.input_hash).where(memory_passages.c.memory_id.in_(some)))
+        )
+    return sorted(found)
+
+
+def _matched(bulk: Bulk) -> ColumnElement[bool]:
+    return and_(LIVING, compiled(bulk.condition), memories.c.created_at <= bulk.made_by)
+
+
+def _newest(connection: Connection, bulk: Bulk, limit: int) -> list[str]:
+    return list(connection.scalars(select(memories.c.id).where(_matched(bulk)).order_by(*_NEWEST).limit(limit)))

@@ -1,0 +1,101 @@
+"""Idempotency keys: the caller's own word for "this is the same request again"."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, and_, delete, or_, select, update
+
+from openbrain.adapters.sql.engine.statements import is_sqlite
+from openbrain.adapters.sql.outbox.journal import Journal
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.tables import idempotency_keys as keys
+from openbrain.adapters.sql.writes import locked_reads
+from openbrain.domain.errors import Conflict
+from openbrain.domain.ids import joined_hash
+from openbrain.ports.store import Outcome, Status, Write
+
+_Row = tuple[str, str, str, str, int]
+
+
+class Claims:
+    """The keys of one batch: claimed before its memories are written, settled after."""
+
+    def __init__(self, connection: Connection, writes: Sequence[Write], journal: Journal) -> None:
+        self._connection = connection
+        self._writes = writes
+        self._journal = journal
+        self._rows = {place: _row(write) for place, write in enumerate(writes) if write.idempotency_key}
+        self._keyed = list(self._rows)
+        self._mine = {write.memory.id: place for place, write in enumerate(writes)}
+
+    def take(self) -> tuple[dict[int, Outcome], dict[int, int]]:
+        """Claim every key. Returns the outcomes of writes that a key answers already, and those that repeat an
+        earlier write of this batch, by place."""
+        if not self._keyed:
+            return {}, {}
+        firsts = {row[:2]: row for row in reversed(self._rows.values())}
+        wanted = [firsts[key] for key in sorted(firsts)]
+        # A claim that is taken waits for its holder's transaction and then locks it, so what is read next is final.
+        taken = insert_rows(self._connection, keys, wanted, missing=True)
+        # Only SQLite counts what it left out.
+        all_free = is_sqlite(self._connection) and taken == len(wanted)
+        held = firsts if all_free else self._held(wanted)
+        known = locked_reads.by_id(self._connection, [row[2] for row in held.values() if row[2] not in self._mine])
+        answered: dict[int, Outcome] = {}
+        repeats: dict[int, int] = {}
+        for place in self._keyed:
+            row = self._rows[place]
+            holder = held[row[:2]]
+            if holder[2] == row[2]:
+                continue
+            if holder[2] in self._mine:
+                answered |= _conflict(place) if holder[3] != row[3] else {}
+                repeats |= {place: self._mine[holder[2]]} if holder[3] == row[3] else {}
+            elif holder[4] <= self._journal.now or holder[2] not in known:
+                self._move(row, row)
+                held[row[:2]] = row
+            # Of an erased memory nothing is known any more: the key alone says that it is the same.
+            elif holder[3] not in ("", row[3]):
+                answered |= _conflict(place)
+            else:
+                self._journal.duplicate(known[holder[2]], self._writes[place].origin)
+                answered[place] = Outcome(Status.DUPLICATE, known[holder[2]])
+        return answered, repeats
+
+    def settle(self, outcomes: Mapping[int, Outcome]) -> None:
+        """Point claims at the memories that stand for them; give back those of refused writes."""
+        for place in self._keyed:
+            outcome, write = outcomes[place], self._writes[place]
+            if outcome.memory is not None and outcome.memory.id == write.memory.id:
+                continue
+            row = self._rows[place]
+            mine = and_(keys.c.workspace_id == row[0], keys.c.key_hash == row[1], keys.c.memory_id == row[2])
+            if outcome.memory is None:
+                self._connection.execute(delete(keys).where(mine))
+            else:
+                self._connection.execute(update(keys).where(mine).values(memory_id=outcome.memory.id))
+
+    def _held(self, rows: Sequence[_Row]) -> dict[tuple[str, str], _Row]:
+        one_workspace = [
+            and_(keys.c.workspace_id == workspace, keys.c.key_hash.in_([row[1] for row in rows if row[0] == workspace]))
+            for workspace in sorted({row[0] for row in rows})
+        ]
+        found = self._connection.execute(select(keys).where(or_(*one_workspace)))
+        return {(row.workspace_id, row.key_hash): tuple(row) for row in found}
+
+    def _move(self, row: _Row, to: _Row) -> None:
+        """A key past its time, or of a memory that is no more, is free."""
+        here = and_(keys.c.workspace_id == row[0], keys.c.key_hash == row[1])
+        values: dict[str, Any] = {"memory_id": to[2], "content_hash": to[3], "expires_at": to[4]}
+        self._connection.execute(update(keys).where(here).values(values))
+
+
+def _row(write: Write) -> _Row:
+    memory = write.memory
+    key_hash = joined_hash(memory.workspace_id, write.idempotency_key)
+    return memory.workspace_id, key_hash, memory.id, memory.content_hash, write.idempotency_expires_at
+
+
+def _conflict(place: int) -> dict[int, Outcome]:
+    error = Conflict("this idempotency key was used for other content: take a new key for a new memory")
+    return {place: Outcome(Status.REFUSED, error=error)}

@@ -1,0 +1,225 @@
+"""What a workspace may hold: living memories, and the bytes of their contents in UTF-8.
+
+Only a workspace with a quota has a row in `workspace_usage`; its writers take turns at that row, so the count is exact.
+Other processes learn of a new quota within `FRESH`: until `SETTLED` after it was set the memories themselves are
+counted by every write, and once more then. An answer that was lost after its commit may count a memory twice, to the
+tenant's loss of one; setting the quota again counts anew.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, or_, select, update
+
+from openbrain.adapters.sql.engine.statements import is_sqlite, slot
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.tables import workspace_usage, workspaces
+from openbrain.domain.errors import QuotaExceeded
+from openbrain.domain.memory import MICROSECONDS, Memory
+from openbrain.ports.access import Usage
+from openbrain.ports.clock import Clock
+from openbrain.ports.store import Outcome, Status, Write
+
+FRESH = MICROSECONDS
+SETTLED = 2 * MICROSECONDS
+_LIMITED = or_(workspaces.c.max_memories.is_not(None), workspaces.c.max_bytes.is_not(None))
+_QUOTA = (workspaces.c.max_memories, workspaces.c.max_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """None is no limit."""
+
+    max_memories: int | None
+    max_bytes: int | None
+
+    def refusal(self, used: Usage, added: Usage) -> QuotaExceeded | None:
+        """Why this does not fit; None where it does. What takes nothing more is never refused."""
+        for name, limit, has, more in (
+            ("max_memories", self.max_memories, used.memories, added.memories),
+            ("max_bytes", self.max_bytes, used.bytes, added.bytes),
+        ):
+            if limit is not None and more > 0 and has + more > limit:
+                return QuotaExceeded(name, limit, has)
+        return None
+
+
+class Quotas:
+    """The quotas of all workspaces that have one, read at most once a second."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._known: tuple[int, Mapping[str, Quota]] | None = None
+
+    def forget(self) -> None:
+        """One was changed here."""
+        self._known = None
+
+    def all(self, connection: Connection) -> Mapping[str, Quota]:
+        """By workspace."""
+        now = self._clock.now()
+        if self._known is None or not 0 <= now - self._known[0] < FRESH:
+            found = connection.execute(select(workspaces.c.id, *_QUOTA).where(_LIMITED))
+            self._known = now, {row[0]: Quota(*row[1:]) for row in found}
+        return self._known[1]
+
+
+def remember_within(
+    connection: Connection,
+    writes: Sequence[Write],
+    now: int,
+    quotas: Mapping[str, Quota],
+    remember: Callable[[Connection, Sequence[Write], int], list[Outcome]],
+) -> list[Outcome]:
+    """`remember`, where a write that does not fit is refused and its neighbours are stored."""
+    limited = sorted({write.memory.workspace_id for write in writes} & quotas.keys())
+    if not limited:
+        return remember(connection, writes, now)
+    offered = {name: total([each.memory for each in writes if each.memory.workspace_id == name]) for name in limited}
+    if all(quotas[name].refusal(used_by(connection, name, now), offered[name]) is None for name in limited):
+        outcomes = remember(connection, writes, now)
+        for name in limited:
+            _add(connection, name, total(_created(outcomes, name)))
+        return outcomes
+    return [_alone(connection, write, now, quotas.get(write.memory.workspace_id), remember) for write in writes]
+
+
+class _Full(Exception):
+    """Takes back what was written behind a savepoint."""
+
+    def __init__(self, refusal: QuotaExceeded) -> None:
+        super().__init__()
+        self.refusal = refusal
+
+
+def _alone(
+    connection: Connection,
+    write: Write,
+    now: int,
+    quota: Quota | None,
+    remember: Callable[[Connection, Sequence[Write], int], list[Outcome]],
+) -> Outcome:
+    """One write, taken back where it was no duplicate and does not fit."""
+    if quota is None:
+        return remember(connection, [write], now)[0]
+    name = write.memory.workspace_id
+    before = used_by(connection, name, now)
+    try:
+        with connection.begin_nested():
+            outcomes = remember(connection, [write], now)
+            _add(connection, name, total(_created(outcomes, name)))
+            _hold(quota, before, used_by(connection, name, now))
+    except _Full as full:
+        return Outcome(Status.REFUSED, error=full.refusal)
+    return outcomes[0]
+
+
+def _hold(quota: Quota, before: Usage, after: Usage) -> None:
+    refusal = quota.refusal(before, Usage(after.memories - before.memories, after.bytes - before.bytes))
+    if refusal is not None:
+        raise _Full(refusal)
+
+
+def admit(connection: Connection, workspace_id: str, added: Usage, now: int) -> None:
+    """Count what this transaction is about to add; `QuotaExceeded` where it does not fit."""
+    row = connection.execute(select(*_QUOTA).where(workspaces.c.id == workspace_id, _LIMITED)).one_or_none()
+    if row is None:
+        return
+    refusal = Quota(*row).refusal(used_by(connection, workspace_id, now), added)
+    if refusal is not None:
+        raise refusal
+    _add(connection, workspace_id, added)
+
+
+def admit_more(connection: Connection, before: Memory, after: Memory, now: int) -> None:
+    """The same for a living memory whose content changes."""
+    more = size(after) - size(before)
+    if more > 0:
+        admit(connection, after.workspace_id, Usage(0, more), now)
+    elif more < 0:
+        _add(connection, after.workspace_id, Usage(0, more))
+
+
+def release(connection: Connection, rows: Sequence[Memory]) -> None:
+    """Count what has just ended, given as it was before: what had ended already took nothing any more."""
+    ended = [each for each in rows if each.reason is None]
+    for name in sorted({each.workspace_id for each in ended}):
+        freed = total([each for each in ended if each.workspace_id == name])
+        _add(connection, name, Usage(-freed.memories, -freed.bytes))
+
+
+def used_by(connection: Connection, workspace_id: str, now: int) -> Usage:
+    """What a workspace with a quota holds; nobody else changes it before this transaction ends."""
+    this = workspace_usage.c.workspace_id == workspace_id
+    row = connection.execute(select(workspace_usage).where(this).with_for_update()).one_or_none()
+    if row is not None and row.counted_at >= 0:
+        return Usage(row.memories, row.bytes)
+    counted = count(connection, workspace_id)
+    if row is None:
+        begin(connection, workspace_id, counted, now)
+    else:
+        settled = now >= -row.counted_at
+        values = {"memories": counted.memories, "bytes": counted.bytes}
+        connection.execute(
+            update(workspace_usage).where(this).values(values | ({"counted_at": now} if settled else {}))
+        )
+    return counted
+
+
+def count(connection: Connection, workspace_id: str) -> Usage:
+    """By looking at every memory."""
+    length = "LENGTH(CAST(content AS BLOB))" if is_sqlite(connection) else "LENGTH(content)"
+    row = connection.exec_driver_sql(
+        f"SELECT COUNT(*), COALESCE(SUM({length}), 0) FROM memories"  # noqa: S608 - one of two constants
+        f" WHERE workspace_id = {slot(connection)} AND reason IS NULL",
+        (workspace_id,),
+    ).one()
+    return Usage(int(row[0]), int(row[1]))
+
+
+def begin(connection: Connection, workspace_id: str, counted: Usage, now: int) -> None:
+    """Count this workspace from now on. The negative time says: until then, and once more."""
+    stop(connection, workspace_id)
+    row = (workspace_id, counted.memories, counted.bytes, -(now + SETTLED))
+    insert_rows(connection, workspace_usage, [row], missing=True)
+
+
+def stop(connection: Connection, workspace_id: str) -> None:
+    """It has no quota any more."""
+    connection.execute(delete(workspace_usage).where(workspace_usage.c.workspace_id == workspace_id))
+
+
+def size(memory: Memory) -> int:
+    """Bytes of its content."""
+    return len(memory.content.encode())
+
+
+def total(some: Sequence[Memory]) -> Usage:
+    """What these take while they live."""
+    return Usage(len(some), sum(size(each) for each in some))
+
+
+def _created(outcomes: Sequence[Outcome], workspace_id: str) -> list[Memory]:
+    return [
+        outcome.memory
+        for outcome in outcomes
+        if outcome.status is Status.CREATED
+        and outcome.memory is not None
+        and outcome.memory.workspace_id == workspace_id
+    ]
+
+
+def _add(connection: Connection, workspace_id: str, added: Usage) -> None:
+    """Where no row is, there is no quota, and nothing happens (nothing is locked either)."""
+    here = slot(connection)
+    connection.exec_driver_sql(
+        f"UPDATE workspace_usage SET memories = memories + {here}, bytes = bytes + {here}"  # noqa: S608 - values are bound
+        f" WHERE workspace_id = {here}",
+        (added.memories, added.bytes, workspace_id),
+    )
+
+
+def usages(connection: Connection, ids: Sequence[str]) -> dict[str, Usage]:
+    """As last counted, without waiting for writers."""
+    found = connection.execute(select(workspace_usage).where(workspace_usage.c.workspace_id.in_(ids)))
+    return {row.workspace_id: Usage(row.memories, row.bytes) for row in found}

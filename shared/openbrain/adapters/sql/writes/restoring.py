@@ -1,0 +1,72 @@
+"""Bringing back what left recall."""
+
+from dataclasses import replace
+
+from sqlalchemy import Connection, select, update
+
+from openbrain.adapters.sql.outbox.journal import Journal
+from openbrain.adapters.sql.schema.tables import memories, memory_lineage
+from openbrain.adapters.sql.writes import locked_reads
+from openbrain.adapters.sql.writes.dedupe import dedupe_key
+from openbrain.adapters.sql.writes.editing import as_seen, make_way
+from openbrain.adapters.sql.writes.quotas import admit, total
+from openbrain.adapters.sql.writes.superseding import sees
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.domain.memory import Memory, Reason
+from openbrain.domain.visibility import Viewer
+from openbrain.ports.store import Editions, Origin
+
+
+def restore_memory(
+    connection: Connection, memory_id: str, *, viewer: Viewer, origin: Origin, note: str, editions: Editions, now: int
+) -> Memory:
+    """As in the port, in one transaction."""
+    before = locked_reads.locked(connection, memory_id)
+    if before is None or not sees(viewer, before, 0):  # at 0 nothing has expired: the ended are found by id
+        raise NotFound("no memory with this id")
+    as_seen(before, editions)
+    if before.alive(now):
+        return before
+    if before.reason is Reason.ERASED:
+        raise Conflict("this memory was erased: nothing of it is left to restore")
+    _only_head(connection, viewer, before, now)
+    lapsed = before.expires_at is not None and before.expires_at <= now
+    after = replace(
+        before,
+        reason=None,
+        deleted_at=None,
+        archived_at=None,
+        expires_at=None if lapsed else before.expires_at,
+        version=before.version + 1,
+        revision=before.revision + 1,
+        updated_at=now,
+    )
+    journal = Journal(now)
+    key = dedupe_key(after)
+    make_way(connection, journal, after, key)
+    names = ("reason", "deleted_at", "archived_at", "expires_at", "version", "revision", "updated_at")
+    if before.reason is not None:  # what is only due has not been let go of yet
+        admit(connection, after.workspace_id, total([after]), now)
+    changed = {name: getattr(after, name) for name in names} | {"dedupe_key": key}
+    connection.execute(update(memories).where(memories.c.id == after.id).values(changed))
+    journal.restored(before, after, origin, note)
+    journal.write(connection)
+    return after
+
+
+def _only_head(connection: Connection, viewer: Viewer, memory: Memory, now: int) -> None:
+    """`Conflict` where another memory of its chain lives: what came before it, or what came of either."""
+    child, parent = memory_lineage.c.child_id, memory_lineage.c.parent_id
+    before = select(parent.label("id")).where(child == memory.id).cte("before", recursive=True)
+    # UNION, not UNION ALL: a circle, should one ever be, ends.
+    before = before.union(select(parent).join_from(memory_lineage, before, child == before.c.id))
+    roots = select(before.c.id).union(select(memories.c.id).where(memories.c.id == memory.id)).subquery()
+    chain = select(roots.c.id).cte("chain", recursive=True)
+    chain = chain.union(select(child).join_from(memory_lineage, chain, parent == chain.c.id))
+    others = connection.scalars(select(memories.c.id).where(memories.c.id.in_(select(chain.c.id)))).all()
+    living = [other for other in locked_reads.by_id(connection, others).values() if other.id != memory.id]
+    for head in living:
+        if head.alive(now):
+            if not sees(viewer, head, now):
+                raise Conflict("another memory, which you can't see, stands in its place")
+            raise Conflict(f"{head.id} stands in its place now: forget that one first", head=head.id)

@@ -1,0 +1,66 @@
+"""A memory takes another's place: a chain never has two heads."""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from openbrain.adapters.sql.outbox.journal import Journal
+from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.tables import memory_lineage
+from openbrain.adapters.sql.writes import locked_reads
+from openbrain.adapters.sql.writes.dedupe import says_the_same
+from openbrain.adapters.sql.writes.ending import end
+from openbrain.domain.errors import Conflict, Invalid
+from openbrain.domain.memory import Memory, Reason
+from openbrain.domain.visibility import Criteria, Viewer, matches, visible
+from openbrain.ports.store import Outcome, Status, Write
+
+_KIND = "superseded"
+
+
+def supersede(connection: Connection, journal: Journal, write: Write, add: Callable[[], Outcome]) -> Outcome:
+    """Replace `write.memory.supersedes_id`; `add` inserts the new memory, or finds the one that says the same.
+
+    `Invalid` where the viewer sees no such memory, `Conflict` where it is not the head of its chain any more.
+    """
+    old = locked_reads.locked(connection, write.memory.supersedes_id or "")
+    if old is None or not sees(write.viewer, old, journal.now):
+        raise Invalid("supersedes", "no memory with this id: leave it out, or name one that you can recall")
+    if not old.alive(journal.now):
+        return _overtaken(connection, journal, write, old)
+    if says_the_same(write.memory, old):
+        return _known(journal, write, old)
+    outcome = add()
+    new = outcome.memory
+    if new is not None and new.id != old.id:
+        end(connection, journal, [old], Reason.SUPERSEDED, write.origin, superseded_by=new.id)
+        insert_rows(connection, memory_lineage, [(new.id, old.id, _KIND, journal.now)], missing=True)
+    return outcome
+
+
+def sees(viewer: Viewer, memory: Memory, now: int) -> bool:
+    """Whether this memory, dead or alive, is the viewer's to see."""
+    return matches(visible(viewer, Criteria(), now), memory)
+
+
+def moved_on(connection: Connection, viewer: Viewer, old: Memory, now: int) -> Conflict:
+    """What to tell who would change a memory that was superseded, or that left otherwise."""
+    head = locked_reads.head(connection, old.id)
+    if head is None or not sees(viewer, head, now):
+        reason = old.reason or Reason.EXPIRED
+        return Conflict(f"this memory is {reason.value} and nothing that you can see stands in its place")
+    return Conflict(f"this memory was superseded: {head.id} stands in its place now", head=head.id)
+
+
+def _overtaken(connection: Connection, journal: Journal, write: Write, old: Memory) -> Outcome:
+    head = locked_reads.head(connection, old.id)
+    if head is not None and says_the_same(write.memory, head) and sees(write.viewer, head, journal.now):
+        return _known(journal, write, head)
+    raise moved_on(connection, write.viewer, old, journal.now)
+
+
+def _known(journal: Journal, write: Write, existing: Memory) -> Outcome:
+    if existing.id == write.memory.id:
+        return Outcome(Status.CREATED, existing)
+    journal.duplicate(existing, write.origin)
+    return Outcome(Status.DUPLICATE, existing)

@@ -1,0 +1,97 @@
+"""What users do to memories: one transaction each."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.writes.editing import edit_memory, forget_memory
+from openbrain.adapters.sql.writes.quotas import Quotas, remember_within
+from openbrain.adapters.sql.writes.remembering import remember
+from openbrain.adapters.sql.writes.restoring import restore_memory
+from openbrain.domain.errors import Invalid, TryLater
+from openbrain.domain.memory import Memory
+from openbrain.domain.visibility import Viewer
+from openbrain.ports.clock import Clock
+from openbrain.ports.store import Edit, Editions, Origin, Outcome, Status, Write
+
+_REFUSED = (DBAPIError, ValueError, TypeError, OverflowError)
+"""What a value that no column takes raises, here or in a driver."""
+_RACES = 5
+
+
+class SqlWriting:
+    """`ports.truth.Writing`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._quotas = Quotas(clock)
+
+    async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
+        """The whole batch at once; where that fails, each write behind a savepoint of its own."""
+        if not writes:
+            return []
+        now = self._clock.now()
+        try:
+            return await self._database.write(lambda connection: self._remember(connection, writes, now))
+        except _REFUSED:
+            return await self._database.write(lambda connection: self._each(connection, writes, now))
+
+    async def update(self, edit: Edit) -> Memory:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._claiming(lambda connection: edit_memory(connection, edit, now))
+
+    async def forget(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: Editions = None
+    ) -> Memory:
+        """As in the port; `Conflict` naming the head where the memory was superseded."""
+        asked: dict[str, Any] = {"viewer": viewer, "origin": origin, "note": note, "editions": editions}
+        now = self._clock.now()
+        return await self._database.write(lambda connection: forget_memory(connection, memory_id, now=now, **asked))
+
+    async def restore(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: Editions = None
+    ) -> Memory:
+        """As in the port."""
+        asked: dict[str, Any] = {"viewer": viewer, "origin": origin, "note": note, "editions": editions}
+        now = self._clock.now()
+        return await self._claiming(lambda connection: restore_memory(connection, memory_id, now=now, **asked))
+
+    async def _claiming(self, change: Callable[[Connection], Memory]) -> Memory:
+        """Run what takes a duplicate key for one memory."""
+        for _ in range(_RACES):
+            try:
+                return await self._database.write(change)
+            except IntegrityError:
+                # Another writer took the key between our look and our write: look again.
+                continue
+        raise TryLater("others write the same content at this moment: try again")
+
+    def _remember(self, connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
+        return remember_within(connection, writes, now, self._quotas.all(connection), remember)
+
+    def _each(self, connection: Connection, writes: Sequence[Write], now: int) -> list[Outcome]:
+        return [self._alone(connection, write, now) for write in writes]
+
+    def _alone(self, connection: Connection, write: Write, now: int) -> Outcome:
+        try:
+            with connection.begin_nested():
+                return self._remember(connection, [write], now)[0]
+        except DBAPIError as error:
+            if self._database.explain(error) is not None:
+                raise
+            # The driver's own message may hold the content.
+            return Outcome(Status.REFUSED, error=Invalid("", f"the database refuses a value ({_name(error)})"))
+        except _REFUSED as error:
+            return Outcome(Status.REFUSED, error=Invalid("", f"a value can't be stored ({type(error).__name__})"))
+
+
+def _name(error: DBAPIError) -> str:
+    number = error.orig.args[0] if error.orig is not None and error.orig.args else ""
+    return (
+        str(number) if isinstance(number, int) else getattr(error.orig, "sqlite_errorname", type(error.orig).__name__)
+    )

@@ -1,0 +1,94 @@
+"""What reconciliation asks of a searcher. The fast fields answer: no document is unpacked but for its owner."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from tantivy import DocAddress, FieldType, Query, Schema, Searcher
+
+from openbrain.adapters.tantivy.documents import memory_id
+from openbrain.domain.fast_frozen import maker
+from openbrain.domain.ids import BUCKETS
+from openbrain.ports.index import Standing, Sum
+
+AT_ONCE = 400
+"""Entries looked at between two turns: about 2 ms of the interpreter."""
+_standing = maker(Standing)
+_SUMS = {
+    "each": {
+        "terms": {"field": "bucket", "size": BUCKETS, "segment_size": BUCKETS},
+        "aggs": {"digests": {"sum": {"field": "digest"}}, "removed": {"terms": {"field": "tombstone"}}},
+    }
+}
+
+
+def sums(searcher: Searcher) -> Mapping[int, Sum]:
+    """By bucket."""
+    found: dict[int, Sum] = {}
+    for each in searcher.aggregate(Query.all_query(), _SUMS)["each"]["buckets"]:
+        removed = sum(part["doc_count"] for part in each["removed"]["buckets"] if part["key"])
+        found[int(each["key"])] = Sum(each["doc_count"] - removed, int(each["digests"]["value"]), removed)
+    return found
+
+
+def highest(searcher: Searcher) -> int:
+    """Of all revisions."""
+    found = searcher.aggregate(Query.all_query(), {"highest": {"max": {"field": "revision"}}})
+    return int(found["highest"]["value"] or 0)
+
+
+def in_buckets(searcher: Searcher, fields: Schema, buckets: Collection[int]) -> Iterator[list[Standing]]:
+    """Everything in these buckets, some at a time. The column of buckets is walked through once for each span of them,
+    which is quick; each document is unpacked once."""
+    wide = max(1, BUCKETS * AT_ONCE // max(1, searcher.num_docs))
+    for first, last in _spans(buckets, wide):
+        yield standings(searcher, _places(searcher, _between(fields, "bucket", first, last)))
+
+
+def _spans(buckets: Collection[int], wide: int) -> Iterator[tuple[int, int]]:
+    """Neighbours together, at most so many."""
+    first = last = None
+    for each in sorted(buckets):
+        if first is not None and last is not None and (each > last + 1 or each - first >= wide):
+            yield first, last
+            first = each
+        first, last = each if first is None else first, each
+    if first is not None and last is not None:
+        yield first, last
+
+
+def old_tombstones(searcher: Searcher, fields: Schema, before: int) -> list[str]:
+    """The ids of those that stand since before this time."""
+    places = _places(searcher, _between(fields, "removed_at", 1, before - 1)) if before > 1 else []
+    # In a text index an entry's id is its memory's.
+    return [memory_id(searcher.doc(each)) for each in places]
+
+
+def standings(searcher: Searcher, places: Sequence[DocAddress]) -> list[Standing]:
+    """What stands there."""
+    columns = [numbers(searcher, name, list(places)) for name in ("revision", "bucket", "digest", "tombstone")]
+    found = []
+    for place, revision, bucket, digest, tombstone in zip(places, *columns, strict=True):
+        owner = memory_id(searcher.doc(place))
+        found.append(
+            _standing(
+                id=owner,
+                memory_id=owner,
+                revision=revision,
+                bucket=bucket,
+                digest=digest,
+                tombstone=bool(tombstone),
+            )
+        )
+    return found
+
+
+def numbers(searcher: Searcher, field: str, places: list[DocAddress]) -> list[int]:
+    """The field's value at each place; 0 where it has none."""
+    return [int(value or 0) for value in searcher.fast_field_values(field, places)] if places else []
+
+
+def _places(searcher: Searcher, query: Query) -> list[DocAddress]:
+    return [place for _, place in searcher.search(query, limit=max(1, searcher.num_docs), count=False).hits]
+
+
+def _between(fields: Schema, name: str, first: int, last: int) -> Query:
+    return Query.range_query(fields, name, FieldType.Integer, lower_bound=first, upper_bound=last)

@@ -1,0 +1,99 @@
+"""From an entry to a tantivy document: schema, English analysis, fields.
+
+A commit costs mostly its dictionaries, one an indexed field: so all keywords share a field as `name=value` terms, what
+is only read back is bytes, numbers are fast fields. The text itself is not stored: the truth has it.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tantivy import Document, Filter, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+from openbrain.adapters.indexes.flat_metadata import flat
+from openbrain.ports.index import TextEntry, Tombstone
+
+BUILDER = "tantivy-english-3"
+INTEGERS = ("occurred_at", "expires_at", "removed_at", "revision", "bucket", "digest")
+_KEYWORDS = ("workspace_id", "org", "project", "agent_id", "session_id", "memory_scope", "audience", "type", "source")
+_METADATA_CHARS = 1024
+# Scripts written without spaces: each sign is a word of its own, as Unicode's word boundaries have it.
+_IDEOGRAPH = re.compile(r"[\u3005-\u3007\u3040-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+
+
+def schema() -> Schema:
+    """The fields of every generation. A change of it is a new BUILDER."""
+    builder = SchemaBuilder()
+    builder.add_text_field("id", tokenizer_name="raw", index_option="basic")
+    builder.add_bytes_field("memory_id", stored=True)
+    builder.add_text_field("keyword", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("text", tokenizer_name="english")  # with positions, for phrases
+    for name in INTEGERS:
+        builder.add_integer_field(name, fast=True)
+    builder.add_float_field("confidence", fast=True)
+    builder.add_boolean_field("tombstone", fast=True)
+    return builder.build()
+
+
+def english() -> TextAnalyzer:
+    """Words in lower case without stop words, stemmed. What an apostrophe leaves of `it's` and `don't` is no word."""
+    builder = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(255)).filter(Filter.lowercase())
+    builder = builder.filter(Filter.stopword("english")).filter(Filter.custom_stopword(["s", "t"]))
+    return builder.filter(Filter.stemmer("english")).build()
+
+
+def spaced(text: str) -> str:
+    """The text as the analyzer is to see it."""
+    return text if text.isascii() else _IDEOGRAPH.sub(r" \g<0> ", text)
+
+
+def keyword(field: str, value: str) -> str:
+    """The term that a filter compares."""
+    return f"{field}={value}"
+
+
+def memory_id(stored: Document) -> str:
+    """Whose entry a stored document is."""
+    return bytes(stored.get_first("memory_id") or b"").decode()
+
+
+def document(entry: TextEntry | Tombstone, fields: Schema) -> Document:
+    """`ValueError` where a number is out of range or a string is not text."""
+    return Document.from_dict(values_of(entry), fields)
+
+
+def values_of(entry: TextEntry | Tombstone) -> dict[str, Any]:
+    """By field."""
+    values: dict[str, Any] = {
+        "id": entry.id,
+        "memory_id": entry.memory_id.encode(),
+        "revision": entry.revision,
+        "bucket": entry.bucket,
+        "digest": 0,
+        "tombstone": True,
+    }
+    if isinstance(entry, Tombstone) and entry.at:
+        values["removed_at"] = entry.at
+    if isinstance(entry, TextEntry):
+        values |= {
+            "digest": entry.digest,
+            "tombstone": False,
+            "keyword": list(_keywords(entry)),
+            "text": spaced(entry.text),
+            "occurred_at": entry.fields.occurred_at,
+            "expires_at": entry.fields.expires_at,
+            "confidence": entry.fields.confidence,
+        }
+    return values
+
+
+def _keywords(entry: TextEntry) -> Iterator[str]:
+    fields = entry.fields
+    for name in _KEYWORDS:
+        yield keyword(name, getattr(fields, name))
+    for tag in fields.tags:
+        yield keyword("tags", tag)
+    for path, values in flat(entry.metadata).items() if entry.metadata else ():
+        for value in values:
+            if len(value) <= _METADATA_CHARS:
+                yield keyword(f"metadata.{path}", value)

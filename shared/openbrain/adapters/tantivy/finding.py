@@ -1,0 +1,106 @@
+"""Searches page by page, and counts, over what a searcher sees."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from tantivy import DocAddress, Occur, Query, Schema, Searcher, TextAnalyzer
+
+from openbrain.adapters.indexes.typos import allowed
+from openbrain.adapters.tantivy.documents import keyword, memory_id
+from openbrain.adapters.tantivy.marking import Phrase, phrase_of, words_of
+from openbrain.adapters.tantivy.queries import compiled, filtered
+from openbrain.domain.visibility import AllOf
+from openbrain.ports.index import FUZZY_WORDS, Count, Found, Hit, Place, TextQuery
+
+_Scored = tuple[float, DocAddress]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What stood in a generation when it was made."""
+
+    searcher: Searcher
+    fields: Schema
+    analyzer: TextAnalyzer
+
+    def find(
+        self, query: TextQuery, condition: AllOf, limit: int, after: Place | None, facets: Sequence[str], values: int
+    ) -> Found:
+        """As the port has it."""
+        asked = question(query, self.analyzer, self.fields)
+        if asked is None or limit < 1:
+            return Found(hits=(), total=0, facets=dict.fromkeys(facets, ()))
+        within = filtered(asked, compiled(condition, self.fields))
+        hits, total = self._page(within, limit, after)
+        counted = {name: self._counted((name,), within, values) for name in facets}
+        return Found(hits=hits, total=total, facets=counted)
+
+    def counts(self, names: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
+        """As the port has it."""
+        return self._counted(tuple(names), compiled(condition, self.fields), limit)
+
+    def _counted(self, names: tuple[str, ...], within: Query, limit: int) -> tuple[Count, ...]:
+        prefix = keyword(names[0], "")
+        found = []
+        for term, count in self.searcher.terms_with_prefix("keyword", prefix, within, limit):
+            parts: tuple[Count, ...] = ()
+            if len(names) > 1:
+                this = Query.term_query(self.fields, "keyword", term, "basic")
+                both = Query.boolean_query([(Occur.Must, within), (Occur.Must, this)])
+                parts = self._counted(names[1:], both, limit)
+            found.append(Count(term.removeprefix(prefix), count, parts))
+        return tuple(found)
+
+    def _page(self, within: Query, limit: int, after: Place | None) -> tuple[list[Hit], int]:
+        """tantivy knows no page after a hit, and orders hits of one score by their place on disk: so the best are
+        asked for, as many as may be needed, and where a score may go on beyond them, twice as many."""
+        most = max(1, self.searcher.num_docs)
+        asked = min(most, (after.rank if after else 0) + limit + 1)
+        total = 0
+        while True:
+            # What matches is counted once: a search that counts can't skip what is not among the best.
+            result = self.searcher.search(within, limit=asked, count=not total)
+            total = total or int(result.count)  # type: ignore[attr-defined]  # not in its stub
+            found: list[_Scored] = result.hits
+            whole = len(found) < asked or asked >= most
+            if not whole:
+                found = [each for each in found if each[0] > found[-1][0]]
+            hits = self._following(found, limit, after)
+            if whole or len(hits) >= limit:
+                return hits, total
+            asked = min(most, asked * 2)
+
+    def _following(self, found: Sequence[_Scored], limit: int, after: Place | None) -> list[Hit]:
+        hits: list[Hit] = []
+        for score, several in groupby(found, key=lambda each: each[0]):
+            if len(hits) >= limit or score <= 0:
+                break
+            if after is None or score <= after.score:
+                ids = sorted(memory_id(self.searcher.doc(address)) for _, address in several)
+                first = after.memory_id if after is not None and score == after.score else ""
+                hits += [Hit(each, score) for each in ids if each > first]
+        return hits[:limit]
+
+
+def question(query: TextQuery, analyzer: TextAnalyzer, fields: Schema) -> Query | None:
+    """None where nothing is asked that the index could hold."""
+    words = [(Occur.Should, each) for each in _words(query, analyzer, fields)]
+    known = [found for each in query.phrases if (found := phrase_of(each, analyzer)) is not None]
+    phrases = [(Occur.Must, _phrase(each, fields)) for each in known]
+    return Query.boolean_query([*phrases, *words]) if phrases or words else None
+
+
+def _words(query: TextQuery, analyzer: TextAnalyzer, fields: Schema) -> Iterator[Query]:
+    stems = list(dict.fromkeys(each.stem for each in words_of(query.words, analyzer)))
+    for number, stem in enumerate(stems):
+        yield Query.term_query(fields, "text", stem, "freq")
+        if query.fuzzy and number < FUZZY_WORDS and (most := allowed(stem)):
+            # Scores 1, also beside the exact word's own score: so that the exact one comes first.
+            yield Query.fuzzy_term_query(fields, "text", stem, most)
+
+
+def _phrase(phrase: Phrase, fields: Schema) -> Query:
+    if len(phrase.parts) == 1:
+        return Query.term_query(fields, "text", phrase.parts[0][1], "freq")
+    return Query.phrase_query(fields, "text", list(phrase.parts))

@@ -1,0 +1,253 @@
+"""One generation on disk: opened by one process, written behind the fence, searched by many threads."""
+
+import contextlib
+import fcntl
+import shutil
+import tempfile
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
+
+from openbrain.adapters.indexes.fencing import highest_per_id
+from openbrain.adapters.indexes.generation_folders import DamagedError, damaged, same_folder, set_aside_index
+from openbrain.adapters.indexes.sealing import Seal, break_seal, close_with_seal
+from openbrain.adapters.tantivy import accounts
+from openbrain.adapters.tantivy.checksums import first_damaged
+from openbrain.adapters.tantivy.documents import document, english, memory_id, schema
+from openbrain.adapters.tantivy.finding import Reader
+from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
+from openbrain.adapters.tantivy.scrubbing import Unclean, unclean
+from openbrain.domain.errors import Invalid, SetupError, TryLater
+from openbrain.domain.visibility import AllOf
+from openbrain.ports.index import Hit, Standing, Sum, TextEntry, TextSearch, Tombstone
+
+_HEAP = 15_000_000
+"""The least that tantivy takes. With one thread a commit is one segment, which costs a fraction of one a core."""
+
+Batch = Sequence[TextEntry | Tombstone]
+Failures = dict[str, Exception]
+
+
+class Generation:
+    """Holds the index's lock from construction to `close`."""
+
+    def __init__(self, path: Path) -> None:
+        """`SetupError` where another process has it, or another builder made it."""
+        self._path = path
+        self._fields = schema()
+        self._english = english()
+        try:
+            self._index = self._open()
+        except DamagedError as error:
+            set_aside_index(path, f"the text index {path.name} is damaged ({error})")
+            self._index = self._open()
+        self._inode = path.stat().st_ino
+        self._writer: IndexWriter | None = self._take()
+        self._writing = threading.Lock()
+
+    def _open(self) -> Index:
+        if not self._path.exists():
+            _create(self._path)
+        elif _in_use(self._path):
+            pass  # taking the writer tells so
+        elif (seal := break_seal(self._path)) is Seal.BROKEN:
+            raise DamagedError("files are not as they were when it was closed")
+        elif seal is Seal.MISSING and (wrong := first_damaged(self._path)):
+            raise DamagedError(f"{wrong} is not as it was written")
+        try:
+            index = Index(self._fields, str(self._path))
+            index.register_tokenizer("english", self._english)
+            index.config_reader("manual", 0)
+            index.reload()
+        except BaseException as error:
+            if isinstance(error, ValueError) and "schema does not match" in str(error):
+                raise SetupError(
+                    f"the text index {self._path} is of another version: move the folder away and reindex"
+                ) from error
+            # Where tantivy panics it's no Exception.
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            if damaged(error):
+                raise DamagedError(str(error)) from error
+            raise TryLater(f"the text index {self._path} can't be opened: {error}") from error
+        return index
+
+    def gone(self) -> bool:
+        """Whether the folder that was opened is removed, emptied, or another now."""
+        return not same_folder(self._path, self._inode, "meta.json")
+
+    def _take(self) -> IndexWriter:
+        try:
+            return self._index.writer(_HEAP, 1)
+        except ValueError as error:
+            if "LockBusy" not in str(error):
+                raise TryLater(f"the text index {self._path} can't be written: {error}") from error
+            raise SetupError(
+                f"the text index {self._path} belongs to another process: an embedded index serves one process only; "
+                "stop the other, or set OPENBRAIN_TEXT__URL to an Elasticsearch"
+            ) from None
+
+    def write(self, batches: Sequence[Batch]) -> list[Failures]:
+        """Write all batches in one commit, each fenced, and show it to searches. What fails is told batch by batch;
+        `TryLater` where the disk refuses, and then nothing is written."""
+        with self._writing:
+            return self._write(batches)
+
+    def _write(self, batches: Sequence[Batch]) -> list[Failures]:
+        pending, standing, failures = self._fenced(batches)
+        if pending:
+            self._commit([entry_id for entry_id in pending if entry_id in standing], pending.values())
+        return failures
+
+    def _commit(self, removed: Iterable[str], added: Iterable[Document]) -> None:
+        writer = self._writer or self._take()
+        self._writer = None
+        try:
+            for entry_id in removed:
+                writer.delete_documents_by_term("id", entry_id)
+            for each in added:
+                writer.add_document(each)
+            writer.commit()
+        except ValueError as error:
+            # Its state is unknown: it goes, with what was not committed, and the next write opens another.
+            # Gone also from this frame, which the error keeps alive: the lock must be free by then.
+            del writer
+            raise TryLater(f"the text index {self._path} can't be written, is the disk full? {error}") from error
+        self._index.reload()
+        self._writer = writer
+
+    def _fenced(self, batches: Sequence[Batch]) -> tuple[dict[str, Document], Mapping[str, int], list[Failures]]:
+        """The documents to write, what stands under their ids, and what can't become a document."""
+        standing = self._revisions({entry.id for batch in batches for entry in batch})
+        revisions = dict(standing)
+        pending: dict[str, Document] = {}
+        failures: list[Failures] = []
+        for batch in batches:
+            failed: Failures = {}
+            for entry in highest_per_id(batch).values():
+                if entry.revision < revisions.get(entry.id, entry.revision):
+                    continue
+                try:
+                    pending[entry.id] = document(entry, self._fields)
+                except (ValueError, TypeError):
+                    failed[entry.id] = Invalid("", "the entry can't be indexed: a number or string is out of range")
+                else:
+                    revisions[entry.id] = entry.revision
+            failures.append(failed)
+        return pending, standing, failures
+
+    def _revisions(self, ids: Iterable[str]) -> dict[str, int]:
+        searcher = self._index.searcher()
+        # Most ids are new, and the term's frequency tells so for a fraction of a search.
+        found = {
+            entry_id: address
+            for entry_id in ids
+            if searcher.doc_freq("id", entry_id) and (address := self._address(searcher, entry_id)) is not None
+        }
+        return dict(zip(found, accounts.numbers(searcher, "revision", list(found.values())), strict=True))
+
+    def _address(self, searcher: Searcher, entry_id: str) -> DocAddress | None:
+        hits = searcher.search(Query.term_query(self._fields, "id", entry_id, "basic"), limit=1, count=False).hits
+        return hits[0][1] if hits else None
+
+    def search(self, searches: Sequence[TextSearch]) -> list[list[Hit]]:
+        """Best first, for each. A tombstone has no text, so that none is ever found."""
+        searcher = self._index.searcher()
+        within = {each: compiled(each, self._fields) for each in {search.condition for search in searches}}
+        owners: dict[tuple[int, int], str] = {}
+        return [
+            [Hit(_owner(searcher, address, owners), score) for score, address in self._best(searcher, each, within)]
+            for each in searches
+        ]
+
+    def _best(
+        self, searcher: Searcher, asked: TextSearch, within: Mapping[AllOf, Query]
+    ) -> list[tuple[float, DocAddress]]:
+        question = any_word(asked.query, self._english, self._fields)
+        if question is None or asked.limit < 1:
+            return []
+        found = searcher.search(filtered(question, within[asked.condition]), limit=asked.limit, count=False)
+        return [(score, address) for score, address in found.hits if score > 0]
+
+    def reader(self) -> Reader:
+        """For searches page by page and for counts."""
+        return Reader(self._index.searcher(), self._fields, self._english)
+
+    def read(self, ids: Sequence[str]) -> dict[str, Standing]:
+        """What stands under the ids."""
+        searcher = self._index.searcher()
+        known = {entry_id: self._address(searcher, entry_id) for entry_id in dict.fromkeys(ids)}
+        addresses = {entry_id: address for entry_id, address in known.items() if address is not None}
+        found = accounts.standings(searcher, list(addresses.values()))
+        return dict(zip(addresses, found, strict=True))
+
+    def sums(self) -> Mapping[int, Sum]:
+        """By bucket."""
+        return accounts.sums(self._index.searcher())
+
+    def highest(self) -> int:
+        """Of all revisions."""
+        return accounts.highest(self._index.searcher())
+
+    def in_buckets(self, buckets: Collection[int]) -> Iterator[list[Standing]]:
+        """Everything in these buckets, some at a time, over one state."""
+        return accounts.in_buckets(self._index.searcher(), self._fields, buckets)
+
+    def drop_tombstones(self, before: int) -> int:
+        """Those that stand since before this time; nothing is written in between."""
+        with self._writing:
+            ids = accounts.old_tombstones(self._index.searcher(), self._fields, before)
+            if ids:
+                self._commit(ids, ())
+            return len(ids)
+
+    def unclean(self, segments: Sequence[str] | None) -> Unclean:
+        """As `scrubbing.unclean`; files of segments that are gone go first."""
+        with self._writing:
+            if self._writer is not None:
+                self._writer.garbage_collect_files()
+            return unclean(self._index, self._path, segments)
+
+    def close(self) -> None:
+        """Let merges end and give the lock back."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(ValueError):  # a merge that fails loses nothing
+                writer.wait_merging_threads()
+                close_with_seal(self._path)
+
+
+def _owner(searcher: Searcher, address: DocAddress, known: dict[tuple[int, int], str]) -> str:
+    """Whose entry it is; searches of one workspace find the same ones, and a stored document is unpacked once."""
+    place = (address.segment_ord, address.doc)
+    if place not in known:
+        known[place] = memory_id(searcher.doc(address))
+    return known[place]
+
+
+def _in_use(path: Path) -> bool:
+    """Whether a process writes it: what that one changes is no damage."""
+    try:
+        with (path / ".tantivy-writer.lock").open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+def _create(path: Path) -> None:
+    """Beside its place and then moved there whole: of two processes that make it at once, one succeeds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        Index(schema(), str(beside))
+        beside.rename(path)
+    except OSError:
+        if not path.exists():
+            raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)

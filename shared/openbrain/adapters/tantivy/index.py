@@ -1,0 +1,182 @@
+"""The text index of an installation without servers: a folder, a generation in each of its folders."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from openbrain.adapters.indexes.generation_folders import remove_folder
+from openbrain.adapters.tantivy.documents import BUILDER
+from openbrain.adapters.tantivy.generation import Generation
+from openbrain.adapters.tantivy.group_commit import GroupCommit
+from openbrain.adapters.tantivy.marking import Marker
+from openbrain.domain.errors import IndexMissing, TryLater
+from openbrain.domain.visibility import AllOf
+from openbrain.ports.index import (
+    Checked,
+    Count,
+    Failed,
+    Found,
+    Hit,
+    Place,
+    Scrubbed,
+    Span,
+    Standing,
+    Sum,
+    TextEntry,
+    TextQuery,
+    TextSearch,
+    Tombstone,
+)
+from openbrain.usecases.background import GivesWay
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    generation: Generation
+    commits: GroupCommit
+
+
+class TantivyText:
+    """Serves one process; a second one that prepares the same generation gets `SetupError`."""
+
+    builder = BUILDER
+    at_once = 1
+
+    def __init__(self, path: Path, commit_ms: int, need_room: Callable[[int], None] = lambda _: None) -> None:
+        """`path`: the folder of all generations, made when the first is. `commit_ms`: while entries flow, a commit
+        begins this long after the one before. `need_room` raises `TryLater` where the disk lacks room,
+        or this many bytes of it."""
+        self._need_room = need_room
+        self._path = path
+        self._gives_way = GivesWay()
+        self._commit_s = commit_ms / 1000
+        self._open: dict[str, _Open] = {}
+        self._opening = threading.Lock()
+        self._marker = Marker()
+
+    async def prepare(self, name: str) -> None:
+        """Make it if it is missing, and open it: only a prepared generation can be used."""
+        await asyncio.to_thread(self._prepare, name)
+
+    def _prepare(self, name: str) -> None:
+        with self._opening:
+            if name in self._open and self._open[name].generation.gone():
+                self._close_one(self._open.pop(name))
+            if name not in self._open:
+                generation = Generation(self._path / name)
+                self._open[name] = _Open(generation, GroupCommit(f"text-{name}", generation.write, self._commit_s))
+
+    def _prepared(self, name: str) -> _Open:
+        try:
+            return self._open[name]
+        except KeyError:
+            if not (self._path / name).exists():
+                raise IndexMissing(name) from None
+            raise TryLater(f"text generation {name} is not open yet: its room opens it when it starts") from None
+
+    async def write(self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True) -> Failed:  # noqa: ARG002 - the port's
+        """Returns after the commit and the searcher's reload. Writers at the same time share a commit."""
+        self._need_room(0)
+        return await asyncio.wrap_future(self._prepared(name).commits.submit(entries))
+
+    async def search(self, name: str, query: str, condition: AllOf, limit: int) -> Sequence[Hit]:
+        """Entries that hold any of the words."""
+        return (await self.search_many(name, (TextSearch(query, condition, limit),)))[0]
+
+    async def search_many(self, name: str, searches: Sequence[TextSearch]) -> Sequence[Sequence[Hit]]:
+        """All in one thread, over one state."""
+        return await asyncio.to_thread(self._prepared(name).generation.search, searches)
+
+    async def find(
+        self,
+        name: str,
+        query: TextQuery,
+        condition: AllOf,
+        limit: int,
+        after: Place | None = None,
+        facets: Sequence[str] = (),
+        values: int = 1,
+    ) -> Found:
+        """A page, its total and its facets."""
+        find = self._prepared(name).generation.reader().find
+        return await asyncio.to_thread(find, query, condition, limit, after, facets, values)
+
+    async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
+        """From the dictionary of keywords: every value that any workspace uses is looked at."""
+        return await asyncio.to_thread(self._prepared(name).generation.reader().counts, fields, condition, limit)
+
+    async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
+        """By the analysis of the index."""
+        return await asyncio.to_thread(self._marker.marks, query, texts)
+
+    async def read(self, name: str, ids: Sequence[str]) -> Mapping[str, Standing]:
+        """What stands under the ids. Searches go on in files that were removed: who reads learns of it."""
+        generation = self._prepared(name).generation
+        if generation.gone():
+            raise IndexMissing(name)
+        return await asyncio.to_thread(generation.read, ids)
+
+    async def sums(self, name: str, *, digests: bool = True) -> Mapping[int, Sum]:  # noqa: ARG002 - the port's
+        """One aggregation."""
+        return await asyncio.to_thread(self._prepared(name).generation.sums)
+
+    async def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
+        """A search for each part, over one state."""
+        parts = self._prepared(name).generation.in_buckets(buckets)
+        while (some := await asyncio.to_thread(next, parts, None)) is not None:
+            if some:
+                yield some
+            await self._gives_way()
+
+    async def highest(self, name: str) -> int:
+        """One aggregation."""
+        return await asyncio.to_thread(self._prepared(name).generation.highest)
+
+    async def drop_tombstones(self, name: str, before: int) -> int:
+        """In one commit."""
+        self._need_room(0)
+        return await asyncio.to_thread(self._prepared(name).generation.drop_tombstones, before)
+
+    async def scrub(self, name: str, parts: Sequence[str] | None = None) -> Scrubbed:
+        """`parts` are segments. Tombstones in them are written again here; the living are the caller's to write."""
+        generation = self._prepared(name).generation
+        found = await asyncio.to_thread(generation.unclean, parts)
+        if found.tombstones:
+            await self.write(name, found.tombstones)
+            found = await asyncio.to_thread(generation.unclean, found.segments)
+        return Scrubbed(told={"product": "tantivy"}, parts=found.segments, again=found.memories)
+
+    async def expose(self, name: str) -> None:
+        """Nobody else can read it."""
+
+    async def drop(self, name: str) -> None:
+        """Close it and delete its folder."""
+        await asyncio.to_thread(self._drop, name)
+
+    def _drop(self, name: str) -> None:
+        with self._opening:
+            if (standing := self._open.pop(name, None)) is not None:
+                self._close_one(standing)
+            remove_folder(self._path / name)
+
+    async def check(self) -> Checked:
+        """The library's version."""
+        return Checked("tantivy", version("tantivy"))
+
+    async def close(self) -> None:
+        """Write what waits, end the threads, give the locks back."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        with self._opening:
+            for each in self._open.values():
+                self._close_one(each)
+            self._open.clear()
+
+    @staticmethod
+    def _close_one(standing: _Open) -> None:
+        standing.commits.close()
+        standing.generation.close()

@@ -1,0 +1,102 @@
+"""Where the words of a query stand in a text of the caller's, by the English analysis of both text indexes."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from tantivy import TextAnalyzer
+
+from openbrain.adapters.indexes.typos import allowed, near
+from openbrain.adapters.tantivy.documents import english, spaced
+from openbrain.ports.index import FUZZY_WORDS, Span, TextQuery
+
+
+class Word(NamedTuple):
+    """A word as it is indexed, and where it stands."""
+
+    stem: str
+    position: int
+    start: int
+    end: int
+
+
+class Phrase(NamedTuple):
+    """Stems at their distances from the first; stop words leave gaps."""
+
+    parts: tuple[tuple[int, str], ...]
+
+
+def words_of(text: str, analyzer: TextAnalyzer) -> list[Word]:
+    """The indexed words of a text; offsets in code points."""
+    text = text.encode(errors="replace").decode()  # lone surrogates, one by one
+    tokens = analyzer.pre_tokenize(spaced(text)).tokens
+    if text.isascii():
+        return [Word(each.text, each.position, each.char_offset_from, each.char_offset_to) for each in tokens]
+    # The tokenizer sees the text with ideographs apart.
+    origin = [index for index, letter in enumerate(text) for _ in spaced(letter)]
+    return [
+        Word(each.text, each.position, origin[each.char_offset_from], origin[each.char_offset_to - 1] + 1)
+        for each in tokens
+    ]
+
+
+def phrase_of(text: str, analyzer: TextAnalyzer) -> Phrase | None:
+    """None where the text holds no indexed word."""
+    words = words_of(text, analyzer)
+    return Phrase(tuple((each.position - words[0].position, each.stem) for each in words)) if words else None
+
+
+class Marker:
+    """Finds the places of queries; its analysis is made when first needed."""
+
+    @cached_property
+    def _analyzer(self) -> TextAnalyzer:
+        return english()
+
+    def marks(self, query: TextQuery, texts: Sequence[str]) -> list[list[Span]]:
+        """For each text, in order, overlapping ones joined."""
+        stems = list(dict.fromkeys(each.stem for each in words_of(query.words, self._analyzer)))
+        phrases = [found for each in query.phrases if (found := phrase_of(each, self._analyzer)) is not None]
+        fuzzy = {stem: allowed(stem) for stem in stems[:FUZZY_WORDS]} if query.fuzzy else {}
+        known = dict.fromkeys(stems, True)
+
+        def meant(stem: str) -> bool:
+            if stem not in known:
+                known[stem] = any(most and near(word, stem, most) for word, most in fuzzy.items())
+            return known[stem]
+
+        marked = []
+        for text in texts:
+            words = words_of(text, self._analyzer)
+            spans = [(each.start, each.end) for each in words if meant(each.stem)]
+            marked.append(_joined([*spans, *_phrases(words, phrases)]))
+        return marked
+
+    def indexed(self, phrase: str) -> bool:
+        """Whether it holds a word that an index holds; stop words are none."""
+        return phrase_of(phrase, self._analyzer) is not None
+
+
+def _phrases(words: Sequence[Word], phrases: Sequence[Phrase]) -> Iterator[Span]:
+    if not phrases:
+        return
+    at = {each.position: each for each in words}
+    for phrase in phrases:
+        (_, first), *_ = phrase.parts
+        last, _ = phrase.parts[-1]
+        for each in words:
+            if each.stem == first and all(
+                (there := at.get(each.position + offset)) is not None and there.stem == stem
+                for offset, stem in phrase.parts
+            ):
+                yield each.start, at[each.position + last].end
+
+
+def _joined(spans: Sequence[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined

@@ -1,0 +1,60 @@
+"""What is asked, as tantivy queries. No query syntax: a question is plain words, a filter is a tree of ours."""
+
+import math
+
+from tantivy import FieldType, Occur, Query, Schema, TextAnalyzer
+
+from openbrain.adapters.tantivy.documents import INTEGERS, keyword, spaced
+from openbrain.domain.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
+
+_LONG = 2**62
+
+
+def any_word(query: str, analyzer: TextAnalyzer, fields: Schema) -> Query | None:
+    """Entries with any of the words, scored by BM25; None where there is no word."""
+    words = dict.fromkeys(analyzer.analyze(spaced(query.encode(errors="replace").decode())))
+    return _any([Query.term_query(fields, "text", word, "freq") for word in words]) if words else None
+
+
+def filtered(question: Query, within: Query) -> Query:
+    """The question within a compiled condition, which adds nothing to a score."""
+    return Query.boolean_query([(Occur.Must, question), (Occur.Must, Query.const_score_query(within, 0.0))])
+
+
+def compiled(condition: Condition, fields: Schema) -> Query:
+    """One node of a condition and what is below it."""
+    match condition:
+        case Equals(field, value):
+            return _term(fields, field, value)
+        case OneOf(field, values):
+            return _any([_term(fields, field, value) for value in values])
+        case AtLeast(field, bound):
+            kind, edge = _edge(field, bound)
+            return Query.range_query(fields, field, kind, lower_bound=edge)
+        case LessThan(field, bound):
+            kind, edge = _edge(field, bound)
+            return Query.range_query(fields, field, kind, upper_bound=edge, include_upper=False)
+        case AllOf(()):
+            return Query.all_query()
+        case AllOf(conditions):
+            return Query.boolean_query([(Occur.Must, compiled(each, fields)) for each in conditions])
+        case AnyOf(conditions):
+            return _any([compiled(each, fields) for each in conditions])
+
+
+def _term(fields: Schema, field: str, value: str) -> Query:
+    return Query.term_query(fields, "keyword", keyword(field, value), "basic")
+
+
+def _any(queries: list[Query]) -> Query:
+    if not queries:
+        return Query.empty_query()
+    return queries[0] if len(queries) == 1 else Query.boolean_query([(Occur.Should, query) for query in queries])
+
+
+def _edge(field: str, bound: float) -> tuple[FieldType, float]:
+    """The field's kind, and the bound as that kind: for integers the first one not below it, which is right for `>=`
+    and for `<`, and which the field can hold."""
+    if field in INTEGERS:
+        return FieldType.Integer, math.ceil(max(-_LONG, min(_LONG, bound)))
+    return FieldType.Float, float(bound)

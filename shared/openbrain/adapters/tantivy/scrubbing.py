@@ -1,0 +1,66 @@
+"""Removed entries lie on in the segment that they were written to, until nothing in it lives: then it goes, with its
+files. So what lives in such a segment is written again."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tantivy import Index, Query, Searcher
+
+from openbrain.adapters.tantivy.accounts import numbers
+from openbrain.adapters.tantivy.documents import memory_id
+from openbrain.domain.errors import TryLater
+from openbrain.ports.index import Tombstone
+
+_LOOKS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Unclean:
+    """Segments with removed entries, and what lives in them."""
+
+    segments: tuple[str, ...]
+    memories: tuple[str, ...]
+    tombstones: tuple[Tombstone, ...]
+    """They carry all that is needed to be written again."""
+
+
+def unclean(index: Index, path: Path, segments: Sequence[str] | None) -> Unclean:
+    """Of the segments that hold removed entries now, or of these where some are given."""
+    names, searcher = _view(index, path)
+    wanted = {place for place, (name, _) in enumerate(names) if segments is not None and name in segments}
+    if segments is None:
+        wanted = {place for place, (_, removed) in enumerate(names) if removed}
+    if not wanted:
+        return Unclean((), (), ())
+    hits = searcher.search(Query.all_query(), limit=max(1, searcher.num_docs), count=False).hits
+    places = [address for _, address in hits if address.segment_ord in wanted]
+    columns = [numbers(searcher, name, places) for name in ("tombstone", "revision", "bucket", "removed_at")]
+    memories: list[str] = []
+    tombstones: list[Tombstone] = []
+    for address, dead, revision, bucket, at in zip(places, *columns, strict=True):
+        owner = memory_id(searcher.doc(address))
+        if dead:
+            # In a text index an entry's id is its memory's.
+            tombstones.append(Tombstone(id=owner, memory_id=owner, revision=revision, bucket=bucket, at=at))
+        else:
+            memories.append(owner)
+    return Unclean(tuple(names[place][0] for place in sorted(wanted)), tuple(memories), tuple(tombstones))
+
+
+def _view(index: Index, path: Path) -> tuple[list[tuple[str, bool]], Searcher]:
+    """The segments (name, whether entries were removed from it) in the searcher's order. A merge that ends in between
+    changes them: then look again."""
+    for _ in range(_LOOKS):
+        before = _segments(path)
+        index.reload()
+        searcher = index.searcher()
+        if _segments(path) == before and searcher.num_segments == len(before):
+            return before, searcher
+    raise TryLater("the text index merges its segments: it is looked at again")
+
+
+def _segments(path: Path) -> list[tuple[str, bool]]:
+    about = json.loads((path / "meta.json").read_bytes())
+    return [(each["segment_id"], bool(each.get("deletes"))) for each in about["segments"]]

@@ -1,0 +1,69 @@
+"""Which OpenBrain a program is to use, by the environment's names, ours before the original's."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from openbrain.domain.errors import SetupError, Unauthorised
+
+ORIGINAL_KEY_FILE = ".claude/brain.key"
+RESPONSE_BYTES = 1024 * 1024
+TRUE = frozenset({"1", "true", "yes", "on"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """An address and who asks there."""
+
+    url: str
+    key: str
+    org: str = ""
+    agent_id: str = ""
+    allow_http: bool = False
+    response_bytes: int = RESPONSE_BYTES
+
+
+def from_environment(environment: Mapping[str, str], home: Path) -> Credentials:
+    """OPENBRAIN_URL, _API_KEY or _KEY_FILE, _ORG, _AGENT_ID, _ALLOW_HTTP and _RESPONSE_BYTES; for the first five the
+    original CORE_BRAIN_URL, _KEY, _ORG, _AGENT_ID and _INSECURE, and its file ~/.claude/brain.key.
+
+    `SetupError` without an address, or with a key file that others can read; `Unauthorised` without a key.
+    """
+
+    def named(*names: str) -> str:
+        return next((value for name in names if (value := environment.get(name, "").strip())), "")
+
+    url = named("OPENBRAIN_URL", "CORE_BRAIN_URL")
+    if not url:
+        raise SetupError("no OpenBrain is named: set OPENBRAIN_URL")
+    most = named("OPENBRAIN_RESPONSE_BYTES")
+    if most and not most.isdecimal():
+        raise SetupError("OPENBRAIN_RESPONSE_BYTES must be a number of bytes")
+    file = named("OPENBRAIN_KEY_FILE")
+    key = named("OPENBRAIN_API_KEY", "CORE_BRAIN_KEY")
+    return Credentials(
+        url=url,
+        key=key or read_key(Path(file).expanduser() if file else home / ORIGINAL_KEY_FILE),
+        org=named("OPENBRAIN_ORG", "CORE_BRAIN_ORG"),
+        agent_id=named("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID"),
+        allow_http=named("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE,
+        response_bytes=int(most or RESPONSE_BYTES),
+    )
+
+
+def read_key(path: Path) -> str:
+    """The first line of a key file that nobody but its owner can read."""
+    try:
+        mode = path.stat().st_mode
+        if mode & 0o077:
+            raise SetupError(f"{path} can be read by others (mode {mode & 0o777:04o}): chmod 600 {path}")
+        secret = path.read_text(encoding="utf-8").partition("\n")[0].strip()
+    except FileNotFoundError:
+        raise Unauthorised(
+            f"there is no key file {path}: `openbrain up` writes one, or name another with --key-file"
+        ) from None
+    except (OSError, UnicodeDecodeError):
+        raise SetupError(f"the key file {path} can't be read: look at its owner and mode") from None
+    if not secret:
+        raise SetupError(f"the key file {path} is empty: its first line must be the key")
+    return secret

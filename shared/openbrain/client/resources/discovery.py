@@ -1,0 +1,72 @@
+"""The methods that search by words and tell what there is."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Unpack
+
+from openbrain import contract
+from openbrain.client.arguments import Filters
+from openbrain.client.wire import Wire
+
+
+class Discovery:
+    """Part of the client."""
+
+    _wire: Wire
+    org: str
+
+    async def search(
+        self,
+        q: str,
+        *,
+        fuzzy: bool = False,
+        phrases: bool = True,
+        highlights: bool = False,
+        facets: Sequence[str] = (),
+        limit: int | None = None,
+        cursor: str | None = None,
+        **filters: Unpack[Filters],
+    ) -> contract.Searched:
+        """Find memories by their words, best first; `"quoted words"` must follow each other, unless `phrases` is False.
+
+        `fuzzy` forgives typos. `facets` counts values of type, tags, org, project, agent_id, source over all that
+        match. `cursor` is the `next_cursor` of the same query.
+        """
+        query = {
+            **_narrowed(filters, self.org),
+            "q": q,
+            "fuzzy": fuzzy or None,
+            "phrases": None if phrases else False,
+            "highlights": highlights or None,
+            "facets": facets,
+            "limit": limit,
+            "cursor": cursor,
+        }
+        return await self._wire.ask(contract.Searched, "GET", "/v1/brain/search", query=query)
+
+    async def tags(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> contract.TagCounts:
+        """Count the tags in use, most used first."""
+        query = {**_narrowed(filters, self.org), "limit": limit}
+        return await self._wire.ask(contract.TagCounts, "GET", "/v1/brain/tags", query=query)
+
+    async def scopes(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> contract.ScopeCounts:
+        """Count memories by org, and within each by project; `limit` of the orgs, and of the projects of each."""
+        query = {**_narrowed(filters, self.org), "limit": limit}
+        return await self._wire.ask(contract.ScopeCounts, "GET", "/v1/brain/scopes", query=query)
+
+    async def brief(
+        self,
+        *,
+        since: datetime | None = None,
+        org: str | None = None,
+        project: str | None = None,
+        limit: int | None = None,
+    ) -> contract.Brief:
+        """What was decided, what is stuck and what changed since then, or in the last 7 days; `limit` of each."""
+        query = {"since": since, "org": org or self.org or None, "project": project, "limit": limit}
+        return await self._wire.ask(contract.Brief, "GET", "/v1/brain/brief", query=query)
+
+
+def _narrowed(filters: Filters, org: str) -> dict[str, object]:
+    author = filters.pop("author", None)
+    return {**filters, "org": filters.get("org") or org or None, "agent_id": author}

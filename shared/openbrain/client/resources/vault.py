@@ -1,0 +1,79 @@
+"""A workspace's vault: what sessions read, pages, and what agents post."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+
+from openbrain.client.wire import Wire, write_headers
+from openbrain.contract import vault as answers
+
+PAGE = 1000
+
+
+class Vault:
+    """Methods of the client for the vault. Those that read need the permission vault.read, the others vault.write."""
+
+    _wire: Wire
+
+    async def feed(self) -> answers.Feed:
+        """What sessions read at their start."""
+        return await self._wire.ask(answers.Feed, "GET", "/feed")
+
+    async def alarm(self) -> answers.Alarm:
+        """The gravest that burns."""
+        return await self._wire.ask(answers.Alarm, "GET", "/signal")
+
+    async def post_marker(
+        self, kind: str, content: str, attrs: Mapping[str, str] | None = None, *, idempotency_key: str = ""
+    ) -> answers.MarkerWritten:
+        """A lesson, milestone, signal or decision; the same again writes nothing."""
+        body = {"type": kind, "content": content, "attrs": dict(attrs or {})}
+        headers = write_headers(idempotency_key)
+        return await self._wire.ask(answers.MarkerWritten, "POST", "/marker", body=body, headers=headers)
+
+    async def write_inbox(
+        self, content: str, *, title: str | None = None, filename: str | None = None, tags: Sequence[str] = ()
+    ) -> answers.PageWritten:
+        """A page for the inbox; the next tick files it by its tags."""
+        body = {"content": content, "title": title, "filename": filename, "tags": list(tags)}
+        given = {name: value for name, value in body.items() if value is not None}
+        return await self._wire.ask(answers.PageWritten, "POST", "/vault/write_inbox", body=given)
+
+    async def index_artifact(
+        self, key: str, content: str, *, producer: str | None = None, content_type: str | None = None
+    ) -> answers.ArtifactIndexed:
+        """Remember a text under a key, in the place of the one before. Needs brain.write."""
+        body = {"key": key, "content": content, "producer": producer, "content_type": content_type}
+        given = {name: value for name, value in body.items() if value is not None}
+        return await self._wire.ask(answers.ArtifactIndexed, "POST", "/index_artifact", body=given)
+
+    async def vault_list(self, path: str = "", *, limit: int = PAGE, cursor: str | None = None) -> answers.VaultList:
+        """Files below a folder, by name."""
+        query = {"path": path, "limit": limit, "cursor": cursor}
+        return await self._wire.ask(answers.VaultList, "GET", "/vault/list", query=query)
+
+    async def vault_files(self, path: str = "") -> AsyncGenerator[answers.VaultFile, None]:
+        """All of them."""
+        cursor: str | None = None
+        while True:
+            found = await self.vault_list(path, cursor=cursor)
+            for file in found.files:
+                yield file
+            cursor = found.next_cursor
+            if cursor is None:
+                return
+
+    async def vault_page(self, path: str) -> answers.VaultPage:
+        """One file with its text."""
+        return await self._wire.ask(answers.VaultPage, "GET", "/vault/read", query={"path": path})
+
+    async def vault_search(self, words: str, *, path: str = "", limit: int = 20) -> answers.VaultFound:
+        """Pages that hold every word."""
+        query = {"q": words, "path": path, "limit": limit}
+        return await self._wire.ask(answers.VaultFound, "GET", "/vault/search", query=query)
+
+    async def deep_health(self) -> answers.DeepHealth:
+        """How the brain's parts are."""
+        return await self._wire.ask(answers.DeepHealth, "GET", "/health/deep")
+
+    async def pipeline_health(self) -> answers.PipelineHealth:
+        """Whether the vault is kept."""
+        return await self._wire.ask(answers.PipelineHealth, "GET", "/health/pipeline")

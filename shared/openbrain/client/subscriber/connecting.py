@@ -1,0 +1,54 @@
+"""A subscriber from what a person knows: an address, a key, where Redis is."""
+
+from pathlib import Path
+
+from openbrain.client import OpenBrain
+from openbrain.client.subscriber.cursors import FileCursor, MemoryCursor
+from openbrain.client.subscriber.http_api import HttpApi
+from openbrain.client.subscriber.redis_stream import BroadcastStream
+from openbrain.client.subscriber.subscriber import Handler, Subscriber
+from openbrain.domain.errors import SetupError
+from openbrain.settings import Streams
+
+SILENCE_S = 30.0
+"""After which a stream without even a heartbeat counts as broken."""
+READ_S = 1.0
+
+
+def subscribe(
+    handler: Handler,
+    *,
+    url: str,
+    key: str = "",
+    agent: str = "",
+    redis_url: str = "",
+    workspace: str = "",
+    prefix: str = "",
+    cursor: Path | str | None = None,
+    org: str = "",
+    project: str = "",
+    halted_when_cut_off_s: float | None = None,
+    beat_s: float = 30.0,
+    allow_http: bool = False,
+) -> Subscriber:
+    """Hear the signals of the key's workspace: `async with subscribe(...) as ear`.
+
+    `url`, `key`, `agent`, `allow_http`: as of `openbrain.client.OpenBrain`; each agent needs a name of its own, or one
+    acknowledges for all. `redis_url` and `workspace` (and `prefix`, where the server is shared): hear by Redis; the API
+    is asked for what is missing there. `cursor`: a file of this agent alone; without one it begins anew with every
+    start. `org`, `project`: where it works; halts of others are none of its own. The rest is told at `Subscriber`.
+    """
+    if redis_url and not workspace:
+        raise SetupError("which workspace's stream? Give `workspace` beside `redis_url`")
+    brain = OpenBrain(url, key, agent=agent, timeout_s=SILENCE_S, attempts=1, breaker_failures=0, allow_http=allow_http)
+    stream = BroadcastStream(Streams(url=redis_url, prefix=prefix, poll_s=READ_S), workspace) if redis_url else None
+    return Subscriber(
+        HttpApi(brain, via="redis" if stream else "sse", org=org, project=project),
+        handler,
+        stream=stream,
+        cursor=MemoryCursor() if cursor is None else FileCursor(Path(cursor).expanduser()),
+        org=org,
+        project=project,
+        halted_when_cut_off_s=halted_when_cut_off_s,
+        beat_s=beat_s,
+    )

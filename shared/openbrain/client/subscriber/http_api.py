@@ -1,0 +1,145 @@
+"""The API over HTTP, as a subscriber asks it."""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
+from datetime import datetime
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+
+from openbrain import contract
+from openbrain.client import OpenBrain
+from openbrain.client.resources.signals import Place
+from openbrain.client.subscriber.api import Missed, News, Present
+from openbrain.domain.events import Broadcast
+from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Step
+from openbrain.domain.times import from_datetime, to_iso
+
+_log = structlog.get_logger(__name__)
+
+
+class HttpApi:
+    """One agent's. `via`: how it hears, for who looks at the fleet."""
+
+    def __init__(self, brain: OpenBrain, *, via: str, org: str = "", project: str = "") -> None:
+        self._brain, self._via = brain, via
+        self._place = Place()
+        if org:
+            self._place["org"] = org
+        if project:
+            self._place["project"] = project
+
+    async def present(self, cursor: int | None) -> Present:
+        """As in the port."""
+        state = await self._brain.amygdala(cursor=cursor or 0, via=self._via, **self._place)
+        # The state tells the strongest; who knows nothing yet is to know all.
+        rest = await self._others(state) if state.more and cursor is None else []
+        return _present(state, [*state.signals, *rest])
+
+    async def _others(self, state: contract.AmygdalaState) -> list[contract.SignalAnswer]:
+        """What is open beside those in the state."""
+        told = {signal.id for signal in state.signals}
+        others: list[contract.SignalAnswer] = []
+        page = await self._brain.signals(state=sorted(OPEN_STATES))
+        while True:
+            others += [signal for signal in page.signals if signal.id not in told]
+            if page.next_cursor is None:
+                return others
+            page = await self._brain.signals(state=sorted(OPEN_STATES), cursor=page.next_cursor)
+
+    async def missed(self, after: int) -> Missed:
+        """As in the port."""
+        page = await self._brain.broadcasts(after, **self._place)
+        through = page.through
+        if through == after < page.last:
+            # Either it came in between, or what was broadcast up to `last` is kept no longer.
+            last, page = page.last, await self._brain.broadcasts(after, **self._place)
+            through = page.through if page.through > after else last
+        return Missed(broadcasts=tuple(_broadcasts(each.event for each in page.broadcasts)), through=through)
+
+    async def stream(self, after: int) -> AsyncIterator[News]:
+        """As in the port."""
+        async with aclosing(self._brain.hear(after, **self._place)) as heard:
+            async for news in heard:
+                match news:
+                    case contract.AmygdalaState():
+                        yield _present(news, news.signals)
+                    case contract.BroadcastAnswer():
+                        yield Missed(broadcasts=tuple(_broadcasts([news.event])), through=news.seq)
+                    case contract.Skipped():
+                        yield Missed(broadcasts=(), through=news.last)
+                    case None:
+                        yield None
+
+    async def acknowledge(self, halt_id: str) -> None:
+        """As in the port."""
+        await self._brain.acknowledge_halt(halt_id)
+
+    async def close(self) -> None:
+        """As in the port."""
+        await self._brain.close()
+
+
+def _broadcasts(events: Iterable[dict[str, Any]]) -> Iterable[Broadcast]:
+    """Those that this version knows; the number of another counts as heard."""
+    for event in events:
+        data = event.get("data") or {}
+        try:
+            yield Broadcast.model_validate(data)
+        except ValidationError as error:
+            _log.warning("subscriber.entry_refused", entry=data.get("seq"), error=type(error).__name__)
+
+
+def _present(state: contract.AmygdalaState, signals: Iterable[contract.SignalAnswer]) -> Present:
+    halts = {each.signal_id: _halt(each) for each in state.halts}
+    return Present(
+        seq=state.seq,
+        signals=tuple(_newest(each, halts.get(each.id)) for each in signals),
+        halts=tuple(halts.values()),
+    )
+
+
+def _halt(told: contract.HaltAnswer) -> Halt:
+    return Halt(
+        id=told.id,
+        workspace_id="",
+        signal_id=told.signal_id,
+        scope=told.scope,
+        org=told.org or "",
+        project=told.project or "",
+        state=told.state,
+        title=told.title,
+        raised_by=told.raised_by,
+        raised_at=from_datetime(told.raised_at),
+        expires_at=None if told.expires_at is None else from_datetime(told.expires_at),
+        seq=told.seq,
+    )
+
+
+def _newest(signal: contract.SignalAnswer, halt: Halt | None) -> Broadcast:
+    """What is open, as its last broadcast would say it."""
+    return Broadcast(
+        seq=max(1, signal.seq),
+        signal_id=signal.id,
+        change=Step.RAISED,
+        state=signal.state,
+        severity=signal.broadcast_severity,
+        raised_severity=signal.severity,
+        halt=halt is not None,
+        halt_id=None if halt is None else halt.id,
+        halt_state=None if halt is None else HaltState.OPEN,
+        halt_scope=None if halt is None else halt.scope,
+        title=signal.title,
+        content=signal.content,
+        source=signal.source,
+        org=signal.org,
+        project=signal.project,
+        count=signal.count,
+        raised_at=_iso(signal.first_raised_at) or "",
+        expires_at=_iso(signal.expires_at),
+    )
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else to_iso(from_datetime(at))

@@ -1,0 +1,228 @@
+"""The ways by which a subscriber hears: the stream, the API where it does not answer, and a look now and then."""
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+import structlog
+
+from openbrain.client.subscriber.api import Api, Missed, News, Present
+from openbrain.client.subscriber.hearing import Hearing
+from openbrain.client.subscriber.redis_stream import BroadcastStream, Entry
+from openbrain.domain.errors import Conflict, NotFound, OpenBrainError
+from openbrain.streams.handling.backoff import Backoff
+from openbrain.streams.redis.connection import AWAY
+
+_log = structlog.get_logger(__name__)
+_PAUSE_S, _PAUSE_MAX_S = 0.1, 2.0
+_ACKNOWLEDGE_MAX_S = 10.0
+"""A whole fleet acknowledges at once: who was not answered gives the API time."""
+_SPREAD_S = 0.5
+"""Within which it begins: hearing goes before answering, on both sides."""
+_GAP_S = 1.0
+"""How long what came waits for what is missing before it."""
+_SILENT = (*AWAY, TimeoutError)
+Loop = Callable[[], Coroutine[Any, Any, NoReturn]]
+
+
+class Listening:
+    """Loops over one `Hearing`; each goes on for ever, whatever fails."""
+
+    def __init__(self, hearing: Hearing, api: Api, stream: BroadcastStream | None, beat_s: float) -> None:
+        self._hearing, self._api, self._stream, self._beat_s = hearing, api, stream, beat_s
+        self._one_look = asyncio.Lock()
+        self._called = asyncio.Event()
+        self._alone = asyncio.Event()
+        """Set while the API is the only way."""
+        if stream is None:
+            self._alone.set()
+        self._acknowledged: set[str] = set()
+        self._filling: asyncio.Task[None] | None = None
+
+    def loops(self) -> list[Loop]:
+        """What to run beside each other."""
+        reading = [] if self._stream is None else [partial(self._read, self._stream)]
+        return [self._look_now_and_then, self._follow_api, self._acknowledge, *reading]
+
+    @property
+    def by_stream(self) -> bool:
+        """Whether the stream is read now."""
+        return not self._alone.is_set()
+
+    async def look(self) -> None:
+        """Read the present state, and what is missing before it."""
+        async with self._one_look:
+            hearing = self._hearing
+            known = hearing.progress.done if hearing.placed.is_set() else None
+            state = await self._api.present(hearing.handled)
+            await hearing.present(state, known)
+            await self._refill(state.seq)
+
+    async def _refill(self, until: int) -> None:
+        progress = self._hearing.progress
+        while progress.done < until or progress.gap:
+            before = progress.done
+            await self._hearing.missed(await self._api.missed(before))
+            if progress.done == before:
+                return
+
+    async def _look_now_and_then(self) -> NoReturn:
+        backoff, trouble = Backoff(_PAUSE_S, _PAUSE_MAX_S), _Trouble("api")
+        while True:
+            try:
+                await self.look()
+            except OpenBrainError as error:
+                trouble.met(error)
+                await asyncio.sleep(backoff.next())
+                continue
+            trouble.over()
+            backoff.reset()
+            try:
+                async with asyncio.timeout(self._beat_s * random.uniform(0.8, 1.2)):  # noqa: S311 - spreads the fleet
+                    await self._called.wait()
+            except TimeoutError:
+                pass
+            self._called.clear()
+
+    async def _follow_api(self) -> NoReturn:
+        backoff, hearing = Backoff(_PAUSE_S, _PAUSE_MAX_S), self._hearing
+        await hearing.placed.wait()
+        while True:
+            await self._alone.wait()
+            try:
+                known = hearing.progress.done
+                async for news in self._api.stream(known):
+                    backoff.reset()
+                    await self._hear(news, known)
+                    if not self._alone.is_set():
+                        break
+                else:
+                    await asyncio.sleep(backoff.next())
+            except OpenBrainError:
+                self._called.set()
+                await asyncio.sleep(backoff.next())
+
+    async def _hear(self, news: News, known: int) -> None:
+        match news:
+            case Present() if news.seq < known:
+                # A replica may be behind; whether the truth was put back a look at it will tell.
+                self._called.set()
+            case Present():
+                await self._hearing.present(news, known)
+            case Missed():
+                await self._hearing.missed(news)
+            case None:
+                self._hearing.contact()
+
+    async def _read(self, stream: BroadcastStream) -> NoReturn:
+        backoff, hearing, trouble = Backoff(_PAUSE_S, _PAUSE_MAX_S), self._hearing, _Trouble("stream")
+        gone = False
+        await hearing.placed.wait()
+        while True:
+            try:
+                entries = await stream.after(hearing.position)
+                if not entries:
+                    was_gone, gone = gone, await stream.last() < hearing.position
+                    if gone and not was_gone:
+                        self._called.set()  # what stood in it may not have been heard
+            except _SILENT as error:
+                trouble.met(error)
+                # The API's stream begins with the present state and what was missed: a look beside it is asked for
+                # only where there is no stream. A whole fleet loses its stream server at once.
+                self._alone.set()
+                await asyncio.sleep(backoff.next())
+                continue
+            trouble.over()
+            backoff.reset()
+            if self._alone.is_set():
+                self._called.set()
+                self._alone.clear()
+            hearing.contact()
+            await self._take(entries)
+
+    async def _take(self, entries: Sequence[Entry]) -> None:
+        hearing = self._hearing
+        heard = [broadcast for _, broadcast in entries if broadcast is not None]
+        for broadcast in heard:
+            hearing.halts_of(broadcast)
+        for broadcast in heard:
+            if broadcast.seq > hearing.progress.done + 1:
+                await self._fill_before(broadcast.seq)
+            await hearing.take(broadcast)
+        if entries:
+            hearing.position = max(hearing.position, entries[-1][0])
+        if hearing.progress.gap or hearing.position > hearing.progress.top:
+            self._called.set()
+
+    async def _fill_before(self, seq: int) -> None:
+        """What is missing is heard first, where it is soon to be had."""
+        # Not given up where it takes longer: HTTP clients don't take it well.
+        if self._filling is None or self._filling.done():
+            self._filling = asyncio.create_task(self._refill(seq - 1))
+            self._filling.add_done_callback(heeded)
+        await asyncio.wait({self._filling}, timeout=_GAP_S)
+        if not self._filling.done() or self._filling.exception() is not None:
+            self._called.set()
+
+    async def close(self) -> None:
+        """End what was begun beside the loops."""
+        if self._filling is not None:
+            self._filling.cancel()
+            await asyncio.wait({self._filling})
+
+    async def _acknowledge(self) -> NoReturn:
+        backoff = Backoff(_PAUSE_S, _ACKNOWLEDGE_MAX_S)
+        while True:
+            moved = asyncio.ensure_future(self._hearing.moved())
+            try:
+                if self._not_acknowledged():
+                    # Others are still to hear of it.
+                    await asyncio.sleep(random.uniform(0, _SPREAD_S))  # noqa: S311 - spreads the fleet
+                for halt_id in self._not_acknowledged():
+                    await self._acknowledge_one(halt_id)
+                backoff.reset()
+                await moved
+            except OpenBrainError:
+                await asyncio.sleep(backoff.next())
+            finally:
+                moved.cancel()
+
+    def _not_acknowledged(self) -> list[str]:
+        standing = [halt.id for halt in self._hearing.halts.standing]
+        self._acknowledged.intersection_update(standing)
+        return [halt_id for halt_id in standing if halt_id not in self._acknowledged]
+
+    async def _acknowledge_one(self, halt_id: str) -> None:
+        try:
+            await self._api.acknowledge(halt_id)
+        except (NotFound, Conflict):
+            self._called.set()  # it is over, and that was not heard yet
+        self._acknowledged.add(halt_id)
+
+
+def heeded(task: asyncio.Task[None]) -> None:
+    """Whoever waited for it has gone on; it is tried again by others."""
+    if not task.cancelled():
+        task.exception()
+
+
+class _Trouble:
+    """Says when one way fails, and when it is well again."""
+
+    def __init__(self, way: str) -> None:
+        self._way = way
+        self._error = ""
+
+    def met(self, error: Exception) -> None:
+        """Once for each kind."""
+        if self._error != type(error).__name__:
+            self._error = type(error).__name__
+            _log.warning("subscriber.trouble", way=self._way, error=self._error)
+
+    def over(self) -> None:
+        """It answers."""
+        if self._error:
+            self._error = ""
+            _log.info("subscriber.trouble_over", way=self._way)

@@ -1,0 +1,82 @@
+"""The broadcast stream of a workspace, read at one's own pace."""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+from redis.exceptions import ResponseError
+
+from openbrain.domain.errors import Invalid, UnknownVersion
+from openbrain.domain.events import FIELD, Broadcast
+from openbrain.domain.streams import BROADCAST
+from openbrain.settings import Streams
+from openbrain.streams.publishing.broadcasting import believable
+from openbrain.streams.redis.connection import ask, connect, disconnect, is_gone
+
+_log = structlog.get_logger(__name__)
+_FIELD = FIELD.encode()
+COUNT = 500
+"""Entries of one read, at most."""
+AGAIN_S = 0.5
+Entry = tuple[int, Broadcast | None]
+"""The number of an entry and what it says; None for what is no broadcast: its number stays missing."""
+
+
+class BroadcastStream:
+    """Reads without a group: nothing is kept for the reader on the server. Raises what redis-py raises."""
+
+    def __init__(self, settings: Streams, workspace: str) -> None:
+        self.name = f"{settings.prefix}{BROADCAST.name}.{workspace}"
+        self._settings = settings
+        self._client = connect(settings)
+        self._decode = BROADCAST.decoder()
+
+    async def after(self, seq: int) -> Sequence[Entry]:
+        """What stands behind `seq`, waiting for it at most `poll_s`; may be empty. TimeoutError for silence."""
+        wait_s = self._settings.poll_s
+        # Silence is noticed sooner than by the socket's own limit.
+        async with asyncio.timeout(wait_s + max(1, wait_s)):
+            found = await ask(
+                self._client,
+                *("XREAD", "COUNT", COUNT, "BLOCK", max(1, round(wait_s * 1000)), "STREAMS", self.name, f"{seq}-0"),
+            )
+        if not found:
+            return ()
+        ((_, entries),) = found.items() if isinstance(found, dict) else found
+        heard = [
+            (_number(entry), self._broadcast(entry, fields))
+            for entry, fields in entries
+            if believable(_number(entry), seq)
+        ]
+        if not heard:  # what is passed over comes at once again
+            await asyncio.sleep(min(wait_s, AGAIN_S))
+        return heard
+
+    async def last(self) -> int:
+        """The number of the last entry that ever was; 0 where the stream is gone."""
+        try:
+            found = await ask(self._client, "XINFO", "STREAM", self.name)
+        except ResponseError as error:
+            if is_gone(error):
+                return 0
+            raise
+        told = found if isinstance(found, dict) else dict(zip(found[::2], found[1::2], strict=True))
+        return _number(told.get("last-generated-id") or told[b"last-generated-id"])
+
+    async def close(self) -> None:
+        """Give the connection back."""
+        await disconnect(self._client)
+
+    def _broadcast(self, entry: bytes, fields: Sequence[bytes] | dict[bytes, bytes]) -> Broadcast | None:
+        given = fields if isinstance(fields, dict) else dict(zip(fields[::2], fields[1::2], strict=True))
+        try:
+            event = self._decode(given.get(_FIELD, b""))
+        except (Invalid, UnknownVersion) as error:
+            _log.warning("subscriber.entry_refused", entry=_number(entry), error=type(error).__name__)
+            return None
+        said: Broadcast = event.data
+        return said
+
+
+def _number(entry: bytes) -> int:
+    return int(entry.partition(b"-")[0])

@@ -1,0 +1,199 @@
+"""An agent's ear: every signal of its workspace at least once, and whether it must stand still."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+import structlog
+
+from openbrain.client.subscriber.api import Api
+from openbrain.client.subscriber.cursors import Cursor, MemoryCursor
+from openbrain.client.subscriber.hearing import Hearing
+from openbrain.client.subscriber.listening import Listening, Loop, heeded
+from openbrain.client.subscriber.redis_stream import BroadcastStream
+from openbrain.domain.errors import Halted, SetupError, TryLater
+from openbrain.domain.events import Broadcast
+from openbrain.domain.signals.values import Halt
+from openbrain.observability import logs
+from openbrain.streams.handling.backoff import Backoff
+
+_log = structlog.get_logger(__name__)
+_SAVE_S = 1.0
+Handler = Callable[[Broadcast], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a subscriber stands."""
+
+    cursor: int
+    """Every signal up to this number was heard."""
+    halted: bool
+    halts: tuple[Halt, ...]
+    cut_off: bool
+    by_stream: bool
+    """Whether it hears by Redis now; else by the API."""
+
+
+class Subscriber:
+    """Hears from `async with` on, until its end.
+
+    `handler` is given one signal at a time, in order of `seq`; again after a crash (at least once), and up to
+    `attempts` times where it raises. Where something is missing and the API is away too, what came is
+    told first, and what was missing when it is had. Without a cursor kept, the signals that are active now come first.
+    `stream`: hears by Redis; the API serves where that does not answer, and without it always.
+    `halted_when_cut_off_s`: after so long without any server the agent counts as halted; None: never.
+    `beat_s`: how often the present state is looked at, which also says that this agent is there.
+    `start_s`: how long `async with` waits for the present state before it goes on without.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        handler: Handler,
+        *,
+        stream: BroadcastStream | None = None,
+        cursor: Cursor | None = None,
+        org: str = "",
+        project: str = "",
+        halted_when_cut_off_s: float | None = None,
+        beat_s: float = 30.0,
+        start_s: float = 5.0,
+        attempts: int = 5,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api, self._handler, self._stream = api, handler, stream
+        self._cursor = cursor or MemoryCursor()
+        self._start_s, self._attempts = start_s, max(1, attempts)
+        self._halted_when_cut_off_s = halted_when_cut_off_s
+        self._hearing = Hearing(org, project, cut_off_s=halted_when_cut_off_s, clock=clock)
+        self._listening = Listening(self._hearing, api, stream, beat_s)
+        self._running: list[asyncio.Task[Any]] = []
+        self._saved: int | None = None
+
+    @property
+    def standing(self) -> Standing:
+        """As of now."""
+        hearing = self._hearing
+        return Standing(
+            cursor=hearing.progress.done,
+            halted=hearing.halted,
+            halts=hearing.halts.standing,
+            cut_off=hearing.cut_off,
+            by_stream=self._listening.by_stream,
+        )
+
+    async def guard(self, *, wait: bool = True) -> None:
+        """Return when no halt stands: at once, or when it was resumed. Without `wait` raise `Halted` instead."""
+        while self._hearing.halted:
+            if not wait:
+                self.check()
+            await self._hearing.moved()
+
+    def check(self) -> None:
+        """Raise `Halted` while a halt stands; for code that can't wait."""
+        if halts := self._hearing.halts.standing:
+            raise Halted(f"halted by {', '.join(halt.id for halt in halts)}: wait until it is resumed")
+        if self._hearing.cut_off:
+            raise Halted(f"nothing was heard for {self._halted_when_cut_off_s:.0f} s: wait for the connection")
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._begin()
+        except BaseException:
+            await _cancel(self._running)
+            await self._disconnect()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._listening.close()
+        await _cancel(self._running)
+        await self._save()
+        await self._disconnect()
+
+    async def _begin(self) -> None:
+        kept = await self._cursor.load()
+        if kept is not None:
+            self._saved = self._hearing.handled = kept
+            self._hearing.place(kept)
+        first = asyncio.create_task(self._listening.look())
+        first.add_done_callback(heeded)
+        self._running.append(first)
+        await asyncio.wait({first}, timeout=self._start_s)
+        error = first.exception() if first.done() else TimeoutError()
+        if isinstance(error, TryLater | TimeoutError):
+            _log.warning("subscriber.starts_alone", error=type(error).__name__)
+        elif error is not None:
+            raise error
+        loops = (self._handle, *self._listening.loops())
+        self._running += [asyncio.create_task(_for_ever(loop)) for loop in loops]
+
+    async def _disconnect(self) -> None:
+        await self._api.close()
+        if self._stream is not None:
+            await self._stream.close()
+
+    async def _handle(self) -> NoReturn:
+        queue, saved_at = self._hearing.queue, 0.0
+        while True:
+            broadcast, known = await queue.get()
+            if broadcast is not None:
+                await self._tell(broadcast)
+            if known is not None:
+                self._hearing.handled = known
+            if queue.empty() or time.monotonic() - saved_at > _SAVE_S:
+                await self._save()
+                saved_at = time.monotonic()
+
+    async def _tell(self, broadcast: Broadcast) -> None:
+        backoff = Backoff(0.5, 30)
+        for attempt in range(1, self._attempts + 1):
+            try:
+                await self._handler(broadcast)
+            except Exception as error:  # noqa: BLE001 - what it is the handler's author knows; the alarms must go on
+                if attempt == self._attempts:
+                    _log.error("subscriber.signal_given_up", seq=broadcast.seq, error=type(error).__name__)
+                else:
+                    _log.warning("subscriber.handler_failed", seq=broadcast.seq, error=type(error).__name__)
+                    await asyncio.sleep(backoff.next())
+            else:
+                return
+
+    async def _save(self) -> None:
+        handled = self._hearing.handled
+        if handled is None or handled == self._saved:
+            return
+        try:
+            await self._cursor.save(handled)
+        except SetupError as error:
+            _log.error("subscriber.cursor_not_saved", seq=handled, reason=str(error))
+        else:
+            self._saved = handled
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    # Python 3.11 may lose a cancellation that meets the end of an inner wait: ask again, and don't wait for ever.
+    pending = set(tasks)
+    for _ in range(20):
+        for task in pending:
+            task.cancel()
+        if not pending:
+            return
+        _, pending = await asyncio.wait(pending, timeout=0.1)
+
+
+async def _for_ever(loop: Loop) -> NoReturn:
+    """An agent must not become deaf by a mistake of ours."""
+    backoff = Backoff(0.5, 30)
+    while True:
+        try:
+            await loop()
+        except Exception as error:  # noqa: BLE001 - that is the point
+            _log.error("subscriber.loop_failed", error=type(error).__name__, where=logs.where(error))
+            await asyncio.sleep(backoff.next())

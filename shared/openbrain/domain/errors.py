@@ -1,0 +1,178 @@
+"""What can go wrong, in the words that the person who meets it needs.
+
+Two branches tell the stream layer what to do: `TryLater` costs an entry nothing, `NeverRetry` sends it to
+the dead letters at once. Every other exception is a failed attempt.
+"""
+
+
+class OpenBrainError(Exception):
+    """Base of all errors of this project: the message says what to do next."""
+
+    code = "service_error"
+
+
+class TryLater(OpenBrainError):
+    """A dependency is down or busy: wait, then do the same again."""
+
+
+class IndexMissing(TryLater):
+    """An index is not where it was: the housekeeper makes it anew and fills it, from the truth, within seconds."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the index {name} is missing: it is made anew and filled by itself while a housekeeper runs; "
+            "`openbrain verify` shows what it lacks"
+        )
+
+
+class ModelChanged(TryLater):
+    """The embedding model is not the one that made the vectors: its name has other weights now. Waiting helps only
+    where somebody puts the old ones back."""
+
+    code = "model_changed"
+
+
+class Halted(TryLater):
+    """A halt stands: whoever works for this workspace waits until it is resumed."""
+
+    code = "halted"
+
+
+class NeverRetry(OpenBrainError):
+    """The same input will always be refused."""
+
+
+class Invalid(NeverRetry):
+    """An input that a limit or a rule forbids. Names the field."""
+
+    code = "validation_error"
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}" if field else message)
+        self.field = field
+
+
+class UnknownVersion(OpenBrainError):
+    """An event of a version that this process was not made for: a newer replica of its room takes it."""
+
+    code = "unknown_version"
+
+
+class NotFound(NeverRetry):
+    """Unknown here: the same words for an id that is another tenant's and for one that never was."""
+
+    code = "not_found"
+
+
+class Conflict(NeverRetry):
+    """The state moved on. `head` names the memory that now stands at the end of the chain."""
+
+    code = "conflict"
+
+    def __init__(self, message: str, *, head: str | None = None) -> None:
+        super().__init__(message)
+        self.head = head
+
+
+class Outdated(NeverRetry):
+    """The memory is not the one that the caller has seen (`If-Match`): read it again."""
+
+    code = "precondition_failed"
+
+
+class QuotaExceeded(Invalid):
+    """The workspace is full. `field` is the quota: max_memories (rows) or max_bytes (of content, UTF-8)."""
+
+    code = "quota_exceeded"
+
+    def __init__(self, field: str, limit: int, used: int) -> None:
+        what = "memories" if field == "max_memories" else "bytes of content"
+        super().__init__(
+            field,
+            f"this workspace may hold {limit} {what} and holds {used}: forget some, or ask an operator for more",
+        )
+        self.limit = limit
+        self.used = used
+
+
+class RateLimited(TryLater):
+    """The key has used up its requests."""
+
+    code = "rate_limited"
+
+    def __init__(self, per_minute: int, retry_after_s: float) -> None:
+        super().__init__(f"this key may make {per_minute} requests a minute: wait {retry_after_s:.0f} s, then go on")
+        self.per_minute = per_minute
+        self.retry_after_s = retry_after_s
+
+
+class WrongKeys(RateLimited):
+    """Too many wrong keys came from this address: none that is not known to be good is looked at for now."""
+
+    def __init__(self, per_minute: int, retry_after_s: float) -> None:
+        OpenBrainError.__init__(
+            self,
+            f"more than {per_minute} wrong keys a minute came from this address: wait {max(1.0, retry_after_s):.0f} s, "
+            "then send a valid one",
+        )
+        self.per_minute = per_minute
+        self.retry_after_s = retry_after_s
+
+
+class VisitsLimited(RateLimited):
+    """Too many requests without a key came from this address."""
+
+    def __init__(self, per_minute: int, retry_after_s: float) -> None:
+        OpenBrainError.__init__(
+            self,
+            f"this address may ask {per_minute} times a minute without a key: wait {max(1.0, retry_after_s):.0f} s, "
+            "and keep what you were given",
+        )
+        self.per_minute = per_minute
+        self.retry_after_s = retry_after_s
+
+
+class Backlogged(TryLater):
+    """Too much waits behind the writes already taken: no other is taken for now. Nothing was stored."""
+
+    code = "backlog_full"
+
+    def __init__(self, why: str, retry_after_s: float = 5.0) -> None:
+        super().__init__(f"{why}: wait {retry_after_s:.0f} s, then write again; reading goes on")
+        self.retry_after_s = retry_after_s
+
+
+class Unauthorised(NeverRetry):
+    """No key, or one that is unknown, expired or revoked: one answer for all."""
+
+    code = "unauthorised"
+
+
+class Forbidden(NeverRetry):
+    """The key is good, but not for this."""
+
+    code = "forbidden"
+
+
+class SetupError(OpenBrainError):
+    """The settings can't work: told at start, with what to change."""
+
+    code = "setup_error"
+
+
+def error_kind(error: Exception) -> str:
+    """The error's class."""
+    return type(error).__name__
+
+
+def error_text(error: Exception) -> str:
+    """What may be kept of an error: our own words, never a foreign message, which may hold content."""
+    if isinstance(error, OpenBrainError):
+        return str(error)[:500]
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    if at is None:
+        return "an unexpected error"
+    code = at.tb_frame.f_code
+    return f"an unexpected error in {code.co_qualname}, {code.co_filename.rpartition('/')[2]}:{at.tb_lineno}"

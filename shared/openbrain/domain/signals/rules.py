@@ -1,0 +1,261 @@
+"""What raises, people and time do to a signal: pure functions of values, for the truth to carry out.
+
+Whatever order the raises of one identity come in, and however often, the signal ends as the same: the strongest
+severity, the text of the strongest raise (of those the latest), the widest halt, the latest end. That it was
+acknowledged holds for what was known then: a stronger raise makes it active again.
+"""
+
+from dataclasses import dataclass, replace
+
+from openbrain.domain import limits
+from openbrain.domain.errors import Conflict, Invalid
+from openbrain.domain.events import SignalRaised
+from openbrain.domain.ids import content_hash, joined_hash, uuid7
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.domain.signals.values import (
+    TRANSITIONS,
+    Halt,
+    HaltScope,
+    HaltState,
+    Raise,
+    Severity,
+    Signal,
+    SignalState,
+    Step,
+    stronger,
+)
+
+TIME = "time"
+"""Who does what nobody does."""
+_WIDTH = {scope: width for width, scope in enumerate(HaltScope)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignalTimes:
+    """How long what takes, microseconds, and how much a source may say. The settings group `signals`."""
+
+    quiet: int = 900 * MICROSECONDS
+    """Without a raise: then the broadcast severity falls by one step."""
+    resolve: int = 900 * MICROSECONDS
+    """Without a raise at the lowest step: then the signal is resolved."""
+    escalate: int = DAY
+    """Since the first raise, for a grave signal that nobody acknowledged."""
+    dedupe: int = 300 * MICROSECONDS
+    """Since the last broadcast: within it, more of the same is counted and not told again."""
+    source_window: int = 60 * MICROSECONDS
+    source_signals: int = 60
+    """New signals of one source within that window, as strong or stronger, after which the next become one."""
+    tombstone: int = 14 * DAY
+    """Since its end."""
+    keys: int = 30 * DAY
+    """How long a raise is known again by its key: longer than streams and dead letters keep it."""
+
+
+def checked(
+    data: SignalRaised, *, actor: str, at: int, key: str = "", workspace_id: str = "", traceparent: str | None = None
+) -> Raise:
+    """A raise as it came in an event or a request. `workspace_id`, where given, stands instead of the one it names;
+    `at` is by a clock of ours. `Invalid` for a scope of a halt that names nothing."""
+    org, project = (data.org or "").strip(), (data.project or "").strip()
+    scope = data.halt_scope or HaltScope.WORKSPACE
+    if scope is not HaltScope.WORKSPACE and not org:
+        raise Invalid("org", f"a halt of one {scope} must say which: name its org")
+    if scope is HaltScope.PROJECT and not project:
+        raise Invalid("project", "a halt of one project must name it")
+    source, title = data.source.strip(), data.title.strip()
+    for field, value in (("source", source), ("title", title)):
+        if not value:
+            raise Invalid(field, "must say something")
+    return Raise(
+        workspace_id=workspace_id or data.workspace_id,
+        source=source,
+        severity=data.severity,
+        title=title,
+        content=data.content.strip(),
+        actor=actor[: limits.AGENT_CHARS],
+        at=at,
+        dedup_key=data.dedup_key or "",
+        ttl_s=data.ttl_s,
+        halt=data.halt,
+        halt_scope=scope,
+        org=org,
+        project=project,
+        key=key,
+        traceparent=traceparent,
+    )
+
+
+def said(content: str, title: str = "") -> str:
+    """The hash of what a signal says: of its content, or of its title where it has none."""
+    return content_hash(content.strip() or title.strip())
+
+
+def identity(given: Raise) -> str:
+    """What makes it the same signal, within its workspace. Whose it is belongs to it: no org merges another's."""
+    what = ("key", given.dedup_key) if given.dedup_key else ("says", said(given.content, given.title))
+    return joined_hash(*what, given.source, given.org, given.project)
+
+
+def storm_identity(given: Raise) -> str:
+    """Of the one signal that stands for all that its source says too fast."""
+    return joined_hash("storm", "", given.source, given.org, given.project)
+
+
+def opened(given: Raise, now: int, *, storm: bool = False) -> Signal:
+    """A new signal, that nobody has heard of yet."""
+    return Signal(
+        id=uuid7(now),
+        workspace_id=given.workspace_id,
+        identity=storm_identity(given) if storm else identity(given),
+        source=given.source,
+        title=given.title,
+        content=given.content,
+        content_hash=said(given.content, given.title),
+        severity=given.severity,
+        broadcast_severity=given.severity,
+        state=SignalState.ACTIVE,
+        org=given.org,
+        project=given.project,
+        dedup_key="" if storm else given.dedup_key,
+        storm=storm,
+        first_raised_at=given.at,
+        last_raised_at=given.at,
+        text_at=given.at,
+        quiet_since=now,
+        expires_at=given.expires_at,
+    )
+
+
+def merged(signal: Signal, given: Raise, now: int) -> tuple[Step, Signal]:
+    """An open signal, raised again."""
+    step = Step.WORSENED if given.severity.rank > signal.severity.rank else Step.RAISED
+    changed = replace(
+        signal,
+        state=TRANSITIONS[signal.state, step],
+        severity=stronger(signal.severity, given.severity),
+        broadcast_severity=stronger(signal.broadcast_severity, given.severity),
+        count=signal.count + 1,
+        first_raised_at=min(signal.first_raised_at, given.at),
+        last_raised_at=max(signal.last_raised_at, given.at),
+        quiet_since=now,
+        expires_at=_later(signal.expires_at, given.expires_at),
+    )
+    shown = (signal.severity.rank, signal.text_at, signal.title, signal.content)
+    if (given.severity.rank, given.at, given.title, given.content) > shown:
+        hashed = said(given.content, given.title)
+        changed = replace(changed, title=given.title, content=given.content, content_hash=hashed, text_at=given.at)
+    return step, changed
+
+
+def must_tell(before: Signal, after: Signal, now: int, times: SignalTimes) -> bool:
+    """Whether a merged raise is broadcast: it is worse than what agents know, or they have not heard of it lately."""
+    worse = after.broadcast_severity.rank > before.broadcast_severity.rank or after.severity is not before.severity
+    return worse or now - before.told_at >= times.dedupe
+
+
+def halted(standing: Halt | None, signal: Signal, given: Raise, now: int) -> Halt | None:
+    """The halt of a signal that a halting raise came for: a new one, the standing one made wider or longer, or None
+    where nothing changes. One that has ended stays so: whoever resumed knew of this signal."""
+    if standing is None:
+        return Halt(
+            id=uuid7(now),
+            workspace_id=signal.workspace_id,
+            signal_id=signal.id,
+            scope=given.halt_scope,
+            org=signal.org,
+            project=signal.project,
+            title=given.title,
+            raised_by=given.actor,
+            raised_at=given.at,
+            expires_at=given.expires_at,
+        )
+    if standing.state is not HaltState.OPEN:
+        return None
+    changed = replace(
+        standing,
+        scope=max(standing.scope, given.halt_scope, key=_WIDTH.__getitem__),
+        expires_at=_later(standing.expires_at, given.expires_at),
+    )
+    return None if changed == standing else changed
+
+
+def acknowledged(signal: Signal, actor: str, now: int) -> Signal:
+    """Seen; as it stands where that changes nothing (it has ended, or it was before)."""
+    if (signal.state, Step.ACKNOWLEDGED) not in TRANSITIONS:
+        return signal
+    state = TRANSITIONS[signal.state, Step.ACKNOWLEDGED]
+    return replace(signal, state=state, acknowledged_at=now, acknowledged_by=actor, quiet_since=now)
+
+
+def resolved(signal: Signal, actor: str, note: str, now: int) -> Signal:
+    """Over; as it stands where it had ended."""
+    return _ended(signal, Step.RESOLVED, actor, now, note) if signal.state.open else signal
+
+
+def expired(signal: Signal, now: int) -> Signal | None:
+    """Ended, where its ttl is over; else None."""
+    if signal.expires_at is None or signal.expires_at > now:
+        return None
+    return _ended(signal, Step.EXPIRED, TIME, now)
+
+
+def swept(signal: Signal, now: int, times: SignalTimes) -> tuple[Step, Signal] | None:
+    """The first thing that time does to it by `now`; None for nothing yet."""
+    due, step = _next(signal, times)
+    if due is None or due > now:
+        return None
+    if step is Step.EXPIRED or step is Step.RESOLVED:
+        return step, _ended(signal, step, TIME, now)
+    moved = replace(signal, state=TRANSITIONS[signal.state, step])
+    if step is Step.LOWERED:
+        below = signal.broadcast_severity.below or Severity.INFO
+        moved = replace(moved, broadcast_severity=below, quiet_since=now)
+    return step, moved
+
+
+def due_at(signal: Signal, times: SignalTimes) -> int | None:
+    """When `swept` will do something; None for never."""
+    return _next(signal, times)[0]
+
+
+def _next(signal: Signal, times: SignalTimes) -> tuple[int | None, Step]:
+    if not signal.state.open:
+        tombstone = None if signal.ended_at is None else signal.ended_at + times.tombstone
+        return (None if signal.state is SignalState.TOMBSTONED else tombstone), Step.TOMBSTONED
+    coming: list[tuple[int, Step]] = []
+    if signal.expires_at is not None:
+        coming.append((signal.expires_at, Step.EXPIRED))
+    if signal.severity.grave and signal.state is SignalState.ACTIVE:
+        coming.append((signal.first_raised_at + times.escalate, Step.ESCALATED))
+    if not signal.severity.grave or signal.state is SignalState.ACKNOWLEDGED:
+        lowest = signal.broadcast_severity is Severity.INFO
+        wait, step = (times.resolve, Step.RESOLVED) if lowest else (times.quiet, Step.LOWERED)
+        coming.append((signal.quiet_since + wait, step))
+    return min(coming, default=(None, Step.EXPIRED), key=lambda each: each[0] or 0)
+
+
+def _ended(signal: Signal, step: Step, actor: str, now: int, note: str = "") -> Signal:
+    state = TRANSITIONS[signal.state, step]
+    return replace(signal, state=state, ended_at=now, ended_by=actor, note=note[: limits.REASON_CHARS])
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else max(one, other)
+
+
+def resumed(halt: Halt, actor: str, note: str, now: int) -> Halt:
+    """Everyone goes on; the same where it was resumed before. `Conflict` for one whose time is over."""
+    if halt.state is HaltState.EXPIRED:
+        raise Conflict("this halt has expired: everyone goes on already")
+    if halt.state is HaltState.RESUMED:
+        return halt
+    return _halt_ended(halt, HaltState.RESUMED, actor, now, note)
+
+
+def halt_expired(halt: Halt, now: int) -> Halt:
+    """Its ttl is over."""
+    return _halt_ended(halt, HaltState.EXPIRED, TIME, now)
+
+
+def _halt_ended(halt: Halt, state: HaltState, actor: str, now: int, note: str = "") -> Halt:
+    return replace(halt, state=state, ended_at=now, ended_by=actor, note=note[: limits.REASON_CHARS])

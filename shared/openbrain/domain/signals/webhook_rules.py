@@ -1,0 +1,93 @@
+"""Where a webhook may post to, and how what it posts is signed. Pure functions.
+
+Signed as by Standard Webhooks: `webhook-signature: v1,<base64 of HMAC-SHA256 over id.timestamp.body>`, with the key
+that stands in base64 behind `whsec_`.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from urllib.parse import SplitResult, urlsplit
+
+from openbrain.domain.errors import Invalid
+
+URL_CHARS = 2000
+_SECRET = "whsec_"  # noqa: S105 - the mark of one
+_GLOBAL_V6 = IPv6Network("2000::/3")
+"""What IANA has given out for addresses of the whole Internet; all else of IPv6 is something else."""
+_NOT_PUBLIC_V4 = tuple(
+    IPv4Network(each)
+    for each in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+        *("192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+        *("192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
+        *("224.0.0.0/4", "240.0.0.0/4"),  # multicast; reserved, and the broadcast
+    )
+)
+_NOT_PUBLIC_V6 = tuple(
+    IPv6Network(each) for each in (*("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),)
+)
+"""The special-purpose registries of IANA, as they stood in 2026, written down: Python's own list differs from version
+to version. An address that leads to another one (6to4, Teredo) is none of its own."""
+_HOLDING_V4 = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
+"""IPv4 written as IPv6, and what a NAT64 makes IPv4 of."""
+
+
+def new_secret() -> str:
+    """256 random bits, as receivers know them."""
+    return _SECRET + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """The header's value. `timestamp`: seconds since 1970, as the header `webhook-timestamp` says."""
+    key = base64.b64decode(secret.removeprefix(_SECRET))
+    signed = b".".join((message_id.encode(), str(timestamp).encode(), body))
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def checked_url(url: str, hosts: Sequence[str], private_hosts: Sequence[str]) -> SplitResult:
+    """The parts of an address that may be posted to, by its name alone. `Invalid` says why it may not."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise Invalid("url", "can't be read: write it like https://example.org/hook") from None
+    if len(url) > URL_CHARS:
+        raise Invalid("url", f"must be at most {URL_CHARS} characters long")
+    if any(not "!" <= sign <= "~" for sign in url) or "\\" in url:
+        raise Invalid("url", "must be written in ASCII, without blanks and backslashes")
+    if parts.scheme not in ("https", "http") or not host:
+        raise Invalid("url", "must be an address like https://example.org/hook")
+    if parts.username is not None or parts.password is not None or parts.fragment:
+        raise Invalid("url", "must hold no login and no fragment")
+    if not named(host, hosts):
+        raise Invalid("url", "is of a host that is not on the operator's list (OPENBRAIN_WEBHOOKS__HOSTS)")
+    if parts.scheme == "http" and not named(host, private_hosts):
+        raise Invalid("url", "must begin with https://")
+    return parts
+
+
+def named(host: str, hosts: Sequence[str]) -> bool:
+    """Whether a list of hosts names this one, itself or by a domain above it."""
+    host = host.lower().rstrip(".")
+    return any(
+        host.endswith(each) and len(host) > len(each) if each.startswith(".") else host == each
+        for each in (name.lower().rstrip(".") for name in hosts)
+        if each
+    )
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address, also one inside another, is one of the whole Internet's."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(found, IPv6Address) and any(found in each for each in _HOLDING_V4):
+        found = IPv4Address(int(found) & 0xFFFFFFFF)
+    if isinstance(found, IPv4Address):
+        return not any(found in each for each in _NOT_PUBLIC_V4)
+    return found in _GLOBAL_V6 and not any(found in each for each in _NOT_PUBLIC_V6)

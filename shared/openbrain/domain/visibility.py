@@ -1,0 +1,185 @@
+"""Who sees what: one predicate, built here once, compiled by every adapter (SQL, text, vectors).
+
+A predicate is a small tree of the nodes below over the named fields of an index entry. Adapters translate
+the nodes one to one; none of them decides anything about visibility.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from openbrain.domain.memory import Memory, MemoryType, Scope, audience
+
+KEYWORD_FIELDS = ("workspace_id", "org", "project", "agent_id", "memory_scope", "audience", "type", "tags", "source")
+NUMBER_FIELDS = ("confidence", "occurred_at", "expires_at")
+NEVER = 2**53 - 1
+"""`expires_at` of what does not expire, in microseconds (the largest integer every index holds exactly)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    """field == value; for `tags`, one of the tags is value."""
+
+    field: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """field is one of values; for `tags`, they share one. No values match nothing."""
+
+    field: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """field >= value."""
+
+    field: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class LessThan:
+    """field < value."""
+
+    field: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every one of conditions."""
+
+    conditions: tuple["Condition", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of conditions."""
+
+    conditions: tuple["Condition", ...]
+
+
+Condition = Equals | OneOf | AtLeast | LessThan | AllOf | AnyOf
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Whose eyes: taken from the credential alone (the session from the request)."""
+
+    workspace_id: str
+    agent_id: str
+    orgs: tuple[str, ...] | None = None
+    """The key's orgs; None for all."""
+    without_org: bool = True
+    """Whether a key limited to orgs also sees what belongs to none."""
+    session_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """What a request asks for within what it may see. Empty means no limit; times are microseconds."""
+
+    org: str = ""
+    project: str = ""
+    only_project: bool = False
+    """Browsing: exactly this project. Otherwise what is shared across projects stays in."""
+    types: tuple[MemoryType, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+    tags: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    min_confidence: float | None = None
+    since: int | None = None
+    until: int | None = None
+
+
+def visible(viewer: Viewer, criteria: Criteria, now: int) -> AllOf:
+    """The predicate of every read: tenant, org, audience, expiry, and then what the request asked for."""
+    conditions: list[Condition] = [Equals("workspace_id", viewer.workspace_id)]
+    if viewer.orgs is not None:
+        conditions.append(OneOf("org", viewer.orgs + (("",) if viewer.without_org else ())))
+    conditions.append(OneOf("audience", _audiences(viewer)))
+    conditions.append(AtLeast("expires_at", now + 1))
+    conditions.extend(_asked(criteria))
+    return AllOf(tuple(conditions))
+
+
+def everything(workspace_id: str, criteria: Criteria) -> AllOf:
+    """All of a tenant's, of every org and agent, due or not, narrowed by what was asked for: an export by an admin."""
+    return AllOf((Equals("workspace_id", workspace_id), *_asked(criteria)))
+
+
+def _audiences(viewer: Viewer) -> tuple[str, ...]:
+    audiences = [audience(Scope.SHARED, "", "")]
+    if viewer.agent_id:
+        audiences.append(audience(Scope.AGENT, viewer.agent_id, ""))
+        if viewer.session_id:
+            audiences.append(audience(Scope.SESSION, viewer.agent_id, viewer.session_id))
+    return tuple(audiences)
+
+
+def _asked(criteria: Criteria) -> Sequence[Condition]:
+    asked: list[Condition] = []
+    if criteria.org:
+        asked.append(Equals("org", criteria.org))
+    if criteria.project:
+        asked.append(_project(criteria.project, exactly=criteria.only_project))
+    for field, values in (
+        ("type", criteria.types),
+        ("memory_scope", criteria.scopes),
+        ("tags", criteria.tags),
+        ("agent_id", criteria.agents),
+        ("source", criteria.sources),
+    ):
+        if values:
+            asked.append(OneOf(field, tuple(str(value) for value in values)))
+    if criteria.min_confidence is not None:
+        asked.append(AtLeast("confidence", criteria.min_confidence))
+    if criteria.since is not None:
+        asked.append(AtLeast("occurred_at", criteria.since))
+    if criteria.until is not None:
+        asked.append(LessThan("occurred_at", criteria.until))
+    return asked
+
+
+def _project(project: str, *, exactly: bool) -> Condition:
+    this = Equals("project", project)
+    if exactly:
+        return this
+    unbound = AllOf((Equals("project", ""), OneOf("memory_scope", (Scope.AGENT, Scope.SESSION))))
+    return AnyOf((this, Equals("memory_scope", Scope.SHARED), unbound))
+
+
+def matches(condition: Condition, memory: Memory) -> bool:
+    """The same predicate over a row in hand: what a read by id is checked with."""
+    return matcher(condition)(memory)
+
+
+def matcher(condition: Condition) -> Callable[[Memory], bool]:
+    """`matches` for many rows: the tree is walked once."""
+    match condition:
+        case AllOf(conditions):
+            every = [matcher(each) for each in conditions]
+            return lambda memory: all(holds(memory) for holds in every)
+        case AnyOf(conditions):
+            some = [matcher(each) for each in conditions]
+            return lambda memory: any(holds(memory) for holds in some)
+        case Equals("tags", value):
+            return lambda memory: value in memory.tags
+        case OneOf("tags", values):
+            return lambda memory: not set(values).isdisjoint(memory.tags)
+        case Equals(field, value):
+            return lambda memory: bool(getattr(memory, field) == value)
+        case OneOf(field, values):
+            return lambda memory: getattr(memory, field) in values
+        case AtLeast(field, bound):
+            return lambda memory: _number(memory, field) >= bound
+        case LessThan(field, bound):
+            return lambda memory: _number(memory, field) < bound
+
+
+def _number(memory: Memory, field: str) -> float:
+    value = getattr(memory, field)
+    return NEVER if value is None else value

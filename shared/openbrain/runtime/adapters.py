@@ -1,0 +1,271 @@
+"""Settings to adapters: the one place that knows them all. Nothing connects before it is used."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from openbrain.adapters.local.disk_space import DiskSpace
+from openbrain.domain.errors import SetupError
+from openbrain.ports.broadcast_stream import Hearing
+from openbrain.ports.clock import Clock
+from openbrain.ports.content_policy import WriteGate
+from openbrain.ports.embedder import Embedder
+from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.probes import Prober
+from openbrain.ports.rates import Rates
+from openbrain.ports.reasoner import Reasoner
+from openbrain.ports.store import Truth
+from openbrain.ports.streams import StreamAdmin
+from openbrain.ports.wake import Wake
+from openbrain.ports.webhooks import Poster
+from openbrain.settings import Settings
+from openbrain.usecases.backpressure import Pressure
+
+EMBEDDED = "embedded"
+
+
+def clock() -> Clock:
+    """The database's clock, once `truth` was made with it and was asked something; the host's until then."""
+    from openbrain.adapters.local.clock import DatabaseClock
+
+    return DatabaseClock()
+
+
+def write_gate() -> WriteGate:
+    """What stands before every write: it lets everything pass."""
+    from openbrain.adapters.local.open_content_policy import OpenGate
+
+    return OpenGate()
+
+
+def truth(settings: Settings, clock: Clock) -> Truth:
+    """The database. A clock that follows it is told its time."""
+    from openbrain.adapters.local.clock import DatabaseClock
+    from openbrain.adapters.sql.store import open_truth
+
+    return open_truth(
+        settings.truth,
+        settings.data_dir,
+        clock,
+        follower=clock if isinstance(clock, DatabaseClock) else None,
+        degraded_scan=settings.recall.degraded_scan,
+        times=settings.signals.times(),
+    )
+
+
+def text_index(settings: Settings) -> TextIndex:
+    """The full-text index."""
+    chosen = settings.text
+    if chosen.url == EMBEDDED:
+        from openbrain.adapters.tantivy import TantivyText
+
+        return TantivyText(settings.data_dir / "text", chosen.commit_ms, need_room(settings))
+    if chosen.url.startswith(("http://", "https://")):
+        from openbrain.adapters.elasticsearch.text import ElasticsearchText
+
+        return ElasticsearchText(
+            chosen.url,
+            f"{settings.streams.prefix}{chosen.index}",
+            chosen.refresh_ms,
+            chosen.verify_tls,
+            chosen.timeout_s,
+        )
+    raise SetupError("OPENBRAIN_TEXT__URL must be http(s)://… of Elasticsearch, or `embedded`")
+
+
+def vector_index(settings: Settings) -> VectorIndex:
+    """The vector index: the URL's scheme says whose."""
+    chosen = settings.vectors
+    if chosen.url == EMBEDDED:
+        from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
+
+        return QdrantEdgeVectors(settings.data_dir / "vectors", need_room(settings))
+    name = f"{settings.streams.prefix}{chosen.collection}"
+    product, _, rest = chosen.url.partition("+")
+    if product == "elasticsearch" and rest.startswith(("http://", "https://")):
+        from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
+
+        return ElasticsearchVectors(rest, name, settings.text.refresh_ms, chosen.verify_tls, chosen.timeout_s)
+    url = rest if product == "qdrant" else chosen.url
+    if url.startswith(("http://", "https://")):
+        from openbrain.adapters.qdrant.vectors import QdrantVectors
+
+        return QdrantVectors(
+            url,
+            name,
+            api_key=chosen.api_key,
+            verify_tls=chosen.verify_tls,
+            timeout_s=chosen.timeout_s,
+            settings=chosen.collection_settings,
+        )
+    raise SetupError(
+        "OPENBRAIN_VECTORS__URL must be http(s)://… or qdrant+http(s)://… of Qdrant, elasticsearch+http(s)://…, "
+        "or `embedded`"
+    )
+
+
+def embedder(settings: Settings, name: str = "") -> Embedder:
+    """The embedding model of that name; '' is the one that the settings name.
+
+    With Ollama's URL an embedded model still answers to its full name, so that a store can move from one to the other.
+    """
+    from openbrain.adapters.embedding.embedded_models import by_full_name, embedded_model
+
+    chosen, wanted = settings.embedding, name or settings.embedding.model
+    embedded = embedded_model(wanted) if chosen.url == EMBEDDED else by_full_name(wanted)
+    if embedded is not None:
+        return embedded.open(embedded.folder(models_folder(settings)), chosen.threads)
+    if chosen.url.startswith(("http://", "https://")):
+        from openbrain.adapters.embedding.ollama import Ollama
+
+        return Ollama(
+            chosen.url,
+            wanted,
+            batch=chosen.batch,
+            timeout_s=chosen.timeout_s,
+            keep_alive=chosen.keep_alive,
+        )
+    raise SetupError("OPENBRAIN_EMBEDDING__URL must be http(s)://… of Ollama, or `embedded`")
+
+
+def model_name(settings: Settings, name: str = "") -> str:
+    """The name that is kept with a model's vectors, for one that people may write in several ways; '' as above."""
+    from openbrain.adapters.embedding.embedded_models import by_full_name, embedded_model
+    from openbrain.adapters.embedding.models import server_name
+
+    wanted = name or settings.embedding.model
+    embedded = embedded_model(wanted) if settings.embedding.url == EMBEDDED else by_full_name(wanted)
+    return server_name(wanted) if embedded is None else embedded.full_name
+
+
+def models_folder(settings: Settings) -> Path:
+    """Where models that were fetched lie, each in a folder of its own."""
+    return settings.embedding.models_dir or settings.data_dir / "models"
+
+
+def rates(settings: Settings, clock: Clock, *, in_process: bool) -> Rates:
+    """Who counts requests: this process, or Redis for all replicas."""
+    if in_process:
+        from openbrain.adapters.local.rates import LocalRates
+
+        return LocalRates(clock)
+    from openbrain.adapters.redis.rates import RedisRates
+
+    return RedisRates(settings.streams, clock)
+
+
+def pressure(settings: Settings, truth: Truth) -> Pressure:
+    """What refuses writes while too much waits behind them."""
+    from openbrain.streams.redis.memory import StreamMemory
+
+    memory = StreamMemory(settings.streams)
+    return Pressure(
+        truth,
+        memory,
+        outbox_limit=settings.housekeeping.outbox_limit,
+        memory_share=settings.streams.memory_share,
+        disk=disk_space(settings).shortage,
+        close=memory.close,
+    )
+
+
+def disk_space(settings: Settings) -> DiskSpace:
+    """Of the disks that embedded parts write to; on servers alone there are none to look at."""
+    return DiskSpace(embedded_folders(settings), settings.disk_reserve_mb)
+
+
+def embedded_folders(settings: Settings) -> list[Path]:
+    """Where embedded parts keep their files."""
+    urls = (settings.streams.url, settings.truth.url, settings.text.url, settings.vectors.url)
+    inside = f"unix://{settings.data_dir.resolve()}/"
+    folders = [settings.data_dir] if any(each == EMBEDDED or each.startswith(inside) for each in urls) else []
+    if settings.truth.url.startswith("sqlite"):
+        folders.append(Path(settings.truth.url.partition("///")[2]).absolute().parent)
+    return folders
+
+
+def close_to_others(settings: Settings) -> None:
+    """A room alone keeps little in its data folder, where there is one; that little is its owner's too."""
+    from openbrain.adapters.local.data_folder import make_private
+
+    if settings.data_dir.is_dir():
+        make_private(settings.data_dir, leave=settings.vaults.folders.values())
+
+
+def need_room(settings: Settings) -> Callable[[int], None]:
+    """What embedded indexes ask before they write: `TryLater` on a full disk."""
+    return disk_space(settings).for_index
+
+
+def stream_admin(settings: Settings) -> StreamAdmin:
+    """The stream server as operators see it."""
+    from openbrain.streams.operating.administration import RedisStreams
+
+    return RedisStreams(settings.streams)
+
+
+def hearing(settings: Settings) -> Hearing:
+    """The broadcasts as they come."""
+    from openbrain.streams.publishing.broadcast_reader import RedisHearing
+
+    return RedisHearing(settings.streams)
+
+
+def text_name(settings: Settings) -> str:
+    """The first full-text generation."""
+    return f"{settings.streams.prefix}{settings.text.index}-text-1"
+
+
+def vector_name(settings: Settings) -> str:
+    """The first part of a vector generation's name; the model's key follows."""
+    return f"{settings.streams.prefix}{settings.vectors.collection}-vectors"
+
+
+def wake(settings: Settings, *, in_process: bool) -> Wake:
+    """How a commit wakes the relay: within this process, or by a hint through Redis."""
+    if in_process:
+        from openbrain.adapters.local.wake import LocalWake
+
+        return LocalWake()
+    from openbrain.streams.publishing.wake import RedisWake
+
+    return RedisWake(settings.streams)
+
+
+def poster(settings: Settings, clock: Clock) -> Poster:
+    """What posts to webhooks."""
+    from openbrain.adapters.network.webhook_poster import HttpPoster
+
+    return HttpPoster(settings.webhooks, clock)
+
+
+def reasoner(settings: Settings) -> Reasoner:
+    """The model that ticks ask."""
+    from openbrain.settings.reasoner import NONE
+
+    chosen = settings.reasoner
+    if chosen.url == NONE:
+        from openbrain.adapters.network.no_reasoner import NoReasoner
+
+        return NoReasoner()
+    if not chosen.url.startswith(("http://", "https://")):
+        raise SetupError("OPENBRAIN_REASONER__URL must be http(s)://… of a chat-completions server, or `none`")
+    from openbrain.adapters.network.chat_reasoner import ChatReasoner
+
+    return ChatReasoner(
+        chosen.url,
+        chosen.model,
+        api_key=chosen.api_key,
+        timeout_s=chosen.timeout_s,
+        answer_tokens=chosen.answer_tokens,
+        form=chosen.answer,
+        verify_tls=chosen.verify_tls,
+    )
+
+
+def prober(settings: Settings) -> Prober:
+    """What asks the declared probes."""
+    from openbrain.adapters.network.probes import Probes, checked_address
+
+    for address in settings.vaults.probes.values():
+        checked_address(address)
+    return Probes()

@@ -1,0 +1,213 @@
+"""The adapters of one process, made when first asked for and closed together."""
+
+from contextlib import AsyncExitStack
+from functools import cached_property
+from types import TracebackType
+from typing import Self
+
+from openbrain.domain.errors import OpenBrainError, SetupError
+from openbrain.ports.broadcast_stream import Hearing
+from openbrain.ports.clock import Clock
+from openbrain.ports.content_policy import WriteGate
+from openbrain.ports.embedder import Embedder
+from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.probes import Prober
+from openbrain.ports.rates import Rates
+from openbrain.ports.reasoner import Reasoner
+from openbrain.ports.store import Truth
+from openbrain.ports.streams import StreamAdmin
+from openbrain.ports.wake import Wake
+from openbrain.ports.webhooks import Poster
+from openbrain.runtime import adapters
+from openbrain.settings import Settings
+from openbrain.streams.handling.runtime import consumer_name
+from openbrain.usecases import serving_indexes
+from openbrain.usecases.backpressure import Pressure
+from openbrain.usecases.embedders import Embedders
+from openbrain.usecases.index_writers import Written
+from openbrain.usecases.serving_indexes import Prepared
+
+
+class Parts:
+    """What the rooms of a process share. `shared`: the process runs every room, so embedded indexes are allowed."""
+
+    def __init__(self, settings: Settings, *, shared: bool = False) -> None:
+        self.settings = settings
+        self.shared = shared
+
+    @cached_property
+    def clock(self) -> Clock:
+        return adapters.clock()
+
+    @cached_property
+    def gate(self) -> WriteGate:
+        return adapters.write_gate()
+
+    @cached_property
+    def truth(self) -> Truth:
+        return adapters.truth(self.settings, self.clock)
+
+    @cached_property
+    def text(self) -> TextIndex:
+        self._refuse_embedded("full-text index", self.settings.text.url, "OPENBRAIN_TEXT__URL")
+        return adapters.text_index(self.settings)
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        self._refuse_embedded("vector index", self.settings.vectors.url, "OPENBRAIN_VECTORS__URL")
+        return adapters.vector_index(self.settings)
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The model that the settings name."""
+        return adapters.embedder(self.settings)
+
+    @cached_property
+    def embedders(self) -> Embedders:
+        """Models by name: that of `embedder`, and those of the generations."""
+        settings = self.settings
+        return Embedders(
+            lambda: self.embedder,
+            lambda name: adapters.embedder(settings, name),
+            lambda name: adapters.model_name(settings, name),
+        )
+
+    @cached_property
+    def wake(self) -> Wake:
+        return adapters.wake(self.settings, in_process=self.shared)
+
+    @cached_property
+    def pressure(self) -> Pressure:
+        return adapters.pressure(self.settings, self.truth)
+
+    @cached_property
+    def rates(self) -> Rates:
+        return adapters.rates(self.settings, self.clock, in_process=self.shared)
+
+    @cached_property
+    def streams(self) -> StreamAdmin:
+        return adapters.stream_admin(self.settings)
+
+    @cached_property
+    def poster(self) -> Poster:
+        return adapters.poster(self.settings, self.clock)
+
+    @cached_property
+    def reasoner(self) -> Reasoner:
+        return adapters.reasoner(self.settings)
+
+    @cached_property
+    def prober(self) -> Prober:
+        return adapters.prober(self.settings)
+
+    @cached_property
+    def hearing(self) -> Hearing:
+        return adapters.hearing(self.settings)
+
+    @cached_property
+    def text_generation(self) -> Prepared[Generation]:
+        """The serving full-text generation."""
+        return Prepared(
+            lambda: serving_indexes.text_generation(self.truth, self.text, adapters.text_name(self.settings))
+        )
+
+    @cached_property
+    def vector_generation(self) -> Prepared[Generation]:
+        """The serving vector generation with its index, made with the first model where there is none."""
+        return Prepared(self._vector_generation)
+
+    async def _vector_generation(self) -> Generation:
+        await self._noted_vector_generation()
+        return await serving_indexes.existing_vector_generation(self.truth, self.vectors)
+
+    @cached_property
+    def noted_vector_generation(self) -> Prepared[Generation]:
+        """The serving vector generation, noted with the first model where there is none. For who embeds: its index is
+        made by who writes it, so that nothing here waits for the vector server."""
+        return Prepared(self._noted_vector_generation)
+
+    async def _noted_vector_generation(self) -> Generation:
+        serving = await self.truth.serving(IndexKind.VECTOR)
+        if serving is not None and not (self.shared and self._others_than_set(serving)):
+            return serving
+        try:
+            _, identity = await self.embedders.current("")
+        except OpenBrainError:
+            # The setting may name a model that is no more: it is of no account once another one serves.
+            if serving is None:
+                raise
+            return serving
+        builder, first = self.vectors.builder, adapters.vector_name(self.settings)
+        return await serving_indexes.noted_vector_generation(self.truth, builder, identity, first, alone=self.shared)
+
+    def _others_than_set(self, serving: Generation) -> bool:
+        """Whether the settings name another model than the one that serves. As long as nothing is stored they count."""
+        try:
+            return serving.model_name != adapters.model_name(self.settings)
+        except SetupError:
+            return False
+
+    @cached_property
+    def existing_vector_generation(self) -> Prepared[Generation]:
+        """The serving vector generation, for who has not."""
+        return Prepared(lambda: serving_indexes.existing_vector_generation(self.truth, self.vectors))
+
+    @cached_property
+    def text_written(self) -> Written:
+        """The full-text generations that this process writes."""
+        return Written(
+            self.truth,
+            IndexKind.TEXT,
+            lambda: self.text.builder,
+            lambda generation: self.text.prepare(generation.name),
+            consumer_name(),
+        )
+
+    @cached_property
+    def vector_written(self) -> Written:
+        """The vector generations that this process writes."""
+        return Written(
+            self.truth,
+            IndexKind.VECTOR,
+            lambda: self.vectors.builder,
+            lambda generation: self.vectors.prepare(generation.name, generation.dimensions),
+            consumer_name(),
+        )
+
+    def _refuse_embedded(self, what: str, url: str, name: str) -> None:
+        if url == adapters.EMBEDDED and not self.shared:
+            raise SetupError(
+                f"the embedded {what} belongs to one process, and a room started alone is not it: "
+                f"set {name} to a server, or run everything with `openbrain up`"
+            )
+
+    async def close(self) -> None:
+        """Close what was opened, all of it even where one fails."""
+        async with AsyncExitStack() as stack:
+            for name in (
+                "truth",
+                "text",
+                "vectors",
+                "embedders",
+                "embedder",
+                "wake",
+                "rates",
+                "streams",
+                "hearing",
+                "poster",
+                "reasoner",
+                "prober",
+                "pressure",
+            ):
+                part = self.__dict__.pop(name, None)
+                if hasattr(part, "close"):
+                    stack.push_async_callback(part.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,168 @@
+"""Duties that belong to nobody's request, done by one process at a time.
+
+Every replica tries for the lease; whoever has it runs the duties until it can't renew it in time.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from openbrain.domain.errors import OpenBrainError
+from openbrain.ports.housekeeping import Leases
+from openbrain.streams.handling.backoff import Backoff
+from openbrain.streams.handling.runtime import consumer_name
+from openbrain.streams.monitoring.endpoints import failing
+
+LONGEST_PAUSE_S = 5.0
+STUCK_AFTER_S = 60.0
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """One round of work, and the wait before the next. `round` returns how much it did, for the log of unusual work."""
+
+    name: str
+    round: Callable[[], Awaitable[int]]
+    wait: Callable[[int], Awaitable[object]]
+    """Called with what the round did."""
+    pause_s: float = 0.0
+    """The longest wait: so much longer nothing is heard of it, and all is well."""
+
+
+class Leader:
+    """Leads by the lease, runs its duties, and says how it is (see `streams.health.Watched`)."""
+
+    paused = False
+
+    def __init__(
+        self,
+        name: str,
+        leases: Leases,
+        duties: Sequence[Duty],
+        *,
+        lease_s: float,
+        checks: Mapping[str, Callable[[], Awaitable[object]]],
+        close: Callable[[], Awaitable[None]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`name`: of the lease, and of this in answers about health."""
+        self.group = name
+        self._leases, self._duties, self._lease_s = leases, duties, lease_s
+        self._checks, self._close, self._clock = checks, close, clock
+        self._holder = consumer_name()
+        self._task: asyncio.Task[None] | None = None
+        self._leads_until = 0.0
+        self._heard: dict[str, float] = {}
+        self._truth_down = ""
+        self._failing: dict[str, str] = {}
+        """Duties whose last round failed, and how."""
+
+    @property
+    def leading(self) -> bool:
+        """Whether the lease is ours, by a clock that runs from before it was asked for."""
+        return self._clock() < self._leads_until
+
+    async def start(self) -> None:
+        """Begin to try for the lease."""
+        self._task = asyncio.create_task(self._run(), name=f"{self.group} lease")
+
+    async def stop(self) -> None:
+        """End the rounds, give the lease back, close what was opened."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        with contextlib.suppress(OpenBrainError):
+            await self._leases.release(self.group, self._holder)
+        self._leads_until = 0.0
+        await self._close()
+
+    def stuck(self) -> list[str]:
+        """Loops that were not heard of for a minute."""
+        if self._task is None:
+            return []
+        if self._task.done():
+            return [f"{self.group} ended"]
+        oldest = self._clock() - STUCK_AFTER_S
+        pauses = {duty.name: duty.pause_s for duty in self._duties}
+        return [name for name, heard in self._heard.items() if heard + pauses.get(name, 0.0) < oldest]
+
+    async def unready(self) -> dict[str, str]:
+        """What doesn't answer, by name, with the reason. A replica that waits for the lease is ready."""
+        return await failing(self._checks)
+
+    async def measure(self) -> None:
+        """Nothing is counted on demand."""
+
+    async def _run(self) -> None:
+        while True:
+            self._heard = {"lease": self._clock()}
+            if await self._acquire():
+                await self._lead()
+            await asyncio.sleep(self._lease_s / 3)
+
+    async def _acquire(self) -> bool:
+        asked = self._clock()
+        try:
+            ours = await self._leases.acquire(self.group, self._holder, self._lease_s)
+        except Exception as error:  # noqa: BLE001 - whatever a database says while it is restored, the loop outlives it
+            if (words := _words(error)) != self._truth_down:
+                _log.warning("leader.truth_down", lease=self.group, message=words)
+            self._truth_down = words
+            return False
+        self._truth_down = ""
+        if ours:
+            self._leads_until = asked + self._lease_s
+        return ours
+
+    async def _lead(self) -> None:
+        """Run the duties until the lease is another's. A lease that lapsed for a moment, because this process stood
+        still, and was then had again goes on."""
+        _log.info("leader.leads", lease=self.group, holder=self._holder)
+        over = asyncio.Event()
+        self._failing.clear()
+        tasks = [asyncio.create_task(self._repeat(duty, over), name=duty.name) for duty in self._duties]
+        try:
+            while self.leading:
+                await asyncio.sleep(self._lease_s / 3)
+                self._heard["lease"] = self._clock()
+                await self._acquire()
+        finally:
+            # Not by cancellation alone: Python 3.11 can lose one inside a wait for Redis.
+            over.set()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            _log.info("leader.leads_no_more", lease=self.group, holder=self._holder)
+
+    async def _repeat(self, duty: Duty, over: asyncio.Event) -> None:
+        backoff = Backoff(0.1, LONGEST_PAUSE_S)
+        while not over.is_set():
+            self._heard[duty.name] = self._clock()
+            if not self.leading:
+                await asyncio.sleep(0.05)
+                continue
+            try:
+                done = await duty.round()
+                backoff.reset()
+                self._failing.pop(duty.name, None)
+                if not over.is_set():  # a round that lost its cancellation must not begin a long pause
+                    await duty.wait(done)
+            except Exception as error:  # noqa: BLE001 - one duty's trouble must end neither it nor the others
+                self._tell(duty.name, _words(error))
+                await asyncio.sleep(backoff.next())
+
+    def _tell(self, duty: str, words: str) -> None:
+        """Once, until it passes: what one of them met the others meet too."""
+        if words not in self._failing.values():
+            _log.warning("leader.duty_failed", lease=self.group, duty=duty, message=words)
+        self._failing[duty] = words
+
+
+def _words(error: Exception) -> str:
+    """Our own, never foreign ones, which may hold content."""
+    return str(error) if isinstance(error, OpenBrainError) else type(error).__name__

@@ -1,0 +1,184 @@
+"""Dead letters: what each is, which there are, and what can become of them."""
+
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from redis.asyncio import Redis
+
+from openbrain.domain.streams import StreamSpec, dead_letters, every_stream, replays
+from openbrain.ports.streams import DeadFilter, DeadLetter
+from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.entry_ids import LAST, behind
+from openbrain.streams.redis.keys import DEAD_FIELDS, retry_states
+from openbrain.streams.redis.scripts import REVIVE
+
+PAGE = 200
+LOOKED_AT = 5000
+"""Dead letters that one page of a list looks at, at most."""
+_ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
+_HIGHEST = int(LAST.partition("-")[0])
+
+
+class Revival(StrEnum):
+    """What became of a dead letter that was to be delivered again."""
+
+    DELIVERED = "delivered"
+    GONE = "gone"
+    NOT_WHOLE = "not_whole"
+    """It has so many fields that they were put into one: it can be read, and not delivered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The dead letters of one stream and group."""
+
+    stream: str
+    """Without the prefix."""
+    group: str
+    prefix: str
+
+    @property
+    def key(self) -> str:
+        """The stream that they lie in."""
+        return dead_letters(self.prefix + self.stream, self.group)
+
+    @property
+    def replay(self) -> str:
+        """The stream by which they come again."""
+        return replays(self.prefix + self.stream, self.group)
+
+    @property
+    def name(self) -> str:
+        """First part of the letters' ids."""
+        return f"{self.stream}.{self.group}"
+
+
+def boxes(prefix: str, bound_workspaces: Sequence[str], wanted: DeadFilter | None = None) -> list[Box]:
+    """Where dead letters can lie, narrowed to a stream and a group."""
+    asked = wanted or DeadFilter()
+    known: Mapping[str, StreamSpec] = every_stream(bound_workspaces)
+    return [
+        Box(stream, group, prefix)
+        for stream, spec in known.items()
+        for group in spec.groups
+        if asked.stream in ("", stream) and asked.group in ("", group)
+    ]
+
+
+def box_of(letter: str, among: Sequence[Box]) -> tuple[Box, str] | None:
+    """The box and the id within it that a letter's id names; None for what is no such id."""
+    for box in among:
+        entry = letter.removeprefix(f"{box.name}.")
+        if entry != letter and _ID.fullmatch(entry) and all(int(part) <= _HIGHEST for part in entry.split("-")):
+            return box, entry
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of a box."""
+
+    letters: Sequence[DeadLetter]
+    """Those that are wanted; there may be none."""
+    last: str
+    """Id within the box of the last that was looked at."""
+
+
+async def pages(client: Redis, box: Box, wanted: DeadFilter, after: str | None = "-") -> AsyncIterator[Page]:
+    """A box whole, oldest first. `after`: as in XRANGE; None for nothing. Raises what redis-py raises."""
+    if after == "-" and wanted.since is not None:
+        after = str(max(0, wanted.since))
+    end = "+" if wanted.until is None else str(wanted.until - 1) if wanted.until > 0 else "0-0"
+    while after and (entries := await ask(client, "XRANGE", box.key, after, end, "COUNT", PAGE)):
+        letters = [letter(box, entry.decode(), fields) for entry, fields in entries]
+        last = entries[-1][0].decode()
+        yield Page([each for each in letters if wanted.error in ("", each.error)], last)
+        after = behind(last)
+
+
+async def listed(
+    client: Redis, among: Sequence[Box], wanted: DeadFilter, limit: int, after: str = ""
+) -> tuple[list[DeadLetter], str | None]:
+    """As `ports.streams.StreamAdmin.dead`. Raises what redis-py raises."""
+    start = box_of(after, among)
+    found: list[DeadLetter] = []
+    seen = 0
+    for box in among[among.index(start[0]) :] if start else among:
+        begin = behind(start[1]) if start and box == start[0] else "-"
+        async for page in pages(client, box, wanted, begin):
+            found += page.letters
+            seen += PAGE
+            if len(found) >= limit:
+                return found[:limit], found[limit - 1].id
+            if seen >= LOOKED_AT:
+                return found, f"{box.name}.{page.last}"
+    return found, None
+
+
+async def one(client: Redis, box: Box, entry: str) -> DeadLetter | None:
+    """A letter by its place. Raises what redis-py raises."""
+    entries = await ask(client, "XRANGE", box.key, entry, entry)
+    return letter(box, entry, entries[0][1]) if entries else None
+
+
+async def count(client: Redis, among: Sequence[Box], wanted: DeadFilter) -> int:
+    """Exactly how many are wanted. Raises what redis-py raises."""
+    total = 0
+    for box in among:
+        if not wanted.error and wanted.since is None and wanted.until is None:
+            total += int(await client.xlen(box.key))
+        else:
+            async for page in pages(client, box, wanted):
+                total += len(page.letters)
+    return total
+
+
+async def revive(client: Redis, box: Box, entries: Sequence[str]) -> list[Revival]:
+    """Put each into the replay of its group; only then, and in the same step, it is a dead letter no more. Raises what
+    redis-py raises."""
+    keys = (box.key, box.replay, retry_states(box.replay, box.group))
+    kinds = {1: Revival.DELIVERED, 0: Revival.GONE, -1: Revival.NOT_WHOLE}
+    return [kinds[done] for done in await REVIVE(client, keys, box.group, *entries)]
+
+
+async def discard(client: Redis, box: Box, entries: Sequence[str]) -> int:
+    """Remove these for good; how many were there. Raises what redis-py raises."""
+    return int(await ask(client, "XDEL", box.key, *entries)) if entries else 0
+
+
+def letter(box: Box, entry: str, pairs: Mapping[bytes, bytes]) -> DeadLetter:
+    """What the entry of a dead-letter stream says. Nothing in it is trusted to be there."""
+    about = {name: pairs.get(name.encode(), b"").decode(errors="replace") for name in _ABOUT}
+    return DeadLetter(
+        id=f"{box.name}.{entry}",
+        stream=box.stream,
+        group=box.group,
+        entry=about["entry"],
+        error=about["error"],
+        message=about["message"],
+        attempts=_number(about["attempts"]),
+        abandonments=_number(about["abandonments"]),
+        first_at=_number(about["first_at"]),
+        last_at=_number(about["last_at"]) or int(entry.partition("-")[0]),
+        bytes=sum(len(name) + len(value) for name, value in pairs.items()),
+        fields={
+            _own(name): value.decode(errors="backslashreplace")
+            for name, value in pairs.items()
+            if name not in DEAD_FIELDS
+        },
+    )
+
+
+_ABOUT = ("entry", "error", "message", "attempts", "abandonments", "first_at", "last_at")
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) <= len(str(_HIGHEST)) else 0
+
+
+def _own(name: bytes) -> str:
+    """A field of the entry itself, by the name that it had there."""
+    bare = name.removeprefix(b"entry.")
+    return (bare if bare in DEAD_FIELDS else name).decode(errors="backslashreplace")

@@ -1,0 +1,46 @@
+"""Giving a group again what it was given before: by a stream of its own, which its rooms read after all that is live.
+
+The stream that is replayed, and every other group of it, is left as it is: no lag changes, nothing is moved back.
+"""
+
+from dataclasses import dataclass
+
+from redis.asyncio import Redis
+
+from openbrain.domain.streams import replays
+from openbrain.streams.redis.keys import retry_states
+from openbrain.streams.redis.scripts import DROP_REPLAY, REPLAY
+
+MOST = 1000
+"""Entries that may wait in the replay of a group: it grows no longer however slow its rooms are."""
+AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """What one step did."""
+
+    entries: int
+    last_id: str | None
+    """Where the next step goes on behind; None where this one copied nothing."""
+    waiting: int
+    """Entries that the group has not settled yet."""
+    more: bool
+
+
+async def hand_over(
+    client: Redis, stream: str, group: str, from_id: str, to_id: str, most: int = AT_ONCE
+) -> HandedOver:
+    """Copy entries of a stream (full name) into the replay of a group, as far as there is room. `from_id` may begin
+    with '(' for what follows it. Raises what redis-py raises."""
+    replay = replays(stream, group)
+    keys = (stream, replay, retry_states(replay, group))
+    entries, last, waiting, more = await REPLAY(client, keys, group, from_id, to_id, min(most, AT_ONCE), MOST)
+    return HandedOver(entries, last.decode() if last else None, waiting, bool(more))
+
+
+async def drop_settled(client: Redis, stream: str, group: str) -> int:
+    """Remove the replay of a group (of a full stream name) where all of it is settled; how many entries are not.
+    Raises what redis-py raises."""
+    replay = replays(stream, group)
+    return int(await DROP_REPLAY(client, (replay, retry_states(replay, group)), group))

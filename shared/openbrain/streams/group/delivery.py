@@ -1,0 +1,69 @@
+"""What a handler is given, and what it may answer."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from openbrain.domain.events import FIELD, CloudEvent, EventData
+
+_FIELD = FIELD.encode()
+Data = TypeVar("Data", bound=EventData)
+
+
+class Entry(NamedTuple):
+    """A stream entry in hand, not yet parsed."""
+
+    id: str
+    fields: Sequence[bytes]
+    """Names and values in turn, as they stand in the stream."""
+    failures: int = 0
+    """Failed attempts so far; a dependency that was down is none."""
+    abandonments: int = 0
+    """How often a consumer vanished while it held the entry."""
+
+    @property
+    def raw(self) -> bytes | None:
+        """The value of `__data__`, or None when there is no such field."""
+        fields = self.fields
+        if len(fields) == 2:
+            return fields[1] if fields[0] == _FIELD else None
+        return dict(zip(fields[::2], fields[1::2], strict=True)).get(_FIELD)
+
+
+class Delivery(NamedTuple, Generic[Data]):
+    """A stream entry in hand with its event."""
+
+    id: str
+    stream: str
+    """Full name, with the settings' prefix."""
+    workspace: str | None
+    """The workspace that the stream is bound to: with it, what the body says about the workspace is not read."""
+    event: CloudEvent[Data]
+    entry: Entry
+
+    @property
+    def failures(self) -> int:
+        """Failed attempts so far; a dependency that was down is none."""
+        return self.entry.failures
+
+    @property
+    def abandonments(self) -> int:
+        """How often a consumer vanished while it held the entry."""
+        return self.entry.abandonments
+
+    @property
+    def raw(self) -> bytes:
+        """The event's bytes as they stand in the stream."""
+        return self.entry.raw or b""
+
+
+Results = Sequence[Exception | None] | None
+"""None: all done. A list: one result per delivery, None where it is done, else the error of that one alone:
+`TryLater` keeps it in hand until the dependency answers, `NeverRetry` sends it to the dead letters, any other is a
+failed attempt."""
+
+Handler = Callable[[Sequence[Delivery[Data]]], Awaitable[Results]]
+"""Handles a batch. An error it raises is meant for the whole batch: `TryLater` as above; any other makes each delivery
+be handled again alone, so that one bad delivery never harms its neighbours."""
+
+OnDead = Callable[[Delivery[Any], Exception], Awaitable[None]]
+"""Told before a parsed delivery goes to the dead letters, so that the reason can be kept with the truth."""

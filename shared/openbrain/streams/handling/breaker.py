@@ -1,0 +1,41 @@
+"""The circuit breaker of a room: while a dependency is down, nothing is tried but now and then one batch."""
+
+import time
+from collections.abc import Callable
+
+import structlog
+
+from openbrain.streams.handling.backoff import Backoff
+
+_log = structlog.get_logger(__name__)
+
+
+class Breaker:
+    """Closed; open for a pause after each `TryLater`; then half open: the next try decides."""
+
+    def __init__(self, name: str, backoff: Backoff, clock: Callable[[], float] = time.monotonic) -> None:
+        self.is_open = False
+        """From the first `TryLater` until a try succeeds."""
+        self._name, self._backoff, self._clock = name, backoff, clock
+        self._until = 0.0
+
+    def wait_s(self) -> float:
+        """Seconds until something may be tried; 0 when it may be now."""
+        return max(0.0, self._until - self._clock()) if self.is_open else 0.0
+
+    def failed(self, error: Exception) -> None:
+        """A dependency is down: wait, longer each time."""
+        pause = self._backoff.next()
+        if not self.is_open:
+            _log.warning(
+                "streams.breaker_opened", group=self._name, error=type(error).__name__, message=str(error)[:200]
+            )
+        self.is_open = True
+        self._until = self._clock() + pause
+
+    def succeeded(self) -> None:
+        """The dependencies answer."""
+        if self.is_open:
+            _log.info("streams.breaker_closed", group=self._name)
+            self.is_open = False
+            self._backoff.reset()

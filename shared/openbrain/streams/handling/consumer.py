@@ -1,0 +1,296 @@
+"""The way of a batch: parse each entry, handle, acknowledge what is done, park or bury what failed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from time import perf_counter
+from typing import Any
+
+import structlog
+
+from openbrain.domain.errors import Invalid, NeverRetry, TryLater, error_kind, error_text
+from openbrain.observability import metrics
+from openbrain.streams.group.consumer_group import ALONE_AFTER, ConsumerGroup
+from openbrain.streams.group.delivery import Delivery, Entry
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.handling.adaptive_batch import Pace
+from openbrain.streams.handling.backoff import Backoff
+from openbrain.streams.handling.deferred import Aside
+from openbrain.streams.handling.failure_limit import FailureLimit
+from openbrain.streams.handling.results import one_each
+from openbrain.streams.handling.runtime import Closing, Runtime
+from openbrain.streams.handling.settlement import Abandoned, Ending
+
+_AT_A_STRETCH = 64
+"""Entries parsed before the loop may turn to others."""
+_log = structlog.get_logger(__name__)
+
+
+class Consumer:
+    """What one process does with one stream for one group."""
+
+    def __init__(
+        self, runtime: Runtime, group: ConsumerGroup, subscription: Subscription, yields: Callable[[], bool]
+    ) -> None:
+        self.runtime, self.group, self.subscription = runtime, group, subscription
+        self.pace = Pace(runtime.settings.batch, runtime.settings.batch_s)
+        self.held: dict[str, None] = {}
+        """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
+        self.aside = Aside(runtime.breaker, runtime.settings.aside if subscription.without else 0)
+        self._settling: set[str] = set()
+        """Those whose end is on its way to Redis: a renewal that comes after it finds them gone, and that is right."""
+        self._yields = yields
+        self._decode = subscription.spec.decoder()
+        settings, labels = runtime.settings, (group.told_as, runtime.group)
+        self.limit = FailureLimit(
+            group.stream,
+            runtime.group,
+            Backoff(settings.breaker_s, settings.breaker_max_s),
+            share=settings.failing_share,
+            least=settings.failing_least,
+            clock=runtime.clock,
+        )
+        self.ending = Ending(runtime, group, subscription.on_dead, held=self.held, count=self.count, later=self._tried)
+        self._seconds = metrics.STREAM_HANDLER_SECONDS.labels(*labels)
+        self._sizes = metrics.STREAM_BATCH_ENTRIES.labels(*labels)
+        self._breaker_open = metrics.STREAM_BREAKER_OPEN.labels(runtime.group)
+        self._breaker_open.set(0)
+        self._outcomes = {
+            outcome: metrics.STREAM_ENTRIES.labels(*labels, outcome)
+            for outcome in ("handled", "failed", "parked", "dead", "abandoned", "taken", "released", "lost")
+        }
+
+    @property
+    def rests(self) -> bool:
+        """Whether nothing is taken up: the group is paused, or this is a replay that there is not."""
+        runtime = self.runtime
+        return runtime.paused or (self.group.is_replay and self.group.stream not in runtime.replaying)
+
+    def count(self, outcome: str, number: int = 1) -> None:
+        """Count entries by what became of them."""
+        self._outcomes[outcome].inc(number)
+
+    async def process(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> None:
+        """Acknowledge, park, bury or set aside each of these entries. Raises `Closing` and cancellation only. Not
+        `counted`: a failure is the entry's own, and no sign that most fail."""
+        with self._holding(entries):
+            await self._work(await self._parse(entries, loop, counted=counted), loop, counted=counted)
+
+    async def try_kept(self, loop: str) -> None:
+        """The same for what was kept when most entries failed: one while that lasts; then all, and then it is each
+        one's own failure and nobody's sign."""
+        counted = self.limit.stopped
+        while entries := self.limit.take(1 if counted else self.pace.size):
+            await self.process(entries, loop, counted=counted)
+            if counted or self.limit.stopped:
+                return
+
+    async def try_aside(self, loop: str) -> None:
+        """The same for what was set aside, in order, until it is done or the dependency is away again."""
+        while self.aside.due:
+            await self._work(self.aside.first(self.pace.size), loop)
+
+    @contextmanager
+    def _holding(self, entries: Sequence[Entry]) -> Iterator[None]:
+        for entry in entries:
+            self.held[entry.id] = None
+        try:
+            yield
+        finally:
+            for entry in entries:
+                if entry.id not in self.aside.waiting and entry.id not in self.limit.kept:
+                    self.held.pop(entry.id, None)
+
+    async def _parse(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> list[Delivery[Any]]:
+        stream, workspace = self.group.stream, self.subscription.workspace
+        good: list[Delivery[Any]] = []
+        bad: list[tuple[Entry, Exception]] = []
+        for number, entry in enumerate(entries, 1):
+            if number % _AT_A_STRETCH == 0:
+                await asyncio.sleep(0)
+            raw = self.subscription.raw(entry)
+            try:
+                if raw is None:
+                    raise Invalid("__data__", "the entry has no such field")  # noqa: TRY301 - told like the others
+                good.append(Delivery(entry.id, stream, workspace, self._decode(raw), entry))
+            except Exception as error:  # noqa: BLE001 - whatever is in an entry, its neighbours go on
+                bad.append((entry, error))
+        telling = [] if self.subscription.spec.from_outside else bad
+        if counted and telling and self.limit.note(0, len(telling), telling[-1][1], unknown=len(good)):
+            self._keep([entry for entry, _ in telling])
+        else:
+            await self.ending.give_up(bad, loop)
+        return good
+
+    async def _work(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool = True) -> None:
+        # What may have ended its consumers is never put beside others.
+        aside = self.aside.possible and all(delivery.abandonments < ALONE_AFTER for delivery in batch)
+        while batch:
+            async with self._turn(loop, aside=aside) as without:
+                batch = [delivery for delivery in batch if delivery.id in self.held]
+                if not batch:
+                    return
+                if counted and self.limit.stopped and len(batch) > 1:
+                    self._keep([delivery.entry for delivery in batch])
+                    return
+                results = await self._handle(batch, loop, without=without)
+            if results is None:
+                await self._each(batch, loop, counted=counted)
+                return
+            batch = await self._settle(batch, results, loop, without=without, counted=counted)
+            if aside and without:  # else: what the handler gave up whole may hold some that go on without
+                self.aside.put(batch)
+                return
+
+    async def _each(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool) -> None:
+        """Alone, for one of them harms the others; where most fail the rest is kept, before those that failed."""
+        for number, delivery in enumerate(batch):
+            if counted and self.limit.stopped:
+                failed = self.limit.take(len(self.limit.kept))
+                self._keep([*(each.entry for each in batch[number:]), *failed])
+                return
+            await self._work([delivery], loop, counted=counted)
+
+    def _keep(self, entries: Sequence[Entry]) -> None:
+        self.limit.keep(entries)
+        self.aside.drop(entry.id for entry in entries)
+
+    @asynccontextmanager
+    async def _turn(self, loop: str, *, aside: bool) -> AsyncIterator[bool]:
+        """The room's lock; gives whether a dependency is away, which is so only where entries can be set aside."""
+        runtime = self.runtime
+        while True:
+            runtime.beat(loop, 2 * runtime.settings.breaker_max_s + 60)
+            if not (aside and self.aside.goes_on):
+                await runtime.until_dependencies_answer()
+            if self._yields() or runtime.paused:
+                await runtime.sleep(0.05)
+                continue
+            runtime.beat(loop, float("inf"))  # whoever has the lock is watched
+            async with runtime.lock:
+                if runtime.closing.is_set():
+                    raise Closing
+                away = runtime.breaker.wait_s() > 0
+                if (away and not (aside and self.aside.goes_on)) or self._yields() or runtime.paused:
+                    continue
+                runtime.beat(loop, runtime.handler_limit_s)
+                yield away
+                runtime.beat(loop)
+                return
+
+    async def _handle(
+        self, batch: Sequence[Delivery[Any]], loop: str, *, without: bool
+    ) -> Sequence[Exception | None] | None:
+        """One result for each; None when it is not known which of them failed."""
+        handler = (self.subscription.without if without else None) or self.subscription.handler
+        self.aside.in_vain = False
+        started = perf_counter()
+        if len(batch) == 1 and (exhausted := self._exhausted(batch[0])):
+            return [exhausted]
+        try:
+            with metrics.batch_span(f"{self.group.stream} process", (each.event.traceparent for each in batch)):
+                results = await handler(batch)
+                return one_each(results, len(batch))
+        except TryLater as error:
+            self.aside.in_vain = without
+            return [error] * len(batch)
+        except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
+            if len(batch) == 1:
+                return [error]
+            _log.warning(
+                "streams.batch_failed",
+                loop=loop,
+                entries=len(batch),
+                error=error_kind(error),
+                message=error_text(error),
+            )
+            return None
+        finally:
+            seconds = perf_counter() - started
+            if not without:
+                self.pace.handled(len(batch), seconds)
+            self._seconds.observe(seconds)
+            self._sizes.observe(len(batch))
+
+    def _exhausted(self, delivery: Delivery[Any]) -> Exception | None:
+        # What was abandoned as often as that is always handled alone.
+        limit = self.runtime.settings.abandoned_limit
+        if delivery.abandonments <= limit:
+            return None
+        return Abandoned(
+            f"abandoned {delivery.abandonments} times, {limit} are allowed: look for what ended its consumers"
+        )
+
+    async def _settle(
+        self,
+        batch: Sequence[Delivery[Any]],
+        results: Sequence[Exception | None],
+        loop: str,
+        *,
+        without: bool,
+        counted: bool,
+    ) -> list[Delivery[Any]]:
+        """Acknowledge, park and bury, or keep where most fail; what waits for a dependency is given back."""
+        done: list[str] = []
+        waiting: list[Delivery[Any]] = []
+        failed: list[tuple[Delivery[Any], Exception]] = []
+        later: TryLater | None = None
+        for delivery, result in zip(batch, results, strict=True):
+            if result is None:
+                done.append(delivery.id)
+            elif isinstance(result, TryLater):
+                later = result
+                waiting.append(delivery)
+            else:
+                failed.append((delivery, result))
+        if not without:
+            self._tried(later)
+        if counted:
+            failed = self._kept_of(failed, len(done))
+        ending = [*done, *(delivery.id for delivery, _ in failed)]
+        self._settling.update(ending)
+        try:
+            if done:
+                await self.ending.acknowledge(done, loop)
+            if failed:
+                await self.ending.give_up(failed, loop)
+        finally:
+            self.aside.drop(ending)
+            for entry in ending:
+                self.held.pop(entry, None)
+                self._settling.discard(entry)
+        return waiting
+
+    def _kept_of(
+        self, failed: list[tuple[Delivery[Any], Exception]], done: int
+    ) -> list[tuple[Delivery[Any], Exception]]:
+        """Keep those that tell of more than themselves, where most entries do; the others."""
+        outside = self.subscription.spec.from_outside
+        telling = {
+            delivery.id: error
+            for delivery, error in failed
+            # A refusal is an answer to who may send anything.
+            if not isinstance(error, Abandoned) and not (outside and isinstance(error, NeverRetry))
+        }
+        last = next(reversed(telling.values()), None)
+        if not self.limit.note(done, len(telling), last):
+            return failed
+        self._keep([delivery.entry for delivery, _ in failed if delivery.id in telling])
+        return [each for each in failed if each[0].id not in telling]
+
+    async def renew(self) -> None:
+        """Renew the lease of all that is in hand; forget what is no longer ours. Raises what redis-py raises."""
+        if not self.held:
+            return
+        for entry in await self.group.renew(list(self.held)):
+            if entry in self.held and entry not in self._settling:
+                del self.held[entry]
+                self.aside.drop([entry])
+                self.limit.drop([entry])
+                self.count("lost")
+                _log.warning("streams.lease_lost", stream=self.group.stream, entry=entry)
+
+    def _tried(self, error: TryLater | None) -> None:
+        breaker = self.runtime.breaker
+        breaker.succeeded() if error is None else breaker.failed(error)
+        self._breaker_open.set(breaker.is_open)

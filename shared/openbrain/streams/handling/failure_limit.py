@@ -1,0 +1,155 @@
+"""When most entries fail it is not the entries: the limit that stops a consumer before all become dead letters."""
+
+import time
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+import structlog
+
+from openbrain.domain.errors import OpenBrainError, error_kind, error_text
+from openbrain.observability import metrics
+from openbrain.streams.group.delivery import Entry
+from openbrain.streams.handling.backoff import Backoff
+
+_REMEMBERED = 40
+"""Outcomes that weigh on the verdict beside those of the batch at hand: older ones fade."""
+_KNOWN = 2000
+"""Ids of entries that were given back, at most: the oldest are forgotten, and are then like any other."""
+_log = structlog.get_logger(__name__)
+
+
+class MostFail(OpenBrainError):
+    """Most entries fail: nothing more is tried but now and then one."""
+
+
+class FailureLimit:
+    """Of one stream and group: open; or stopped, and then one entry at a time is tried after each pause.
+
+    What failed when it stopped costs no attempt: it is kept in hand for the first probe, and given back when that
+    fails, for another replica may be well. A probe is by turns one of those and a new one from the stream, so that a
+    heap of poison does not hide that all others would do. Where a probe works, all goes on, and what was kept or given
+    back is tried once more, each on its own account.
+
+    share: of the entries, 0..1; where more fail it stops. least: failures without which it never does.
+    """
+
+    def __init__(
+        self,
+        stream: str,
+        group: str,
+        backoff: Backoff,
+        *,
+        share: float,
+        least: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.stopped = False
+        self.kept: dict[str, Entry] = {}
+        """In the order in which they are tried again."""
+        self.gives_back = False
+        """Whether what is kept is of no use here: a probe failed, too."""
+        self.why = ""
+        """While stopped: what failed, and how often."""
+        self.probed = ""
+        """The one that was given back and tried again last."""
+        self._stream, self._group, self._backoff, self._clock = stream, group, backoff, clock
+        self._share, self._least = share, least
+        self._done = self._failed = self._until = 0.0
+        self._new_next = False
+        self._given: dict[str, None] = {}
+        self._gauge = metrics.STREAM_STOPPED.labels(stream, group)
+        self._gauge.set(0)
+
+    def note(self, done: int, failed: int, error: Exception | None, *, unknown: int = 0) -> bool:
+        """So many were handled and so many failed, the last of them with `error`; of so many others of the same batch
+        nothing is known yet. True: keep those that failed."""
+        if self.stopped:
+            if done:
+                self._go_on()
+            elif failed:
+                self.gives_back = True
+                self._until = self._clock() + self._backoff.next()
+            return self.stopped and failed > 0
+        fade = min(1.0, _REMEMBERED / max(1.0, self._done + self._failed))
+        self._done, self._failed = self._done * fade + done, self._failed * fade + failed
+        all_of_them = self._done + self._failed + unknown
+        if failed and error and self._failed >= self._least and self._failed > self._share * all_of_them:
+            self._stop(error, all_of_them)
+        return self.stopped
+
+    def _stop(self, error: Exception, of: float) -> None:
+        self.stopped, self.gives_back, self._new_next = True, False, False
+        self._until = self._clock() + self._backoff.next()
+        self._gauge.set(1)
+        failed, of = round(self._failed), round(of)
+        self.why = f"{failed} of the last {of} entries of {self._stream} failed, the last with {error_kind(error)}"
+        _log.error(
+            "streams.most_fail",
+            stream=self._stream,
+            group=self._group,
+            failed=failed,
+            of=of,
+            error=error_kind(error),
+            message=error_text(error),
+        )
+
+    def _go_on(self) -> None:
+        self.stopped, self.gives_back, self.why = False, False, ""
+        self._done = self._failed = 0.0
+        self._backoff.reset()
+        self._gauge.set(0)
+        _log.info("streams.entries_pass", stream=self._stream, group=self._group, kept=len(self.kept))
+
+    def wait_s(self) -> float:
+        """Seconds until a probe may be made; 0 when it may be now."""
+        return max(0.0, self._until - self._clock()) if self.stopped else 0.0
+
+    def room(self, wanted: int) -> int:
+        """How many of so many entries that were parked or abandoned may be taken now, but for a probe."""
+        return 0 if self.stopped else wanted
+
+    def takes_new(self, most: int) -> bool:
+        """Whether the next probe is a new entry and not one that failed; at most so many are brought in for it."""
+        new, self._new_next = self._new_next, not self._new_next
+        return new and len(self.kept) + len(self._given) < most
+
+    def keep(self, entries: Iterable[Entry]) -> None:
+        """They wait in hand, behind the others."""
+        for entry in entries:
+            self.kept.pop(entry.id, None)
+            self.kept[entry.id] = entry
+
+    def take(self, count: int) -> list[Entry]:
+        """Those that come first; they are kept no more."""
+        taken = list(islice(self.kept.values(), count))
+        self.drop(entry.id for entry in taken)
+        return taken
+
+    def give_back(self) -> list[str]:
+        """All that is kept; it is so no more, but known again."""
+        given = list(self.kept)
+        self.kept.clear()
+        self._given.update(dict.fromkeys(given))
+        for entry in list(islice(self._given, max(0, len(self._given) - _KNOWN))):
+            del self._given[entry]
+        return given
+
+    def own_account(self, entries: Iterable[Entry]) -> set[str]:
+        """Those of these that failed here when most did, now that most don't: each answers for itself, once."""
+        own = set() if self.stopped else {entry.id for entry in entries if entry.id in self._given}
+        for entry in own:
+            del self._given[entry]
+        return own
+
+    def drop(self, ids: Iterable[str]) -> None:
+        """They are no longer ours."""
+        for entry in ids:
+            self.kept.pop(entry, None)
+
+    def check(self) -> None:
+        """Raise `MostFail` while stopped."""
+        if self.stopped:
+            raise MostFail(
+                f"{self.why}: it tries one entry after growing pauses, the next in {self.wait_s():.0f} s, and loses "
+                "none. Look at the log, then mend what fails, or bury the entries that can't be handled"
+            )

@@ -1,0 +1,117 @@
+"""What the loops of one room share."""
+
+import asyncio
+import os
+import secrets
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from openbrain.settings import Streams
+from openbrain.streams.handling.backoff import Backoff
+from openbrain.streams.handling.breaker import Breaker
+
+
+class Closing(Exception):
+    """The room is closing: what is not begun is left for another."""
+
+
+def consumer_name() -> str:
+    """A name that no process had before."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+@dataclass
+class Runtime:
+    """One running room."""
+
+    group: str
+    settings: Streams
+    lock: asyncio.Lock
+    """One handler of the room at a time."""
+    handler_limit_s: float
+    """A handler that runs longer counts as stuck."""
+    consumer: str = field(default_factory=consumer_name)
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+    clock: Callable[[], float] = time.monotonic
+    breaker: Breaker = field(init=False)
+    paused: bool = False
+    """Nothing new is taken up; what is parked or pending stays so."""
+    replaying: set[str] = field(default_factory=set)
+    """The replays of this group that there are now (full stream names)."""
+    deadlines: dict[str, float] = field(default_factory=dict)
+    """When each loop must have been heard of again."""
+
+    def __post_init__(self) -> None:
+        pauses = Backoff(self.settings.breaker_s, self.settings.breaker_max_s)
+        self.breaker = Breaker(self.group, pauses, self.clock)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; raise `Closing` as soon as the room closes."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.closing.wait()
+        except TimeoutError:
+            return
+        raise Closing
+
+    async def until_closed(self, timeout: float | None = None) -> bool:
+        """Wait for the end, at most so long; whether it came."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self.closed.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def until_dependencies_answer(self) -> None:
+        """Wait while the breaker is open."""
+        while (pause := self.breaker.wait_s()) > 0:
+            await self.sleep(pause)
+
+    def beat(self, loop: str, allowed_s: float = 60) -> None:
+        """A loop is alive, and will be heard of again within this time."""
+        self.deadlines[loop] = self.clock() + allowed_s
+
+    def stuck(self) -> list[str]:
+        """The loops that were not heard of in time."""
+        now = self.clock()
+        return [loop for loop, deadline in self.deadlines.items() if deadline < now]
+
+
+class Apart(Runtime):
+    """The same running room, but with a lock and a breaker of its own: for a stream that must not hold up others."""
+
+    def __init__(self, of: Runtime) -> None:
+        self._of = of
+        super().__init__(
+            of.group,
+            of.settings,
+            asyncio.Lock(),
+            of.handler_limit_s,
+            of.consumer,
+            of.closing,
+            of.closed,
+            of.clock,
+            paused=of.paused,
+            replaying=of.replaying,
+            deadlines=of.deadlines,
+        )
+
+    @property
+    def paused(self) -> bool:
+        return self._of.paused
+
+    @paused.setter
+    def paused(self, paused: bool) -> None:
+        self._of.paused = paused
+
+    @property
+    def replaying(self) -> set[str]:
+        return self._of.replaying
+
+    @replaying.setter
+    def replaying(self, streams: set[str]) -> None:
+        self._of.replaying = streams

@@ -1,0 +1,122 @@
+"""How an entry ends: acknowledged, parked for another attempt, or a dead letter."""
+
+from collections.abc import Awaitable, Callable, Container, Sequence
+from typing import Any, TypeVar
+
+import structlog
+
+from openbrain.domain.errors import NeverRetry, TryLater, error_kind, error_text
+from openbrain.streams.group.consumer_group import ConsumerGroup
+from openbrain.streams.group.delivery import Delivery, Entry, OnDead
+from openbrain.streams.handling.backoff import Trouble
+from openbrain.streams.handling.runtime import Runtime
+from openbrain.streams.redis.connection import AWAY, is_gone
+
+T = TypeVar("T")
+_log = structlog.get_logger(__name__)
+
+
+class Abandoned(NeverRetry):
+    """Too many consumers ended while they held this entry: it may be what ends them."""
+
+
+class Ending:
+    """Of one stream and group. Asks Redis until it answers; raises `Closing` and cancellation only."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        group: ConsumerGroup,
+        on_dead: OnDead | None,
+        *,
+        held: Container[str],
+        count: Callable[[str, int], None],
+        later: Callable[[TryLater], None],
+    ) -> None:
+        self._runtime, self._group, self._on_dead = runtime, group, on_dead
+        self._held, self._count, self._later = held, count, later
+        self._attempts = len(runtime.settings.backoff_s) + 1
+
+    async def acknowledge(self, ids: Sequence[str], loop: str) -> None:
+        """They are done."""
+        await self._insist(loop, lambda: self._group.ack(ids))
+        self._count("handled", len(ids))
+
+    async def give_back(self, ids: Sequence[str], loop: str) -> None:
+        """Another may have them at once: nothing is counted."""
+        given = await self._insist(loop, lambda: self._group.give_back(ids)) or 0
+        self._count("released", given)
+        if given > 1:  # else one that was tried in vain, again and again
+            _log.info("streams.entries_released", stream=self._group.stream, entries=given)
+
+    async def give_up(self, failed: Sequence[tuple[Delivery[Any] | Entry, Exception]], loop: str) -> None:
+        """An attempt failed: park them, or bury those that have no other. An entry: what could not be parsed."""
+        again = []
+        for held, error in failed:
+            last = isinstance(error, NeverRetry) or held.failures + 1 >= self._attempts
+            tried = isinstance(held, Delivery) or not last  # what can't be read at all was no attempt
+            if tried and not isinstance(error, Abandoned):
+                self._count("failed", 1)
+            if last:
+                await self._bury(held, error, loop)
+            else:
+                again.append((held, error))
+                _log.warning(
+                    "streams.entry_parked",
+                    stream=self._group.stream,
+                    entry=held.id,
+                    attempt=held.failures + 1,
+                    error=error_kind(error),
+                    message=error_text(error),
+                )
+        if again:
+            await self._insist(loop, lambda: self._group.park(again))
+            self._count("parked", len(again))
+
+    async def _bury(self, held: Delivery[Any] | Entry, error: Exception, loop: str) -> None:
+        """A dead letter, and the reason told where it is kept."""
+        entry = held.entry if isinstance(held, Delivery) else held
+        if isinstance(held, Delivery) and self._on_dead is not None:
+            await self._tell(self._on_dead, held, error, loop)
+        attempted = not isinstance(error, Abandoned)
+        if await self._insist(loop, lambda: self._group.bury(entry, error, attempted=attempted)):
+            self._count("dead", 1)
+            _log.error(
+                "streams.entry_dead",
+                stream=self._group.stream,
+                entry=entry.id,
+                dead_letters=self._group.dead,
+                error=error_kind(error),
+                message=error_text(error),
+            )
+
+    async def _tell(self, on_dead: OnDead, delivery: Delivery[Any], error: Exception, loop: str) -> None:
+        while delivery.id in self._held:
+            try:
+                await on_dead(delivery, error)
+            except TryLater as later:
+                self._later(later)
+                self._runtime.beat(loop, 2 * self._runtime.settings.breaker_max_s + 60)
+                await self._runtime.until_dependencies_answer()
+            except Exception as failure:  # noqa: BLE001 - the dead letter holds the reason in any case
+                _log.error(
+                    "streams.on_dead_failed", entry=delivery.id, error=error_kind(failure), message=error_text(failure)
+                )
+                return
+            else:
+                return
+
+    async def _insist(self, loop: str, call: Callable[[], Awaitable[T]]) -> T | None:
+        """Ask Redis until it answers. None when stream or group are gone, and the entry with them."""
+        trouble = Trouble(loop, self._runtime.settings.reconnect_max_s, self._runtime.sleep)
+        while True:
+            try:
+                result = await call()
+            except AWAY as error:
+                if is_gone(error):
+                    return None
+                self._runtime.beat(loop)
+                await trouble.met(error)
+            else:
+                trouble.over()
+                return result

@@ -1,0 +1,82 @@
+"""The routes of every room: /live, /ready, /metrics."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from openbrain.domain.errors import error_kind, error_text
+from openbrain.observability import metrics as telemetry
+
+_CHECK_S = 3.0
+
+
+class Watched(Protocol):
+    """What these routes ask of a room."""
+
+    group: str
+
+    @property
+    def paused(self) -> bool:
+        """Whether operators let it rest."""
+
+    def stuck(self) -> list[str]:
+        """The loops that stand still."""
+
+    async def unready(self) -> dict[str, str]:
+        """What doesn't answer, with the reason."""
+
+    async def measure(self) -> None:
+        """Bring gauges up to date."""
+
+
+async def failing(checks: Mapping[str, Callable[[], Awaitable[object]]]) -> dict[str, str]:
+    """Ask all at once, each for at most 3 s; the names that failed, with the reason."""
+
+    async def ask(check: Callable[[], Awaitable[object]]) -> str | None:
+        try:
+            async with asyncio.timeout(_CHECK_S):
+                await check()
+        except TimeoutError:
+            return f"no answer in {_CHECK_S:.0f} s"
+        except Exception as error:  # noqa: BLE001 - every error means: not ready
+            return f"{error_kind(error)}: {error_text(error)}"
+        return None
+
+    answers = await asyncio.gather(*(ask(check) for check in checks.values()))
+    return {name: reason for name, reason in zip(checks, answers, strict=True) if reason is not None}
+
+
+def routes(rooms: Sequence[Watched]) -> list[tuple[str, ASGIApp]]:
+    """The routes for one room, or for all rooms of a process."""
+
+    async def live() -> Response:
+        stuck = {room.group: loops for room in rooms if (loops := room.stuck())}
+        return JSONResponse({"live": not stuck, "stuck": stuck}, 503 if stuck else 200)
+
+    async def ready() -> Response:
+        answers = await asyncio.gather(*(room.unready() for room in rooms))
+        failed = {room.group: reasons for room, reasons in zip(rooms, answers, strict=True) if reasons}
+        paused = [room.group for room in rooms if room.paused]
+        return JSONResponse({"ready": not failed, "failing": failed, "paused": paused}, 503 if failed else 200)
+
+    async def metrics() -> Response:
+        await asyncio.gather(*(room.measure() for room in rooms))
+        return Response(generate_latest(telemetry.REGISTRY), media_type=CONTENT_TYPE_LATEST)
+
+    return [("/live", _Endpoint(live)), ("/ready", _Endpoint(ready)), ("/metrics", _Endpoint(metrics))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    """An ASGI application: an object, because Starlette takes a function for something else."""
+
+    answer: Callable[[], Awaitable[Response]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await self.answer() if scope["method"] in {"GET", "HEAD"} else Response(status_code=405)
+        await response(scope, receive, send)

@@ -1,0 +1,89 @@
+"""Lag, pending and dead letters of a room's streams, asked of Redis when somebody looks."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from openbrain.domain.errors import TryLater
+from openbrain.domain.streams import dead_letters
+from openbrain.observability import metrics
+from openbrain.streams.redis.connection import AWAY, is_gone
+from openbrain.streams.redis.keys import PARKED
+from openbrain.streams.redis.scripts import counted
+
+_FRESH_S = 1.0
+
+
+class Gauges:
+    """Of one group and its streams."""
+
+    def __init__(self, group: str, streams: Sequence[str]) -> None:
+        self._group, self._streams = group, streams
+        self._lock = asyncio.Lock()
+        self._at = float("-inf")
+
+    async def refresh(self, client: Redis) -> None:
+        """Ask, unless somebody did within the last second. What can't be asked keeps its last value."""
+        async with self._lock:
+            if time.monotonic() - self._at < _FRESH_S:
+                return
+            self._at = time.monotonic()
+            for stream in self._streams:
+                try:
+                    await self._measure(client, stream)
+                except AWAY:
+                    continue
+
+    async def _measure(self, client: Redis, stream: str) -> None:
+        labels = (stream, self._group)
+        metrics.STREAM_LENGTH.labels(stream).set(await client.xlen(stream))
+        metrics.STREAM_DEAD_LETTERS.labels(*labels).set(await client.xlen(dead_letters(*labels)))
+        group = (await groups_of(client, stream)).get(self._group)
+        if group is None:
+            return
+        metrics.STREAM_LAG.labels(*labels).set(await lag_of(client, stream, group))
+        metrics.STREAM_PENDING.labels(*labels).set(group["pending"])
+        metrics.STREAM_CONSUMERS.labels(*labels).set(group["consumers"])
+        pending = await client.xpending(stream, self._group)
+        held = {each["name"]: each["pending"] for each in pending["consumers"]}
+        metrics.STREAM_PARKED.labels(*labels).set(held.get(PARKED.encode(), 0))
+        metrics.STREAM_OLDEST_SECONDS.labels(*labels).set(await _age_s(client, pending["min"]) if pending["min"] else 0)
+
+
+async def groups_of(client: Redis, stream: str) -> dict[str, dict[str, Any]]:
+    """XINFO GROUPS by name; empty when the stream is missing. Raises what redis-py raises otherwise."""
+    try:
+        found = await client.xinfo_groups(stream)
+    except ResponseError as error:
+        if is_gone(error):
+            return {}
+        raise
+    return {group["name"].decode(): group for group in found}
+
+
+async def lag_of(client: Redis, stream: str, group: Mapping[str, Any]) -> int:
+    """Entries that a group (of `groups_of`) was not given yet, exactly. Raises what redis-py raises."""
+    if group["lag"] is not None:
+        return int(group["lag"])
+    # Redis can't tell after entries were deleted in the middle.
+    return await counted(client, stream, f"({group['last-delivered-id'].decode()}", "+")
+
+
+async def behind(client: Redis, stream: str, groups: Sequence[str]) -> int:
+    """Of the group that is furthest behind: entries not given to it yet and those in its hands. `TryLater`."""
+    try:
+        found = await groups_of(client, stream)
+        if not set(groups) <= found.keys():
+            return int(await client.xlen(stream))
+        return max([await lag_of(client, stream, found[name]) + int(found[name]["pending"]) for name in groups])
+    except AWAY as error:
+        raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
+
+
+async def _age_s(client: Redis, entry: bytes) -> float:
+    seconds, micros = await client.time()
+    return max(0.0, seconds + micros / 1e6 - int(entry.split(b"-")[0]) / 1000)

@@ -1,0 +1,130 @@
+"""How streams and groups stand, asked of the server and counted where it can't tell."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redis.asyncio import Redis
+
+from openbrain.domain.streams import dead_letters, replays
+from openbrain.ports.streams import ConsumerState, GroupState, Parked, Readers, Span, StreamState
+from openbrain.settings import Streams
+from openbrain.streams.monitoring.gauges import groups_of, lag_of
+from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.keys import PARKED
+from openbrain.streams.redis.scripts import counted
+
+SHOWN = 20
+"""Parked entries that are shown, those that are due first; consumers, those that hold most."""
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One look at the server: everything is measured against the same time of its clock."""
+
+    client: Redis
+    settings: Streams
+    now: float
+    """Seconds by the server's clock."""
+
+    async def stream(self, name: str, groups: Sequence[str], outside: Sequence[str]) -> StreamState:
+        """One stream, by its name without the prefix. Raises what redis-py raises."""
+        full = self.settings.prefix + name
+        found = await groups_of(self.client, full)
+        first, last = await self._edge(full, "XRANGE", "-", "+"), await self._edge(full, "XREVRANGE", "+", "-")
+        length = int(await self.client.xlen(full))
+        known = dict.fromkeys(groups, Readers.ROOM) | dict.fromkeys(outside, Readers.OUTSIDE)
+        known |= {group: Readers.UNREGISTERED for group in sorted(found) if group not in known}
+        states = [await self._group(full, group, kind, found.get(group), length) for group, kind in known.items()]
+        return StreamState(name=name, length=length, first_id=first, last_id=last, groups=states)
+
+    async def _group(
+        self, stream: str, name: str, readers: Readers, found: Mapping[str, Any] | None, length: int
+    ) -> GroupState:
+        dead = int(await self.client.xlen(dead_letters(stream, name)))
+        if found is None:
+            first = await self._edge(stream, "XRANGE", "-", "+")
+            return GroupState(
+                name=name,
+                readers=readers,
+                exists=False,
+                lag=length,
+                pending=0,
+                oldest_undelivered_s=self._age(first),
+                dead_letters=dead,
+            )
+        pending = await self.client.xpending(stream, name)
+        undelivered = await self._edge(stream, "XRANGE", f"({found['last-delivered-id'].decode()}", "+")
+        parked = await self._parked(stream, name)
+        return GroupState(
+            name=name,
+            readers=readers,
+            exists=True,
+            lag=await lag_of(self.client, stream, found),
+            pending=int(pending["pending"]),
+            parked=len(parked),
+            due=sorted(parked, key=lambda each: each.due_in_s)[:SHOWN],
+            oldest_undelivered_s=self._age(undelivered),
+            oldest_pending_s=self._age(pending["min"].decode() if pending["min"] else None),
+            consumers=await self._consumers(stream, name),
+            dead_letters=dead,
+            replaying=await self._replaying(stream, name),
+        )
+
+    async def _edge(self, stream: str, command: str, start: str, end: str) -> str | None:
+        entries = await ask(self.client, command, stream, start, end, "COUNT", 1)
+        return entries[0][0].decode() if entries else None
+
+    def _age(self, entry: str | None) -> float | None:
+        return None if entry is None else max(0.0, round(self.now - int(entry.partition("-")[0]) / 1000, 3))
+
+    async def _parked(self, stream: str, group: str) -> list[Parked]:
+        """All that wait for an attempt: parked entries are due at one idle time, whatever their pause."""
+        ripe_ms = round(max(self.settings.backoff_s, default=0) * 1000)
+        found: list[Parked] = []
+        after = "-"
+        while True:
+            page: Any = await self.client.xpending_range(stream, group, after, "+", _PAGE, PARKED)
+            if not page:
+                return found
+            for each in page:
+                due_in_ms = max(0, ripe_ms - each["time_since_delivered"])
+                found.append(Parked(entry=each["message_id"].decode(), due_in_s=due_in_ms / 1000))
+            after = f"({page[-1]['message_id'].decode()}"
+
+    async def _consumers(self, stream: str, group: str) -> list[ConsumerState]:
+        found = [
+            ConsumerState(name=each["name"].decode(), pending=each["pending"], idle_s=each["idle"] / 1000)
+            for each in await self.client.xinfo_consumers(stream, group)
+            if each["name"] != PARKED.encode()
+        ]
+        return sorted(found, key=lambda each: (-each.pending, each.idle_s))[:SHOWN]
+
+    async def _replaying(self, stream: str, group: str) -> int:
+        replay = replays(stream, group)
+        found = (await groups_of(self.client, replay)).get(group)
+        return 0 if found is None else await lag_of(self.client, replay, found) + int(found["pending"])
+
+
+async def look(
+    client: Redis, settings: Streams, streams: Mapping[str, Sequence[str]], outside: Sequence[tuple[str, str]] = ()
+) -> list[StreamState]:
+    """Each of these streams (name without the prefix, to the groups of its rooms). Raises what redis-py raises."""
+    seconds, micros = await client.time()
+    one = Look(client, settings, seconds + micros / 1e6)
+    return [
+        await one.stream(name, groups, [group for stream, group in outside if stream == name])
+        for name, groups in streams.items()
+    ]
+
+
+async def span(client: Redis, stream: str, from_id: str, to_id: str) -> Span:
+    """What a stream (full name) keeps between two ids; '+' becomes the id of what is last now."""
+    first = await ask(client, "XRANGE", stream, "-", "+", "COUNT", 1)
+    last = await ask(client, "XREVRANGE", stream, "+", "-", "COUNT", 1)
+    if not first or not last:
+        return Span(begins_id=None, from_id=from_id, to_id=to_id, entries=0)
+    to_id = last[0][0].decode() if to_id == "+" else to_id
+    entries = await counted(client, stream, from_id, to_id)
+    return Span(begins_id=first[0][0].decode(), from_id=from_id, to_id=to_id, entries=entries)

@@ -1,0 +1,50 @@
+"""Since when something waits in a stream for a group: unread, in hand or parked."""
+
+from collections.abc import Iterable
+
+from redis.asyncio import Redis
+
+from openbrain.domain.errors import TryLater
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.ports.clock import Clock
+from openbrain.streams.monitoring.gauges import groups_of
+from openbrain.streams.redis.connection import AWAY, ask
+
+_MICROSECONDS = 1000
+"""Of a millisecond, in which the ids of entries count."""
+
+
+async def oldest_waiting(client: Redis, readers: Iterable[tuple[str, str]]) -> int | None:
+    """When the oldest entry was added that one of these groups (stream's full name, group) has not acknowledged,
+    microseconds by the server's clock; None where nothing waits. `TryLater` while the server does not answer."""
+    try:
+        found = [await _oldest(client, stream, group) for stream, group in readers]
+    except AWAY as error:
+        raise TryLater(f"Redis does not answer ({type(error).__name__}): what waits in it is not known") from error
+    return min((each for each in found if each is not None), default=None)
+
+
+async def waiting_since(client: Redis, readers: Iterable[tuple[str, str]], clock: Clock) -> int | None:
+    """The same by our own clock, and rather too early than too late. The two may differ by hours; how long something
+    waits is the same by both."""
+    oldest = await oldest_waiting(client, readers)
+    if oldest is None:
+        return None
+    now = clock.now()
+    try:
+        seconds, micros = await ask(client, "TIME")
+    except AWAY as error:
+        raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
+    return now - (int(seconds) * MICROSECONDS + int(micros) - oldest)
+
+
+async def _oldest(client: Redis, stream: str, group: str) -> int | None:
+    known = (await groups_of(client, stream)).get(group)
+    # A group that never came has everything before it.
+    after = "-" if known is None else f"({known['last-delivered-id'].decode()}"
+    unread = await ask(client, "XRANGE", stream, after, "+", "COUNT", 1)
+    waiting = [entry[0] for entry in unread]
+    if known is not None and known["pending"]:
+        first = (await client.xpending(stream, group))["min"]
+        waiting += [first] if first else []
+    return min((int(entry.split(b"-")[0]) * _MICROSECONDS for entry in waiting), default=None)

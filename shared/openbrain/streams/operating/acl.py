@@ -1,0 +1,149 @@
+"""Who may do what on the stream server: a Redis ACL file, made from the stream table.
+
+A room reads the streams of its groups and buries what they can't take; the housekeeper publishes; a producer appends to
+the one stream of its workspace; a subscriber reads the broadcast of its workspace. Nobody else exists.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from openbrain.domain.errors import Invalid
+from openbrain.domain.streams import BROADCAST, SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, STREAMS, SUBMITTED, replays
+from openbrain.domain.streams import dead_letters as dead
+from openbrain.streams.redis.keys import retry_states
+
+WAKE = "openbrain.wake"
+"""The channel of hints."""
+RATES = "openbrain.rate."
+"""First part of the keys that count requests."""
+
+# Single allowed parts of CLIENT would name some that older servers don't know, and those refuse the file.
+_GREETING = (
+    "+auth +hello +ping +select +reset +quit "
+    "+client -client|kill -client|pause -client|unpause -client|unblock -client|list -client|no-evict"
+)
+_WATCHES = "+info +time +exists +xlen +xinfo +xpending"
+_READS = f"{_WATCHES} +xrange +xreadgroup +xack +xclaim +xgroup +hget +hset +hdel +evalsha +eval"
+_WORKSPACE = re.compile(r"[A-Za-z0-9_-]+")
+_FOREIGN = re.compile(r"[A-Za-z0-9_.:/-]+")
+_GROUPS = {group: [spec for spec in STREAMS if group in spec.groups] for spec in STREAMS for group in spec.groups}
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One ACL user: its rules in Redis' own words, and what they are for."""
+
+    name: str
+    rules: str
+    about: str
+
+
+def users(prefix: str = "", workspaces: Sequence[str] = (), foreign: Sequence[str] = ()) -> list[User]:
+    """Every user of a system. `foreign`: streams of another system that the amygdala reads. `Invalid` for a workspace
+    whose name is no part of a stream's name, and for a stream whose name would say something else in a rule."""
+    for name in foreign:
+        if not _FOREIGN.fullmatch(name):
+            raise Invalid("events.streams", f"{name!r} can't stand in a rule: letters, digits and -_.:/ can")
+    for workspace in workspaces:
+        if not _WORKSPACE.fullmatch(workspace):
+            raise Invalid("workspace", f"{workspace!r} can't be part of a stream's name: letters, digits, - and _ can")
+    rooms = [
+        _consumer(group, prefix, workspaces, foreign if group in SIGNAL_RAISED.groups else ()) for group in _GROUPS
+    ]
+    return [*rooms, _housekeeper(prefix), _api(prefix), _producer(prefix), *_of_workspaces(prefix, workspaces)]
+
+
+def acl_file(users: Sequence[User], passwords: Mapping[str, str]) -> str:
+    """The text for `aclfile`: passwords stand in it as SHA-256 only, and the default user is off."""
+    lines = ["user default off resetkeys resetchannels -@all"]
+    lines += [f"user {user.name} on #{_hashed(passwords[user.name])} {user.rules}" for user in users]
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    """docs/reference/redis-acl.md: the rules with one workspace, without a password."""
+    rows = [f"| `{user.name}` | {user.about} | `{user.rules}` |" for user in users("", ["team-a"])]
+    return "\n".join([_INTRODUCTION, "", "| user | may | rules |", "|---|---|---|", *rows, ""])
+
+
+_INTRODUCTION = """# Users of the stream server
+
+`openbrain acl --write FOLDER --workspace team-a` writes `users.acl` for Redis' `aclfile` (or Valkey's) and beside it a
+file with the passwords, which nobody else can read; what stands in that file already is kept. The rules come from the
+table of streams. Every room, producer and subscriber has a user of its own; the user `default` is off. Needs Redis 7
+or Valkey 8: the rules use selectors."""
+
+
+def _hashed(password: str) -> str:
+    return hashlib.sha256(password.encode()).hexdigest()
+
+
+def _keys(names: Iterator[str] | Sequence[str]) -> str:
+    return " ".join(f"~{name}" for name in names)
+
+
+def _rules(prefix: str, own: str, *selectors: str) -> str:
+    parts = [f"resetkeys resetchannels &{prefix}{WAKE} -@all {_GREETING} {own}", *(f"({each})" for each in selectors)]
+    return " ".join(" ".join(part.split()) for part in parts)
+
+
+def _consumer(group: str, prefix: str, workspaces: Sequence[str], foreign: Sequence[str]) -> User:
+    streams = [prefix + spec.name for spec in _GROUPS[group]]
+    for spec in _GROUPS[group]:
+        if spec.per_workspace:
+            streams += [f"{prefix}{spec.name}.{workspace}" for workspace in workspaces]
+    streams += foreign
+    read = [name for stream in streams for name in (stream, replays(stream, group))]
+    graves = [dead(stream, group) for stream in streams]
+    touched = [*read, *(retry_states(name, group) for name in read), *graves]
+    buries = f"+xadd {_keys(graves)}"
+    clears = f"+del {_keys([retry_states(stream, group) for stream in streams])}"
+    wakes = "+publish +subscribe +unsubscribe"
+    about = f"room {group}: reads {', '.join(streams)}, buries what they can't take"
+    return User(group, _rules(prefix, f"{wakes} +script|load", f"{_READS} {_keys(touched)}", buries, clears), about)
+
+
+def _housekeeper(prefix: str) -> User:
+    names = sorted({f"{prefix}{spec.name.partition('.')[0]}.*" for spec in STREAMS})
+    own = f"+publish +subscribe +unsubscribe +info +time +scan +bgrewriteaof +bgsave +config|get {_keys(names)}"
+    commands = "+@stream +exists +type +rename +del +hget +hset +hdel +hscan +memory|usage +evalsha +eval"
+    return User("housekeeper", _rules(prefix, f"{own} {commands}"), "publishes events, trims and erases every stream")
+
+
+def _api(prefix: str) -> User:
+    counts = f"+evalsha +eval +hmget +hset +pexpire +time ~{prefix}{RATES}*"
+    looks = "+xrange +xrevrange +evalsha +eval +xgroup|create +xgroup|destroy"
+    watched = f"{_WATCHES} {looks} {_keys([f'{prefix}{spec.name}*' for spec in STREAMS])}"
+    hears = f"+xread %R~{prefix}{BROADCAST.name}.*"
+    own = "+publish +subscribe +unsubscribe +info +time"
+    about = "wakes rooms, counts requests, looks at streams, makes groups of outside readers, hears broadcasts"
+    return User("api", _rules(prefix, own, counts, watched, hears), about)
+
+
+def _producer(prefix: str) -> User:
+    streams = [f"{prefix}{spec.name}" for spec in (SUBMITTED, SIGNAL_RAISED, SIGNAL_ACKNOWLEDGED)]
+    return User("producer", _appends(streams), "appends for any workspace, which it is trusted to name")
+
+
+def _of_workspaces(prefix: str, workspaces: Sequence[str]) -> Iterator[User]:
+    for workspace in workspaces:
+        streams = [f"{prefix}{spec.name}.{workspace}" for spec in (SUBMITTED, SIGNAL_RAISED)]
+        yield User(f"producer-{workspace}", _appends(streams), f"appends for the workspace {workspace} alone")
+        yield _subscriber(prefix, workspace)
+
+
+def _subscriber(prefix: str, workspace: str) -> User:
+    read = f"+xread +xrange +xrevrange +xlen +xinfo|stream %R~{prefix}{BROADCAST.name}.{workspace}"
+    says = f"+xadd ~{prefix}{SIGNAL_ACKNOWLEDGED.name}.{workspace}"
+    about = f"reads the broadcast of the workspace {workspace}, at its own pace, and acknowledges"
+    return User(f"subscriber-{workspace}", _bare(f"({read}) ({says})"), about)
+
+
+def _appends(streams: Sequence[str]) -> str:
+    return _bare(f"+xadd {_keys(streams)}")
+
+
+def _bare(rules: str) -> str:
+    return " ".join(f"resetkeys resetchannels -@all {_GREETING} {rules}".split())

@@ -1,0 +1,90 @@
+"""`ports.streams.StreamAdmin` on Redis: what operators look at. It changes nothing but which groups there are."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from redis.exceptions import ResponseError
+
+from openbrain.domain.errors import NotFound, TryLater
+from openbrain.domain.streams import every_stream
+from openbrain.ports.streams import DeadFilter, DeadLetter, Span, StreamState
+from openbrain.streams.dead_letters import listing
+from openbrain.streams.monitoring import inspecting
+from openbrain.streams.monitoring.gauges import groups_of
+from openbrain.streams.redis.connection import AWAY, Connecting, ask
+
+
+@contextmanager
+def answering(doing: str) -> Iterator[None]:
+    """What redis-py raises, as `TryLater`."""
+    try:
+        yield
+    except AWAY as error:
+        raise TryLater(f"Redis does not answer ({type(error).__name__}): {doing} waits for it") from error
+
+
+class RedisStreams(Connecting):
+    """What operators ask."""
+
+    async def look(self, stream: str = "", outside: Sequence[tuple[str, str]] = ()) -> Sequence[StreamState]:
+        """As in the port."""
+        known = every_stream(self._settings.bound_workspaces)
+        wanted = {name: spec.groups for name, spec in known.items() if stream in ("", name)}
+        with answering("a look at the streams"):
+            return await inspecting.look(self._client, self._settings, wanted, outside)
+
+    async def span(self, stream: str, from_id: str, to_id: str) -> Span:
+        """As in the port."""
+        with answering("counting"):
+            return await inspecting.span(self._client, self._settings.prefix + stream, from_id, to_id)
+
+    async def dead(self, wanted: DeadFilter, limit: int, after: str = "") -> tuple[Sequence[DeadLetter], str | None]:
+        """As in the port."""
+        with answering("the list of dead letters"):
+            return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
+
+    async def dead_letter(self, letter: str) -> DeadLetter | None:
+        """As in the port."""
+        found = listing.box_of(letter, self._boxes())
+        if found is None:
+            return None
+        with answering("the dead letter"):
+            return await listing.one(self._client, *found)
+
+    async def count_dead(self, wanted: DeadFilter) -> int:
+        """As in the port."""
+        with answering("counting dead letters"):
+            return await listing.count(self._client, self._boxes(wanted), wanted)
+
+    async def make_group(self, stream: str, group: str, *, at_end: bool) -> bool:
+        """As in the port."""
+        full = self._settings.prefix + stream
+        with answering("the group"):
+            if not await self._client.exists(full):
+                at_end = False
+            place = await self._end(full) if at_end else ("0",)
+            try:
+                await ask(self._client, "XGROUP", "CREATE", full, group, *place, *(() if at_end else ("MKSTREAM",)))
+            except ResponseError as error:
+                if "BUSYGROUP" in str(error):
+                    return False
+                raise
+            return True
+
+    async def _end(self, stream: str) -> tuple[str | int, ...]:
+        """Behind all that the stream holds now; the count of what was added keeps lag exact."""
+        about = await self._client.xinfo_stream(stream)
+        return about["last-generated-id"].decode(), "ENTRIESREAD", about["entries-added"]
+
+    async def drop_group(self, stream: str, group: str) -> int:
+        """As in the port."""
+        full = self._settings.prefix + stream
+        with answering("the group"):
+            found = (await groups_of(self._client, full)).get(group)
+            if found is None:
+                raise NotFound("the stream has no such group")
+            await ask(self._client, "XGROUP", "DESTROY", full, group)
+            return int(found["pending"])
+
+    def _boxes(self, wanted: DeadFilter | None = None) -> list[listing.Box]:
+        return listing.boxes(self._settings.prefix, self._settings.bound_workspaces, wanted)

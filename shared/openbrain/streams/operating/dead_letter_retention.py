@@ -1,0 +1,122 @@
+"""How long dead letters stay, and how much room they have: told in time, and only then dropped."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+from redis.asyncio import Redis
+
+from openbrain.observability import metrics
+from openbrain.settings import Streams
+from openbrain.streams.dead_letters.listing import Box, boxes
+from openbrain.streams.operating.shrinking import shrink, sizes
+from openbrain.streams.operating.trim import remove
+from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.memory import memory_of
+
+ALARM_AT = 0.8
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """One box that holds something."""
+
+    box: Box
+    letters: int
+    bytes: int
+    age_s: float
+    """Of the oldest, since it died."""
+    time: float
+    """Of the time that letters stay, what the oldest has used: 1 and it goes."""
+    space: float
+    """Of the space for the letters of all boxes, what these have used together."""
+
+    @property
+    def share(self) -> float:
+        """Of what runs out first."""
+        return max(self.time, self.space)
+
+
+async def survey(client: Redis, settings: Streams) -> Sequence[Filled]:
+    """Every box that holds something. Raises what redis-py raises."""
+    known = {box.key: box for box in boxes(settings.prefix, settings.bound_workspaces)}
+    used = await sizes(client, known)
+    budget = settings.dead_share * (await memory_of(client, settings)).limit
+    seconds, micros = await client.time()
+    found = []
+    for key, size in used.items():
+        first = await ask(client, "XRANGE", key, "-", "+", "COUNT", 1)
+        if not first:
+            continue
+        age = max(0.0, seconds + micros / 1e6 - int(first[0][0].partition(b"-")[0]) / 1000)
+        found.append(
+            Filled(
+                box=known[key],
+                letters=await client.xlen(key),
+                bytes=size,
+                age_s=age,
+                time=age / settings.dead_retention_s,
+                space=sum(used.values()) / budget,
+            )
+        )
+    return found
+
+
+class DeadKeeping:
+    """Looks after all boxes. What it has told it remembers itself: who takes over from it tells again, and waits."""
+
+    def __init__(self, settings: Streams, clock: Callable[[], float] = time.monotonic) -> None:
+        self._settings, self._clock = settings, clock
+        self._told: dict[str, float] = {}
+        """Since when there is an alarm, by box."""
+
+    async def round(self, client: Redis) -> int:
+        """Tell, and drop what has been told for long enough; how many. Raises what redis-py raises."""
+        found = await survey(client, self._settings)
+        self._tell(found)
+        ripe = [each for each in found if each.share >= 1 and self._ripe(each.box.key)]
+        removed = await self._drop(client, ripe)
+        for key, number in removed.items():
+            _log.error("streams.dead_letters_dropped", dead_letters=key, number=number)
+        return sum(removed.values())
+
+    def _tell(self, found: Sequence[Filled]) -> None:
+        for box in boxes(self._settings.prefix, self._settings.bound_workspaces):
+            metrics.STREAM_DEAD_LETTERS_FILLED.labels(self._settings.prefix + box.stream, box.group).set(0)
+        near = {each.box.key: each for each in found if each.share >= ALARM_AT}
+        for each in found:
+            labels = (self._settings.prefix + each.box.stream, each.box.group)
+            metrics.STREAM_DEAD_LETTERS_FILLED.labels(*labels).set(each.share)
+        for key, each in near.items():
+            if key not in self._told:
+                _log.error(
+                    "streams.dead_letters_near_limit",
+                    dead_letters=key,
+                    number=each.letters,
+                    bytes=each.bytes,
+                    oldest_days=round(each.age_s / 86_400, 1),
+                    filled=round(each.share, 2),
+                )
+        self._told = {key: self._told.get(key, self._clock()) for key in near}
+
+    def _ripe(self, key: str) -> bool:
+        return self._clock() - self._told[key] >= self._settings.dead_alarm_s
+
+    async def _drop(self, client: Redis, ripe: Sequence[Filled]) -> dict[str, int]:
+        """First what is too old, then what is too much."""
+        if not ripe:
+            return {}
+        seconds, _ = await client.time()
+        oldest = (round((seconds - self._settings.dead_retention_s) * 1000), 0)
+        removed = {each.box.key: await remove(client, each.box.key, oldest) for each in ripe}
+        others = sum((await sizes(client, self._others(ripe))).values())
+        budget = self._settings.dead_share * (await memory_of(client, self._settings)).limit
+        more = await shrink(client, {each.box.key: () for each in ripe}, max(0, round(budget) - others))
+        return {key: total for key in removed if (total := removed[key] + more.get(key, 0))}
+
+    def _others(self, ripe: Sequence[Filled]) -> list[str]:
+        theirs = {each.box.key for each in ripe}
+        every = boxes(self._settings.prefix, self._settings.bound_workspaces)
+        return [box.key for box in every if box.key not in theirs]

@@ -1,0 +1,218 @@
+"""Taking submissions out of streams for good: the entries, the blocks that they lay in, and the server's files.
+
+Redis marks a deleted entry and keeps its bytes until the whole block is gone, also in the files that it writes then. So
+a stream is written anew after something was deleted from it, and the append-only file after that.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from openbrain.domain.errors import TryLater, error_kind, error_text
+from openbrain.domain.events import FIELD
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.streams import STREAMS, SUBMITTED, dead_letters, replays
+from openbrain.ports.clock import Clock
+from openbrain.settings import Streams
+from openbrain.streams.group.consumer_group import folded
+from openbrain.streams.redis.connection import AWAY, ask
+from openbrain.streams.redis.entry_ids import behind
+from openbrain.streams.redis.keys import retry_states
+from openbrain.streams.redis.scripts import Script
+
+PAGE = 500
+LONGEST = 50_000
+"""Entries of a stream that is written anew: that stops the server for some 10 microseconds an entry."""
+PATIENCE_S = 20.0
+_FIELD = FIELD.encode()
+_log = structlog.get_logger(__name__)
+_PARTS = re.compile(
+    rf"(?:\.(?P<workspace>[A-Za-z0-9_-]+))?(?P<dead>\.(?:{'|'.join(SUBMITTED.groups)})\.(?:dead|replay))?"
+)
+_REWRITE = Script("rewrite", common="")
+Doomed = Callable[[bytes, str, int | None], bool]
+"""(event's bytes, workspace that the stream is bound to or '', when it was added by our clock or None) -> whether it
+must go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What was taken out of the streams."""
+
+    looked_at: int
+    deleted: Mapping[str, int] = field(default_factory=dict)
+    """Entries by stream, as the server names it."""
+    too_long: tuple[str, ...] = ()
+    """Streams that were not written anew: what was deleted leaves their blocks when they are trimmed."""
+    unjudged: int = 0
+    """Entries that could not be judged, and stay."""
+
+
+class StreamEraser:
+    """Works on every stream of submissions, its dead letters and its replays, in this order, so that nothing is copied
+    from one that comes later; also of workspaces that are bound no more."""
+
+    def __init__(self, client: Redis, settings: Streams, clock: Clock) -> None:
+        self._client, self._clock = client, clock
+        self._first = settings.prefix + SUBMITTED.name
+        self._prefix = settings.prefix
+
+    async def sweep(self, doomed: Doomed) -> Swept:
+        """Delete what is doomed. `TryLater` while the server does not answer; again: what is left."""
+        deleted: dict[str, int] = {}
+        too_long: list[str] = []
+        looked_at = unjudged = 0
+        try:
+            ahead = await self._ahead()
+            async for stream in self._streams():
+                found = await self._judged(stream, doomed, ahead)
+                looked_at += found.seen
+                unjudged += found.unjudged
+                if not found.doomed:
+                    continue
+                if await _REWRITE(self._client, (stream, f"{stream}.rewritten"), LONGEST, *found.doomed) < 0:
+                    too_long.append(stream)
+                deleted[stream] = len(found.doomed)
+        except AWAY as error:
+            raise TryLater(f"Redis does not answer ({type(error).__name__}): streams are swept later") from error
+        return Swept(looked_at, deleted, tuple(too_long), unjudged)
+
+    async def drop(self, workspace_id: str) -> int:
+        """Delete the streams of a workspace whole, with their dead letters and counts; how many keys that was."""
+        keys: list[str] = []
+        for spec in STREAMS:
+            if spec.per_workspace:
+                stream = f"{self._prefix}{spec.name}.{workspace_id}"
+                keys.append(stream)
+                for group in spec.groups:
+                    again = replays(stream, group)
+                    keys += [
+                        dead_letters(stream, group),
+                        retry_states(stream, group),
+                        again,
+                        retry_states(again, group),
+                    ]
+        try:
+            return int(await self._client.delete(*keys))
+        except AWAY as error:
+            raise TryLater(f"Redis does not answer ({type(error).__name__}): its streams go later") from error
+
+    async def settle_files(self) -> str:
+        """Have the server write its files anew and wait for it; says what was done. `TryLater` where it is not yet."""
+        try:
+            return await self._settle()
+        except AWAY as error:
+            raise TryLater(f"Redis does not answer ({type(error).__name__}): its files are settled later") from error
+
+    async def _settle(self) -> str:
+        about = await self._persistence()
+        if not int(about.get("aof_enabled", 0)):
+            return await self._snapshot()
+        await self._until_idle("aof_rewrite_in_progress", "aof_rewrite_scheduled")
+        try:
+            await ask(self._client, "BGREWRITEAOF")
+        except ResponseError as error:
+            return _refused("BGREWRITEAOF", error)
+        about = await self._until_idle("aof_rewrite_in_progress", "aof_rewrite_scheduled")
+        if about.get("aof_last_bgrewrite_status") != "ok":
+            raise TryLater("Redis could not write its append-only file anew: look at its log and its disk")
+        return "append-only file written anew"
+
+    async def _snapshot(self) -> str:
+        try:
+            _, points = await ask(self._client, "CONFIG", "GET", "save")
+        except (ResponseError, ValueError):
+            return "the server keeps no append-only file; whether it keeps snapshots, this user may not ask"
+        if not points:
+            return "the server keeps no files"
+        await self._until_idle("rdb_bgsave_in_progress")
+        try:
+            await ask(self._client, "BGSAVE")
+        except ResponseError as error:
+            return _refused("BGSAVE", error)
+        about = await self._until_idle("rdb_bgsave_in_progress")
+        if about.get("rdb_last_bgsave_status") != "ok":
+            raise TryLater("Redis could not write its snapshot anew: look at its log and its disk")
+        return "snapshot written anew"
+
+    async def _until_idle(self, *names: str) -> Mapping[str, Any]:
+        deadline = asyncio.get_running_loop().time() + PATIENCE_S
+        while True:
+            about = await self._persistence()
+            if not any(int(about.get(name, 0)) for name in names):
+                return about
+            if asyncio.get_running_loop().time() > deadline:
+                raise TryLater("Redis still writes its files: they are looked at again")
+            await asyncio.sleep(0.05)
+
+    async def _persistence(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = await self._client.info("persistence")
+        return found
+
+    async def _streams(self) -> AsyncIterator[str]:
+        found = self._client.scan_iter(f"{self._first}*", count=1000, _type="stream")
+        # A name that is no text is nobody's of ours.
+        names = {key.decode(errors="replace") async for key in found}
+        for name in sorted(names):
+            if _PARTS.fullmatch(name.removeprefix(self._first)):
+                yield name
+
+    async def _ahead(self) -> int:
+        """How far the server's clock, which ids are made of, is ahead of ours, microseconds."""
+        seconds, micros = await ask(self._client, "TIME")
+        return int(seconds) * MICROSECONDS + int(micros) - self._clock.now()
+
+    def _added(self, entry_id: str, ahead: int) -> int | None:
+        """None for an id that somebody chose: its time is yet to come."""
+        added = int(entry_id.partition("-")[0]) * MICROSECONDS // 1000 - ahead
+        return added if added <= self._clock.now() + MICROSECONDS else None
+
+    async def _judged(self, stream: str, doomed: Doomed, ahead: int) -> "_Judged":
+        """The ids to delete. An entry that stops the judgement stays, and never keeps others waiting."""
+        parts = _PARTS.fullmatch(stream.removeprefix(self._first))
+        bound, dead = (parts["workspace"] or "", bool(parts["dead"])) if parts else ("", False)
+        ids: list[str] = []
+        seen, unjudged = 0, 0
+        async for entry_id, fields in self._entries(stream):
+            seen += 1
+            added = None if dead else self._added(entry_id, ahead)
+            try:
+                goes = any(doomed(value, bound, added) for value in _values(fields))
+            except Exception as error:  # noqa: BLE001 - anybody may have written it
+                unjudged += 1
+                what, why = error_kind(error), error_text(error)
+                _log.error("erasing.not_judged", stream=stream, entry=entry_id, error=what, message=why)
+                continue
+            if goes:
+                ids.append(entry_id)
+        return _Judged(ids, seen, unjudged)
+
+    async def _entries(self, stream: str) -> AsyncIterator[tuple[str, Mapping[bytes, bytes]]]:
+        start: str | None = "-"
+        while start and (entries := await ask(self._client, "XRANGE", stream, start, "+", "COUNT", PAGE)):
+            for raw_id, fields in entries:
+                yield raw_id.decode(), fields
+            start = behind(entries[-1][0].decode())
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    doomed: Sequence[str]
+    seen: int
+    unjudged: int
+
+
+def _values(fields: Mapping[bytes, bytes]) -> Sequence[bytes]:
+    """The event, or whatever a foreign entry holds instead."""
+    own = fields.get(_FIELD)
+    return [*fields.values(), *folded(fields)] if own is None else [own]
+
+
+def _refused(command: str, error: ResponseError) -> str:
+    return f"{command} was refused ({str(error).split(' ', 1)[0]}): an operator must run it"

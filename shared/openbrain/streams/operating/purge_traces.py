@@ -1,0 +1,67 @@
+"""Which submissions on a stream were of a memory that is to leave no trace."""
+
+from collections.abc import Collection
+from typing import Any
+
+import orjson
+
+from openbrain.domain.errors import OpenBrainError
+from openbrain.domain.events import CloudEvent, decode
+from openbrain.domain.ids import content_hash, joined_hash
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.streams import SUBMITTED
+from openbrain.domain.submission import MemorySubmitted
+from openbrain.streams.operating.erasing import Doomed
+from openbrain.usecases.remember import normalised, own_key
+from openbrain.usecases.submit import from_event
+
+SKEW = 2 * MICROSECONDS
+"""How far the clocks of who answers requests and who erases may differ; the stream server's is asked."""
+
+
+def of_memories(workspace_id: str, contents: Collection[str], keys: Collection[str], at: int) -> Doomed:
+    """Submissions that said one of these contents by `at`, or that one of these idempotency keys is of."""
+
+    def doomed(raw: bytes, bound: str, added: int | None) -> bool:
+        workspace, said = _said(raw, bound)
+        # What was offered after the erasure is a new memory.
+        if workspace == workspace_id and said in contents and (added is None or added <= at + SKEW):
+            return True
+        return _key(raw, bound) in keys
+
+    return doomed
+
+
+def of_workspace(workspace_id: str) -> Doomed:
+    """Everything that was submitted to it."""
+
+    def doomed(raw: bytes, bound: str, _added: int | None) -> bool:
+        return (bound or _data(raw).get("workspace_id")) == workspace_id
+
+    return doomed
+
+
+def _said(raw: bytes, bound: str) -> tuple[str, str]:
+    data = _data(raw)
+    content, named = data.get("content"), data.get("workspace_id")
+    workspace = bound or (named if isinstance(named, str) else "")
+    return workspace, content_hash(normalised(content)) if isinstance(content, str) else ""
+
+
+def _data(raw: bytes) -> dict[str, Any]:
+    """Also of an event that nobody could take: a dead letter holds what was submitted too."""
+    try:
+        event = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return {}
+    data = event.get("data") if isinstance(event, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def _key(raw: bytes, bound: str) -> str:
+    try:
+        event = decode(CloudEvent[MemorySubmitted], raw, SUBMITTED.type)
+        offer = from_event(event, bound_workspace=bound)
+    except OpenBrainError:
+        return ""
+    return joined_hash(offer.actor.workspace_id, own_key(offer, offer.actor))

@@ -1,0 +1,105 @@
+"""What operators do to streams: give again, revive, discard, bury. Every method may be repeated, and raises `TryLater`
+while the server does not answer."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from redis.asyncio import Redis
+
+from openbrain.domain.streams import every_stream
+from openbrain.ports.streams import DeadFilter, DeadLetter
+from openbrain.settings import Streams
+from openbrain.streams.dead_letters import burying, listing, replaying
+from openbrain.streams.dead_letters.burying import Burial
+from openbrain.streams.dead_letters.listing import Box, Revival
+from openbrain.streams.dead_letters.replaying import HandedOver
+from openbrain.streams.operating.administration import answering
+from openbrain.streams.redis.connection import ask
+
+_NEWEST = 200
+
+
+class Redelivery:
+    """Streams are named without the prefix."""
+
+    def __init__(self, client: Redis, settings: Streams) -> None:
+        self._client, self._settings = client, settings
+
+    async def now(self) -> int:
+        """Milliseconds by the server's clock: entries added from now on have no smaller id."""
+        with answering("the work"):
+            seconds, micros = await self._client.time()
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    async def hand_over(self, stream: str, group: str, from_id: str, to_id: str, most: int) -> HandedOver:
+        """As `replaying.hand_over`."""
+        with answering("the replay"):
+            return await replaying.hand_over(self._client, self._full(stream), group, from_id, to_id, most)
+
+    async def unsettled(self, stream: str, group: str) -> int:
+        """How many entries of a replay the group has not settled; where that is none the replay is removed."""
+        with answering("the replay"):
+            return await replaying.drop_settled(self._client, self._full(stream), group)
+
+    async def tidy(self) -> None:
+        """Remove every replay that is settled, as of operations that were cancelled."""
+        for name, spec in every_stream(self._settings.bound_workspaces).items():
+            for group in spec.groups:
+                await self.unsettled(name, group)
+
+    async def dead(self, wanted: DeadFilter, limit: int, after: str) -> tuple[Sequence[DeadLetter], str | None]:
+        """As `ports.streams.StreamAdmin.dead`, with the entries' fields."""
+        with answering("the work on dead letters"):
+            return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
+
+    async def letters(self, names: Sequence[str]) -> list[DeadLetter]:
+        """Those of these ids that there are."""
+        found = []
+        with answering("the work on dead letters"):
+            for box, entries in self._by_box(names).items():
+                found += [await listing.one(self._client, box, entry) for entry in entries]
+        return [each for each in found if each is not None]
+
+    async def revive(self, names: Sequence[str]) -> list[Revival]:
+        """Give each again to its group, after which it is a dead letter no more; in any order."""
+        done: list[Revival] = []
+        with answering("the work on dead letters"):
+            for box, entries in self._by_box(names).items():
+                done += await listing.revive(self._client, box, entries)
+        return done
+
+    async def discard(self, names: Sequence[str]) -> int:
+        """Remove these for good; how many there were."""
+        with answering("the work on dead letters"):
+            return sum([await listing.discard(self._client, *each) for each in self._by_box(names).items()])
+
+    async def bury(self, stream: str, group: str, entry: str, why: str) -> Burial:
+        """Take an entry out of a group's hands; again: as it was."""
+        box = Box(stream, group, self._settings.prefix)
+        with answering("the burial"):
+            done = await burying.bury(self._client, self._full(stream), group, entry, why)
+            if done is Burial.NOT_IN_HAND and await self._lies_in(box, entry):
+                return Burial.BURIED
+            return done
+
+    async def _lies_in(self, box: Box, entry: str) -> bool:
+        newest = await ask(self._client, "XREVRANGE", box.key, "+", "-", "COUNT", _NEWEST)
+        return any(pairs.get(b"entry") == entry.encode() for _, pairs in newest)
+
+    async def body(self, stream: str, entry: str) -> bytes | None:
+        """The event of an entry."""
+        with answering("the burial"):
+            return await burying.body_of(self._client, self._full(stream), entry)
+
+    def _by_box(self, names: Sequence[str]) -> dict[Box, list[str]]:
+        among, by_box = self._boxes(), defaultdict(list)
+        for name in names:
+            if (found := listing.box_of(name, among)) is not None:
+                by_box[found[0]].append(found[1])
+        return by_box
+
+    def _boxes(self, wanted: DeadFilter | None = None) -> list[Box]:
+        return listing.boxes(self._settings.prefix, self._settings.bound_workspaces, wanted)
+
+    def _full(self, stream: str) -> str:
+        return self._settings.prefix + stream

@@ -1,0 +1,127 @@
+"""Taking from a stream's head what everybody has read and is old enough. Never from the middle, never by length."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from redis.asyncio import Redis
+
+from openbrain.domain.streams import BROADCAST, every_stream
+from openbrain.ports.groups import OutsideGroup
+from openbrain.settings import Streams
+from openbrain.streams.monitoring.gauges import groups_of
+from openbrain.streams.redis import scripts
+from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.keys import retry_states
+
+_log = structlog.get_logger(__name__)
+Id = tuple[int, int]
+_AT_ONCE = 100_000
+_ALL: Id = (2**64 - 1, 2**64 - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trimmed:
+    """What was done to one stream."""
+
+    stream: str
+    removed: int
+    held_back_by: str = ""
+    """The registered group that has not read as far as the retention would allow; '' for none."""
+    unregistered: tuple[str, ...] = ()
+    """Groups that nobody declared; they hold nothing back."""
+
+
+def plan(settings: Streams) -> dict[str, tuple[str, ...]]:
+    """Every stream of ours by full name with the groups that must have read it. Broadcasts are not among them: their
+    ids are numbers and no times."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, spec in every_stream(settings.bound_workspaces).items():
+        if spec is not BROADCAST:
+            found[settings.prefix + name] = spec.groups
+    return found
+
+
+def waited_for(
+    plan: Mapping[str, Sequence[str]], settings: Streams, outside: Sequence[OutsideGroup]
+) -> dict[str, tuple[str, ...]]:
+    """The plan with the readers from outside that are registered."""
+    found = {stream: tuple(groups) for stream, groups in plan.items()}
+    for each in outside:
+        stream = settings.prefix + each.stream
+        if stream in found:
+            found[stream] = (*found[stream], each.name)
+    return found
+
+
+async def remake(client: Redis, settings: Streams, outside: Sequence[OutsideGroup]) -> int:
+    """Make the registered groups again that the server lost, at the beginning of their streams; how many. Raises what
+    redis-py raises."""
+    made = 0
+    for each in outside:
+        stream = settings.prefix + each.stream
+        if each.name not in await groups_of(client, stream):
+            made += int(await scripts.JOIN(client, (stream, retry_states(stream, each.name)), each.name))
+            _log.warning("streams.group_remade", stream=stream, group=each.name)
+    return made
+
+
+async def trim(client: Redis, streams: Mapping[str, Sequence[str]], retention_s: float) -> list[Trimmed]:
+    """Trim each stream (full name, to its registered groups). Raises what redis-py raises.
+
+    Kept: what is younger than `retention_s` by the server's clock, and what a registered group has not acknowledged.
+    """
+    seconds, micros = await client.time()
+    oldest = (int((seconds + micros / 1e6 - retention_s) * 1000), 0)
+    reports = []
+    for stream, groups in streams.items():
+        if await client.exists(stream):
+            reports.append(await _trim_one(client, stream, groups, oldest))
+    return reports
+
+
+async def _trim_one(client: Redis, stream: str, registered: Sequence[str], oldest: Id) -> Trimmed:
+    found = await groups_of(client, stream)
+    cut, holder = await removable(client, stream, registered, oldest)
+    removed = await remove(client, stream, cut)
+    unregistered = tuple(sorted(set(found) - set(registered)))
+    if unregistered:
+        _log.warning("streams.groups_unregistered", stream=stream, groups=list(unregistered))
+    return Trimmed(stream=stream, removed=removed, held_back_by=holder, unregistered=unregistered)
+
+
+async def removable(client: Redis, stream: str, registered: Sequence[str], oldest: Id = _ALL) -> tuple[Id, str]:
+    """The id before which nothing is needed, at most `oldest`, and the group that needs what follows ('': none)."""
+    found = await groups_of(client, stream)
+    cut, holder = oldest, ""
+    for name in registered:
+        needed = await _needed(client, stream, found.get(name))
+        if needed < cut:
+            cut, holder = needed, name
+    return cut, holder
+
+
+async def remove(client: Redis, stream: str, before: Id, most: int | None = None) -> int:
+    """Remove entries before this id from the head, in whole blocks, at most so many; how many."""
+    removed = 0
+    while before > (0, 0) and (left := _AT_ONCE if most is None else min(_AT_ONCE, most - removed)) > 0:
+        # One call removes 10,000 at most unless it is told otherwise.
+        part = int(await ask(client, "XTRIM", stream, "MINID", "~", f"{before[0]}-{before[1]}", "LIMIT", left))
+        if not part:
+            break
+        removed += part
+    return removed
+
+
+async def _needed(client: Redis, stream: str, group: Mapping[str, Any] | None) -> Id:
+    """The oldest id the group may still ask for; a group that never came may ask for everything."""
+    if group is None:
+        return (0, 0)
+    pending = await client.xpending(stream, group["name"])
+    return _id(pending["min"] or group["last-delivered-id"])
+
+
+def _id(text: bytes) -> Id:
+    milliseconds, _, sequence = text.decode().partition("-")
+    return int(milliseconds), int(sequence)

@@ -1,0 +1,38 @@
+"""`ports.hearing.Hearing` on Redis."""
+
+import asyncio
+from collections.abc import Sequence
+
+from openbrain.domain.events import FIELD
+from openbrain.ports.broadcast_stream import Spoken
+from openbrain.streams.operating.administration import answering
+from openbrain.streams.publishing.broadcasting import believable, stream_of
+from openbrain.streams.redis.connection import Connecting, ask
+
+ENTRIES = 200
+"""Read at once, at most."""
+AGAIN_S = 0.5
+_FIELD = FIELD.encode()
+
+
+class RedisHearing(Connecting):
+    """Each blocking read has a connection of its own."""
+
+    async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[Spoken]:
+        """As in the port."""
+        stream = self._settings.prefix + stream_of(workspace_id)
+        wait_ms = max(1, round(min(wait_s, self._settings.poll_s) * 1000))  # longer would look like silence
+        with answering("hearing broadcasts"):
+            found = await ask(
+                self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, f"{after}-0"
+            )
+        entries = found[0][1] if found else ()
+        numbered = [(int(entry.partition(b"-")[0]), fields) for entry, fields in entries]
+        heard = [
+            Spoken(number, fields[_FIELD])
+            for number, fields in numbered
+            if fields and _FIELD in fields and believable(number, after)
+        ]
+        if numbered and not heard:  # what is passed over comes at once again
+            await asyncio.sleep(min(wait_s, AGAIN_S))
+        return heard

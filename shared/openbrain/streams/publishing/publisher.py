@@ -1,0 +1,67 @@
+"""Writing finished events to streams."""
+
+from collections.abc import Sequence
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
+from openbrain.domain.events import FIELD
+from openbrain.ports.broadcasts import Passed
+from openbrain.settings import Streams
+from openbrain.streams.publishing.broadcasting import ANY, entry_id
+from openbrain.streams.redis import scripts
+from openbrain.streams.redis.connection import AWAY, connect, disconnect, words
+
+_UNWILLING = {"READONLY", "MISCONF", "OOM", "LOADING", "MASTERDOWN", "NOREPLICAS", "BUSY", "TRYAGAIN", "CLUSTERDOWN"}
+_SMALL = "equal or smaller than the target stream top item"
+
+
+class Publisher:
+    """Appends events, all in one call. At least once: what was published before an error may be published again."""
+
+    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
+        self._prefix = settings.prefix
+        self._client = client or connect(settings)
+        self._owned = client is None
+
+    async def publish(self, entries: Sequence[tuple[str, bytes]]) -> list[OpenBrainError | None]:
+        """Append each (stream's name without prefix, event's bytes), in order.
+
+        One result for each: None when it is in the stream; `TryLater` when the server was unwilling for this one;
+        `NeverRetry` when it can't take it (the key is no stream); `Passed` when it is a broadcast whose number the
+        stream has reached. Raises `TryLater` when no entry is known to be in.
+        """
+        if not entries:
+            return []
+        streams = [self._prefix + stream for stream, _ in entries]
+        ids = [entry_id(stream, event) for stream, event in entries]
+        if all(each == ANY for each in ids):
+            ids = []
+        try:
+            # A pipeline of commands costs redis-py six times as much.
+            refusals = await scripts.PUBLISH(self._client, streams, FIELD, *(event for _, event in entries), *ids)
+        except ResponseError as error:
+            raise TryLater(f"Redis takes no writes now ({type(error).__name__}): {words(error)}") from error
+        except AWAY as error:
+            raise TryLater(f"Redis does not answer ({type(error).__name__}): the events are sent later") from error
+        results = [_result(refusal) for refusal in refusals]
+        if all(isinstance(result, TryLater) for result in results):
+            raise results[0] or TryLater("Redis takes no events")
+        return results
+
+    async def close(self) -> None:
+        """Close the connection, if it was made here."""
+        if self._owned:
+            await disconnect(self._client)
+
+
+def _result(refusal: bytes | None) -> OpenBrainError | None:
+    if refusal is None:
+        return None
+    text = refusal.decode(errors="replace")[:200]
+    if _SMALL in text:
+        return Passed("the stream has reached this broadcast's number: compare it with the truth")
+    if text.split(" ", 1)[0] in _UNWILLING:
+        return TryLater(f"Redis takes no writes now: {text}")
+    return NeverRetry(f"Redis refused the event: {text}")

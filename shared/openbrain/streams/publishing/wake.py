@@ -1,0 +1,65 @@
+"""A hint across processes, by PUBLISH and SUBSCRIBE."""
+
+import asyncio
+import contextlib
+
+from redis.asyncio import Redis
+from redis.asyncio.client import PubSub
+
+from openbrain.settings import Streams
+from openbrain.streams.redis.connection import AWAY, connect, disconnect
+
+
+class RedisWake:
+    """`openbrain.ports.wake.Wake` on a Redis channel. A hint that gets lost costs the other side one poll."""
+
+    def __init__(self, settings: Streams, channel: str = "openbrain.wake", client: Redis | None = None) -> None:
+        self._channel = settings.prefix + channel
+        self._client = client or connect(settings)
+        self._owned = client is None
+        self._pubsub: PubSub | None = None
+
+    async def notify(self) -> None:
+        """Wake whoever waits. Never raises and never waits long."""
+        with contextlib.suppress(*AWAY, TimeoutError):
+            async with asyncio.timeout(0.5):
+                await self._client.publish(self._channel, b"")
+
+    async def wait(self, timeout: float) -> bool:
+        """True once notified, also if that was since the last wait; False after `timeout` seconds."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
+        try:
+            woken = await self._hear(timeout)
+        except AWAY:
+            await self._drop()
+            await asyncio.sleep(max(0.0, until - loop.time()))
+            return False
+        if not woken:
+            await asyncio.sleep(max(0.0, until - loop.time()))
+        return woken
+
+    async def _hear(self, timeout: float) -> bool:
+        if self._pubsub is None:
+            self._pubsub = self._client.pubsub(ignore_subscribe_messages=True)
+            await self._pubsub.subscribe(self._channel)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
+        heard = False
+        while not heard and (left := until - loop.time()) > 0:
+            heard = await self._pubsub.get_message(timeout=left) is not None
+        while heard and await self._pubsub.get_message(timeout=0) is not None:
+            pass  # many hints are one
+        return heard
+
+    async def _drop(self) -> None:
+        pubsub, self._pubsub = self._pubsub, None
+        if pubsub is not None:
+            with contextlib.suppress(*AWAY):
+                await pubsub.aclose()  # type: ignore[no-untyped-call]
+
+    async def close(self) -> None:
+        """Leave the channel and close what was made here."""
+        await self._drop()
+        if self._owned:
+            await disconnect(self._client)

@@ -1,0 +1,57 @@
+"""What operators want of a room, looked at now and then: whether it rests, and what it is to be given again."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+from redis.asyncio import Redis
+
+from openbrain.domain.errors import TryLater, error_kind, error_text
+from openbrain.streams.handling.runtime import Closing, Runtime
+from openbrain.streams.redis.connection import AWAY
+
+Paused = Callable[[], Awaitable[bool]]
+"""Whether the group is to rest; `TryLater` while that can't be known."""
+_log = structlog.get_logger(__name__)
+
+
+class Controls:
+    """Of one running room. What can't be asked stays as it was; before the first answer the room rests."""
+
+    loop = "controls"
+
+    def __init__(self, runtime: Runtime, client: Redis, replays: Sequence[str], paused: Paused | None) -> None:
+        self._runtime, self._client, self._replays, self._paused = runtime, client, replays, paused
+        self._known = paused is None
+        runtime.paused = not self._known
+
+    async def run(self) -> None:
+        """Until the room closes."""
+        while True:
+            self._runtime.beat(self.loop)
+            try:
+                await self._look()
+            except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets
+                _log.error("streams.controls_failed", error=error_kind(error), message=error_text(error))
+            try:
+                await self._runtime.sleep(self._runtime.settings.poll_s)
+            except Closing:
+                return
+
+    async def _look(self) -> None:
+        try:
+            if self._paused is not None:
+                self._rest(paused=await self._paused())
+        except TryLater:
+            pass  # as it was: the room's own check of the truth tells it
+        try:
+            found = [await self._client.exists(stream) for stream in self._replays]
+        except AWAY:
+            return  # who reads tells it
+        self._runtime.replaying = {stream for stream, there in zip(self._replays, found, strict=True) if there}
+
+    def _rest(self, *, paused: bool) -> None:
+        if paused and not (self._known and self._runtime.paused):
+            _log.warning("streams.group_paused", group=self._runtime.group)
+        if not paused and self._known and self._runtime.paused:
+            _log.info("streams.group_resumed", group=self._runtime.group)
+        self._runtime.paused, self._known = paused, True

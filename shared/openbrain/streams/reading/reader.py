@@ -1,0 +1,207 @@
+"""Reading new entries: FastStream asks, this answers, whatever Redis does."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from math import ceil
+from typing import Any, cast
+
+import structlog
+from redis.asyncio import Redis
+
+from openbrain.domain.errors import error_kind, error_text
+from openbrain.streams.group.delivery import Entry
+from openbrain.streams.handling.backoff import Trouble
+from openbrain.streams.handling.consumer import Consumer
+from openbrain.streams.handling.runtime import Closing, Runtime
+from openbrain.streams.reading.reclaim import give_back, probe
+from openbrain.streams.redis.connection import AWAY, ask, is_gone
+
+_log = structlog.get_logger(__name__)
+_TURN_S = 0.05
+_BROUGHT = 200
+"""Entries that may be in hand or given back, at least, while most fail and now and then one more is tried."""
+_REST_S = 0.2
+_QUIET_S = 0.02
+"""A read that waits this long found nothing: with an entry there it answers at once."""
+
+Reply = list[list[Any]]
+
+
+class Reader:
+    """The one loop that reads a stream. Never raises but for cancellation: an error would end FastStream's task."""
+
+    def __init__(self, runtime: Runtime, consumer: Consumer, client: Redis, yields: Callable[[], bool]) -> None:
+        self.runtime, self.consumer, self.group = runtime, consumer, consumer.group
+        self.loop = f"read {self.group.stream}"
+        self.trouble = Trouble(self.loop, runtime.settings.reconnect_max_s, runtime.sleep)
+        self._client = client
+        self._yields = yields
+        self._since: float | None = None
+        self.keeps_up = False
+        """Whether the last read took all that there was."""
+        self.at_rest = asyncio.Event()
+        """Set while no read is under way: what a read brings after its consumer left would wait for the lease."""
+        self.at_rest.set()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the stream has nothing for us: what is in hand waits for a dependency, and a read waits in vain."""
+        consumer = self.consumer
+        waiting = len(consumer.aside.waiting) + len(consumer.limit.kept)
+        idle = len(consumer.held) == waiting and not consumer.aside.due
+        return idle and self._since is not None and time.monotonic() - self._since > _QUIET_S
+
+    async def join(self) -> None:
+        """Make the group if it can be made now; reading will do it otherwise."""
+        try:
+            await self.group.join()
+        except AWAY as error:
+            _log.info("streams.group_not_made", stream=self.group.stream, error=type(error).__name__)
+
+    async def read(self, count: int, block_ms: int) -> Reply:
+        """New entries of the stream, at most `count`, or none after `block_ms`, trouble, or a wait for a dependency."""
+        try:
+            room = await self._gate()
+            return await self._read(min(count, room), self._until_aside_is_due(block_ms))
+        except Closing:
+            # FastStream is about to cancel this loop; until then it must not spin.
+            await self.runtime.until_closed()
+            return []
+
+    async def follow(self) -> None:
+        """Read and handle until the room closes: a stream that FastStream does not read."""
+        block_ms = round(self.runtime.settings.poll_s * 1000)
+        while True:
+            try:
+                room = await self._gate()
+                for _, entries in await self._read(room, self._until_aside_is_due(block_ms)):
+                    await self.consumer.process([Entry(each.decode(), fields) for each, fields in entries], self.loop)
+            except Closing:
+                return
+            except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets
+                _log.error("streams.reader_failed", loop=self.loop, error=error_kind(error), message=error_text(error))
+
+    async def _gate(self) -> int:
+        """Wait until something may be read; how many entries."""
+        runtime, consumer = self.runtime, self.consumer
+        while True:
+            runtime.beat(self.loop, 2 * runtime.settings.breaker_max_s + 60)
+            if runtime.closing.is_set():
+                raise Closing
+            if consumer.rests:
+                await self._rest(_REST_S)
+                continue
+            if not consumer.aside.goes_on:
+                await runtime.until_dependencies_answer()
+            if self._yields():
+                await runtime.sleep(_TURN_S)
+                continue
+            if consumer.limit.stopped:
+                if await self._probes_new():
+                    return 1
+                continue
+            await consumer.try_kept(self.loop)
+            await consumer.try_aside(self.loop)
+            if room := consumer.aside.room(consumer.pace.size):
+                return room
+            await self._rest(max(_TURN_S, runtime.breaker.wait_s()))
+
+    async def _probes_new(self) -> bool:
+        """While most entries fail: rest, or try one that failed, or say that one may be read."""
+        consumer, limit = self.consumer, self.consumer.limit
+        if limit.gives_back and limit.kept:
+            await give_back(consumer, self.loop)
+        if (pause := limit.wait_s()) > 0:
+            await self._rest(min(pause, self.runtime.settings.breaker_max_s))
+            return False
+        if limit.takes_new(max(_BROUGHT, 2 * self.runtime.settings.batch)):
+            return True
+        if limit.kept:
+            await consumer.try_kept(self.loop)
+            return False
+        return not await self._probes_parked()
+
+    async def _probes_parked(self) -> bool:
+        try:
+            return await probe(self.consumer, self.loop)
+        except AWAY as error:
+            await self._recover(error)
+            return True
+
+    async def _rest(self, seconds: float) -> None:
+        self._since = time.monotonic()  # nothing can be read here: others may be
+        await self.runtime.sleep(seconds)
+        self._since = None
+
+    def _until_aside_is_due(self, block_ms: int) -> int:
+        """How long a read may block: what was set aside is tried as soon as it may be. Never 0, which is for ever."""
+        if not self.consumer.aside.waiting:
+            return block_ms
+        return max(1, min(block_ms, ceil(self.runtime.breaker.wait_s() * 1000)))
+
+    async def _read(self, count: int, block_ms: int) -> Reply:
+        group = self.group
+        self.runtime.beat(self.loop)
+        self._since = time.monotonic()
+        self.at_rest.clear()
+        try:
+            reply = await ask(
+                self._client,
+                *("XREADGROUP", "GROUP", group.group, group.consumer, "COUNT", count, "BLOCK", block_ms),
+                *("STREAMS", group.stream, ">"),
+            )
+        except AWAY as error:
+            trouble = error
+        else:
+            self.trouble.over()
+            self.keeps_up = not reply or len(reply[0][1]) < count
+            return reply or []
+        finally:
+            self._since = None
+            self.at_rest.set()
+        await self._recover(trouble)
+        return []
+
+    async def _recover(self, error: Exception) -> None:
+        if is_gone(error) and self.group.is_replay:
+            self.runtime.replaying.discard(self.group.stream)  # all of it was settled, and it was removed
+            return
+        if is_gone(error):
+            try:
+                made = await self.group.join()
+            except AWAY as another:
+                error = another
+            else:
+                if made:
+                    _log.warning("streams.group_remade", stream=self.group.stream, group=self.group.group)
+                    return
+        await self.trouble.met(error)
+
+
+class ReadingRedis(Redis):
+    """The client that FastStream reads with: its two calls of a subscriber are answered by our readers."""
+
+    readers: dict[str, Reader]
+
+    def listen(self, readers: dict[str, Reader]) -> None:
+        """Take the readers by stream, before FastStream starts."""
+        self.readers = readers
+        # As it comes from the wire: a dict for each entry would be made for nothing.
+        self.set_response_callback("XREADGROUP", cast("Any", lambda reply, **_: reply))
+
+    async def ping(self, **_: Any) -> bool:
+        """FastStream pings once before it reads; an error there would end its task. Health asks elsewhere."""
+        return True
+
+    async def xgroup_create(self, name: str, **_: Any) -> bool:  # type: ignore[override]
+        """FastStream would make the group at `$` and lose what came before."""
+        await self.readers[name].join()
+        return True
+
+    async def xreadgroup(  # type: ignore[override]
+        self, *, streams: dict[str, str], count: int, block: int, **_: Any
+    ) -> Reply:
+        """FastStream would end its task on most errors, and the application on some."""
+        (stream,) = streams
+        return await self.readers[stream].read(count, block)

@@ -1,0 +1,108 @@
+"""The two loops beside reading: one renews leases, one takes up what was parked or abandoned."""
+
+import random
+import time
+
+import structlog
+
+from openbrain.domain.errors import error_kind, error_text
+from openbrain.streams.handling.backoff import Trouble
+from openbrain.streams.handling.consumer import Consumer
+from openbrain.streams.handling.runtime import Closing, Runtime
+from openbrain.streams.reading.reclaim import take_up
+from openbrain.streams.redis.connection import AWAY, is_gone
+
+_log = structlog.get_logger(__name__)
+_TIDY_S = 600
+
+
+class Keeper:
+    """Renews the leases of all that the room has in hand, also while it closes."""
+
+    def __init__(self, runtime: Runtime, consumers: list[Consumer]) -> None:
+        self.runtime, self.consumers = runtime, consumers
+        self._period = runtime.settings.lease_s / 3
+        self._renewed = time.monotonic()
+
+    async def run(self) -> None:
+        """Until the room is closed."""
+        trouble = Trouble("renew leases", self._period / 4, self.runtime.until_closed)
+        pause = self._period
+        while not await self.runtime.until_closed(pause):
+            self.runtime.beat("renew leases", 60 + self._period)
+            try:
+                await self.renew()
+            except AWAY as error:
+                await trouble.met(error)
+                pause = 0.0  # it has waited
+            else:
+                trouble.over()
+                pause = self._period
+
+    async def renew(self) -> None:
+        """Renew now. Raises what redis-py raises."""
+        for consumer in self.consumers:
+            try:
+                await consumer.renew()
+            except AWAY as error:
+                if not is_gone(error):
+                    raise
+        self._renewed = time.monotonic()
+
+    @property
+    def overdue(self) -> bool:
+        """Whether leases may have run out, as after this process stood still."""
+        return time.monotonic() - self._renewed > self.runtime.settings.lease_s * 0.8
+
+
+class Reaper:
+    """Takes up, for one stream, what is due again and what its consumer no longer renews."""
+
+    def __init__(self, runtime: Runtime, consumer: Consumer, keeper: Keeper) -> None:
+        self.runtime, self.consumer, self.keeper = runtime, consumer, keeper
+        self.group = consumer.group
+        self.loop = f"reap {self.group.stream}"
+        self._tidy_at = time.monotonic() + _TIDY_S * random.random()  # noqa: S311 - spreads the work of replicas
+
+    async def run(self) -> None:
+        """Until the room closes."""
+        trouble = Trouble(self.loop, self.runtime.settings.reconnect_max_s, self.runtime.sleep)
+        while True:
+            self.runtime.beat(self.loop)
+            try:
+                await self.runtime.sleep(self.runtime.settings.reap_s * random.uniform(0.75, 1.25))  # noqa: S311
+                if not self.consumer.rests:
+                    await self.sweep()
+                trouble.over()
+            except Closing:
+                return
+            except AWAY as error:
+                if not is_gone(error):  # reading makes the group again
+                    await self._pause(trouble, error)
+            except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets
+                _log.error("streams.reaper_failed", loop=self.loop, error=error_kind(error), message=error_text(error))
+
+    async def _pause(self, trouble: Trouble, error: Exception) -> None:
+        try:
+            await trouble.met(error)
+        except Closing:
+            return
+
+    async def sweep(self) -> None:
+        """Handle all that is due now, a batch at a time."""
+        if self.keeper.overdue:
+            await self.keeper.renew()
+        while await self._take(alone=False) or await self._take(alone=True):
+            self.runtime.beat(self.loop)
+        if time.monotonic() > self._tidy_at:
+            self._tidy_at = time.monotonic() + _TIDY_S
+            await self.group.tidy()
+
+    async def _take(self, *, alone: bool) -> bool:
+        aside = self.consumer.aside
+        if not aside.possible:
+            await self.runtime.until_dependencies_answer()
+        elif alone and self.runtime.breaker.wait_s() > 0:
+            return False
+        room = self.consumer.limit.room(aside.room(self.consumer.pace.size))
+        return bool(room) and await take_up(self.consumer, room, self.loop, alone=alone)

@@ -1,0 +1,54 @@
+"""Taking up again what was parked or abandoned, and giving back what this process can do nothing with."""
+
+from collections.abc import Sequence
+
+import structlog
+
+from openbrain.streams.group.consumer_group import Taken
+from openbrain.streams.handling.consumer import Consumer
+
+_log = structlog.get_logger(__name__)
+
+
+async def take_up(consumer: Consumer, count: int, loop: str, *, alone: bool) -> bool:
+    """Handle at most so many that are due again or that their consumer no longer renews; whether there was any.
+    `alone`: as `ConsumerGroup.take` has it. Raises what redis-py raises."""
+    taken = await consumer.group.take(count, alone=alone)
+    await _handle(consumer, taken, loop)
+    return bool(taken)
+
+
+async def probe(consumer: Consumer, loop: str) -> bool:
+    """Handle one of those, the next behind the one of the last time; whether there was any. Raises what redis-py
+    raises."""
+    group, limit = consumer.group, consumer.limit
+    taken = (
+        await group.take(1, alone=False, after=limit.probed)
+        or await group.take(1, alone=False)
+        or await group.take(1, alone=True)
+    )
+    if taken:
+        limit.probed = taken[0].entry.id
+    await _handle(consumer, taken, loop)
+    return bool(taken)
+
+
+async def _handle(consumer: Consumer, taken: Sequence[Taken], loop: str) -> None:
+    abandoned = sum(each.was_abandoned for each in taken)
+    if abandoned:
+        consumer.count("abandoned", abandoned)
+        _log.warning("streams.entries_abandoned", stream=consumer.group.stream, entries=abandoned)
+    if taken:
+        consumer.count("taken", len(taken))
+        entries = [each.entry for each in taken if each.entry.id not in consumer.held]
+        own = consumer.limit.own_account(entries)
+        await consumer.process([each for each in entries if each.id not in own], loop)
+        await consumer.process([each for each in entries if each.id in own], loop, counted=False)
+
+
+async def give_back(consumer: Consumer, loop: str) -> None:
+    """Let others have what was kept when most entries failed: due at once, and uncounted."""
+    ids = consumer.limit.give_back()
+    for entry in ids:
+        consumer.held.pop(entry, None)
+    await consumer.ending.give_back(ids, loop)

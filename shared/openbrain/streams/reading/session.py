@@ -1,0 +1,168 @@
+"""One run of a room: its connection, its consumer name and its loops, from start to stop."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import structlog
+
+from openbrain.domain.errors import error_kind, error_text
+from openbrain.domain.streams import replays
+from openbrain.settings import Streams
+from openbrain.streams.group.consumer_group import ConsumerGroup
+from openbrain.streams.group.delivery import Entry
+from openbrain.streams.group.subscription import Subscription
+from openbrain.streams.handling.backoff import Trouble
+from openbrain.streams.handling.consumer import Consumer
+from openbrain.streams.handling.runtime import Apart, Closing, Runtime
+from openbrain.streams.reading.controls import Controls, Paused
+from openbrain.streams.reading.reader import Reader, ReadingRedis
+from openbrain.streams.reading.reaper import Keeper, Reaper
+from openbrain.streams.redis.connection import AWAY, ask, connect_as, disconnect
+
+_log = structlog.get_logger(__name__)
+_CANCEL_S = 2.0
+_SHARED_S, _SHARE_S = 1.0, 0.3
+
+
+class Session:
+    """Made at start; never used again after `finish`."""
+
+    def __init__(
+        self,
+        group: str,
+        subscriptions: Sequence[Subscription],
+        settings: Streams,
+        lock: asyncio.Lock,
+        handler_limit_s: float,
+        paused: Paused | None = None,
+    ) -> None:
+        self.settings = settings
+        self.client = connect_as(ReadingRedis, settings)
+        self.runtime = Runtime(group, settings, lock, handler_limit_s)
+        self.consumers: dict[str, Consumer] = {}
+        self.readers: dict[str, Reader] = {}
+        self._live: list[Reader] = []
+        self._replays: list[Reader] = []
+        for subscription in subscriptions:
+            self._add(subscription)
+        self.client.listen(self.readers)
+        self._controls = Controls(self.runtime, self.client, [each.group.stream for each in self._replays], paused)
+        self._keeper = Keeper(self.runtime, list(self.consumers.values()))
+        self._keeping: asyncio.Task[None] | None = None
+        self._reaping: list[asyncio.Task[Any]] = []
+
+    def _add(self, subscription: Subscription) -> None:
+        stream = subscription.full_name(self.settings.prefix)
+        yields = self._live_streams_busy if subscription.low_priority else _never
+        runtime = Apart(self.runtime) if subscription.apart else self.runtime
+        reader = self._reader(runtime, subscription, stream, yields)
+        if not subscription.low_priority:
+            self._live.append(reader)
+        again = replays(stream, self.runtime.group)
+        self._replays.append(self._reader(runtime, subscription, again, self._live_streams_busy, of=stream))
+
+    def _reader(
+        self, runtime: Runtime, subscription: Subscription, stream: str, yields: Callable[[], bool], *, of: str = ""
+    ) -> Reader:
+        group = ConsumerGroup(self.client, stream, runtime.group, runtime.consumer, self.settings, replays=of)
+        self.consumers[stream] = consumer = Consumer(runtime, group, subscription, yields)
+        self.readers[stream] = reader = Reader(runtime, consumer, self.client, yields)
+        return reader
+
+    def _live_streams_busy(self) -> bool:
+        if all(reader.quiet for reader in self._live):
+            return False
+        # What comes steadily would keep all else waiting for ever: where nothing of it waits, others have a share.
+        their_turn = time.monotonic() % _SHARED_S < _SHARE_S
+        return not (their_turn and all(reader.keeps_up or reader.quiet for reader in self._live))
+
+    async def begin(self) -> None:
+        """Wait for Redis, then start the loops beside reading. Raises `Closing` if the room is stopped first."""
+        await self._wait_for_redis()
+        group = self.runtime.group
+        self._keeping = asyncio.create_task(self._keeper.run(), name=f"{group} renew leases")
+        self._reaping = [
+            asyncio.create_task(reaper.run(), name=f"{group} {reaper.loop}")
+            for reaper in (Reaper(each.runtime, each, self._keeper) for each in self.consumers.values())
+        ]
+        self._reaping += [
+            asyncio.create_task(reader.follow(), name=f"{group} {reader.loop}") for reader in self._replays
+        ]
+        self._reaping.append(asyncio.create_task(self._controls.run(), name=f"{group} {self._controls.loop}"))
+
+    async def _wait_for_redis(self) -> None:
+        runtime = self.runtime
+        trouble = Trouble(f"start {runtime.group}", self.settings.reconnect_max_s, runtime.sleep)
+        while True:
+            runtime.beat("start")
+            try:
+                await ask(self.client, "PING")
+            except AWAY as error:
+                await trouble.met(error)
+            else:
+                trouble.over()
+                runtime.deadlines.pop("start")
+                return
+
+    async def take(self, stream: str, entries: Sequence[Entry]) -> None:
+        """Handle a batch that FastStream read. Raises cancellation only."""
+        try:
+            await self.consumers[stream].process(entries, self.readers[stream].loop)
+        except Closing:
+            return
+        except Exception as error:  # noqa: BLE001 - FastStream would swallow it untold; the lease brings it back
+            _log.error("streams.consumer_failed", stream=stream, error=error_kind(error), message=error_text(error))
+
+    async def close(self) -> None:
+        """Before FastStream stops: nothing new is begun; what runs has its time, and a read its end."""
+        self.runtime.closing.set()
+        ending = [asyncio.create_task(reader.at_rest.wait()) for reader in self.readers.values()]
+        _, late = await asyncio.wait([*self._reaping, *ending], timeout=self.settings.shutdown_s)
+        await _cancel(late)
+
+    async def finish(self) -> None:
+        """After FastStream stopped: give back what is left in hand, and disconnect."""
+        self.runtime.closed.set()
+        if self._keeping is not None:
+            await _cancel({self._keeping})
+        for consumer in self.consumers.values():
+            with contextlib.suppress(*AWAY):
+                released = await consumer.group.release()
+                consumer.count("released", released)
+                if released:
+                    _log.info("streams.entries_released", stream=consumer.group.stream, entries=released)
+        await disconnect(self.client)
+
+    def stuck(self) -> list[str]:
+        """The loops that stand still or ended."""
+        tasks = [*self._reaping, *([self._keeping] if self._keeping else ())]
+        ended = [] if self.runtime.closing.is_set() else [task.get_name() for task in tasks if task.done()]
+        return [*self.runtime.stuck(), *ended]
+
+    async def check_redis(self) -> None:
+        """Raise what redis-py raises when it does not answer, or when one of our reads fails."""
+        await ask(self.client, "PING")
+        for reader in self.readers.values():
+            if reader.trouble.error is not None:
+                raise reader.trouble.error
+
+    async def check_failures(self) -> None:
+        """Raise `MostFail` where a consumer is stopped because most entries fail."""
+        for consumer in self.consumers.values():
+            consumer.limit.check()
+
+
+async def _cancel(tasks: set[asyncio.Task[Any]]) -> None:
+    # Python 3.11 may lose a cancellation that meets the end of an inner wait: ask twice, and don't wait for ever.
+    for _ in range(2):
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            _, tasks = await asyncio.wait(tasks, timeout=_CANCEL_S)
+
+
+def _never() -> bool:
+    return False

@@ -1,0 +1,142 @@
+"""Connections to Redis or Valkey: by URL, every wait bounded, nothing retried behind our back."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote, urlsplit
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+from redis.driver_info import DriverInfo
+from redis.exceptions import RedisError, ResponseError
+
+from openbrain.domain.errors import SetupError
+from openbrain.settings import Streams
+
+R = TypeVar("R", bound=Redis)
+
+AWAY = (RedisError, OSError)
+"""What redis-py raises when the server is down, busy or unwilling."""
+
+
+def connect(settings: Streams) -> Redis:
+    """A client of `settings.url` (nothing is connected yet): redis, rediss, unix or redis+sentinel.
+
+    Sentinel: redis+sentinel://[user:password@]host:port,host:port/service[/db].
+    """
+    return connect_as(Redis, settings)
+
+
+def connect_as(kind: type[R], settings: Streams) -> R:
+    """`connect` with a client class of one's own."""
+    options: dict[str, Any] = {
+        "socket_timeout": silence_s(settings),
+        "socket_connect_timeout": silence_s(settings),
+        "retry": Retry(NoBackoff(), 0),
+        "protocol": 2,
+        "driver_info": _driver(),
+    }
+    scheme = urlsplit(settings.url).scheme
+    if scheme in {"redis", "rediss", "unix"}:
+        try:
+            return cast("R", kind.from_url(settings.url, **options))
+        except ValueError:  # its words repeat a part of the URL
+            raise SetupError("OPENBRAIN_STREAMS__URL can't be read: write it like redis://host:6379/0") from None
+    if scheme == "redis+sentinel":
+        return _by_sentinel(settings.url, kind, options)
+    raise SetupError(
+        "OPENBRAIN_STREAMS__URL must begin with redis://, rediss://, unix:// or redis+sentinel://; "
+        "`embedded` is for `openbrain up` alone"
+    )
+
+
+async def disconnect(client: Redis) -> None:
+    """Close the client, and what asks the Sentinels for it."""
+    await client.aclose()
+    manager = getattr(client.connection_pool, "sentinel_manager", None)
+    for sentinel in manager.sentinels if manager else ():
+        await sentinel.aclose()
+
+
+class Connecting:
+    """Has a client of its own, made when it is first asked, or the one that it is given."""
+
+    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
+        self._settings, self._own = settings, client is None
+        self._made = client
+
+    @property
+    def _client(self) -> Redis:
+        if self._made is None:
+            self._made = connect(self._settings)
+        return self._made
+
+    async def close(self) -> None:
+        """Close what was opened here."""
+        if self._own and self._made is not None:
+            await disconnect(self._made)
+
+
+@cache
+def _driver() -> DriverInfo:
+    """Name and version of redis-py, cached: redis-py reads them from its package's files for each connection."""
+    return DriverInfo()
+
+
+def silence_s(settings: Streams) -> float:
+    """How long an answer may take: well over one blocking read, so that silence is told from an empty stream."""
+    return max(settings.poll_s * 2.5, settings.poll_s + 2)
+
+
+def _by_sentinel(url: str, kind: type[R], options: Mapping[str, Any]) -> R:
+    parts = urlsplit(url)
+    login, _, hosts = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    service, _, db = parts.path.strip("/").partition("/")
+    try:
+        places = [(host, int(port or 26379)) for host, _, port in (each.partition(":") for each in hosts.split(","))]
+        number = int(db or 0)
+    except ValueError:
+        places, number = [], 0
+    if not service or not all(host for host, _ in places) or not places:
+        raise SetupError("OPENBRAIN_STREAMS__URL must read redis+sentinel://host:port,host:port/service[/db]")
+    sentinel = Sentinel(  # type: ignore[no-untyped-call]
+        places,
+        sentinel_kwargs={"socket_timeout": 2, "socket_connect_timeout": 2},
+        username=unquote(user) or None,
+        password=unquote(password) or None,
+        db=number,
+        **options,
+    )
+    return cast("R", sentinel.master_for(service, redis_class=kind))
+
+
+def without_login(url: str) -> str:
+    """The URL as it may be shown."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+
+
+def words(error: Exception) -> str:
+    """What the server or redis-py says, without the arguments that an answer may quote."""
+    return str(error).partition(", with args")[0][:200]
+
+
+def is_gone(error: Exception) -> bool:
+    """Whether the stream or the group is missing: it was deleted, or the server lost its data."""
+    return isinstance(error, ResponseError) and ("NOGROUP" in str(error) or "no such key" in str(error))
+
+
+async def ask(client: Redis, *command: str | bytes | float) -> Any:
+    """Send a command as it is. Raises what redis-py raises."""
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    try:
+        return await client.execute_command(*command)  # type: ignore[no-untyped-call]
+    finally:
+        # redis-py now and then takes a cancellation for the end of a wait of its own: the task would go on for ever.
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError

@@ -1,0 +1,14 @@
+"""Names of what a consumer group keeps in Redis beside its stream."""
+
+PARKED = "__retry__"
+"""The consumer that holds what waits for its next attempt; nobody reads as it."""
+
+DEAD_FIELDS = {
+    name.encode()
+    for name in ("stream", "group", "entry", "error", "message", "attempts", "abandonments", "first_at", "last_at")
+}
+
+
+def retry_states(stream: str, group: str) -> str:
+    """The hash that counts failures and abandonments: entry id to `failures abandonments first-failure error`."""
+    return f"{stream}.{group}.retries"

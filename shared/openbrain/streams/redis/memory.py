@@ -1,0 +1,43 @@
+"""How full the stream server is."""
+
+import asyncio
+
+from redis.asyncio import Redis
+
+from openbrain.domain.errors import TryLater
+from openbrain.settings import Streams
+from openbrain.streams.redis.connection import AWAY, ask, connect, disconnect
+from openbrain.usecases.backpressure import Memory
+
+_ANSWER_S = 1.0
+_MB = 1024 * 1024
+
+
+async def memory_of(client: Redis, settings: Streams) -> Memory:
+    """As the server counts it against its limit. Raises what redis-py raises."""
+    info = await client.info("memory")
+    # What replicas and the append-only file are sent does not count.
+    used = int(info["used_memory"]) - int(info.get("mem_not_counted_for_evict", 0))
+    return Memory(used, int(info.get("maxmemory", 0)) or settings.memory_mb * _MB)
+
+
+class StreamMemory:
+    """`pressure.Ask`, with a connection of its own."""
+
+    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
+        self._settings, self._owned = settings, client is None
+        self._client = client or connect(settings)
+
+    async def __call__(self) -> Memory:
+        """Ask now, and wait no longer than a second."""
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                await ask(self._client, "PING")  # refused where its disk is: INFO answers all the same
+                return await memory_of(self._client, self._settings)
+        except (*AWAY, TimeoutError) as error:
+            raise TryLater(f"Redis does not answer ({type(error).__name__})") from error
+
+    async def close(self) -> None:
+        """Close the connection, if it was made here."""
+        if self._owned:
+            await disconnect(self._client)

@@ -1,0 +1,178 @@
+"""The one use case `remember`, for the API, the tools and the stream alike; and the change of what is remembered.
+
+Content is kept in one form, so that equal texts have equal hashes: Unicode NFC, line ends as \\n, no empty lines
+before it and no white space after it. Names (org, project, agent, tags) are kept as given and compare byte for byte.
+"""
+
+import asyncio
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openbrain.domain import limits
+from openbrain.domain.errors import Invalid, OpenBrainError
+from openbrain.domain.fast_frozen import maker
+from openbrain.domain.ids import content_hash, joined_hash, uuid7
+from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType, Scope
+from openbrain.domain.submission import Submission
+from openbrain.domain.times import from_datetime
+from openbrain.domain.visibility import NEVER
+from openbrain.ports.clock import Clock
+from openbrain.ports.content_policy import WriteGate
+from openbrain.ports.store import Edit, Origin, Outcome, Status, Write, Writing
+from openbrain.usecases.auth import Actor
+
+HOUR = 3600 * MICROSECONDS
+_AT_A_STRETCH = 64
+"""Offers prepared before the loop may turn to others: about 3 ms."""
+_memory, _write = maker(Memory), maker(Write)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A submission, who makes it, and what makes it the same one when it comes again."""
+
+    submission: Submission
+    actor: Actor
+    origin: Origin
+    idempotency_key: str = ""
+    """'' for none. Counts for this caller only."""
+    key_lifetime: int = DAY
+    """Microseconds for which the idempotency key is kept."""
+
+
+def normalised(content: str) -> str:
+    """The one form in which content is kept."""
+    text = unicodedata.normalize("NFC", content).replace("\r\n", "\n").replace("\r", "\n")
+    return text.lstrip("\n").rstrip()
+
+
+def prepare(offer: Offer, *, clock: Clock, gate: WriteGate) -> Write:
+    """Everything about an offer that needs no database. `Invalid` names the field, `Forbidden` the key's limit."""
+    given, now = offer.submission, clock.now()
+    actor = offer.actor.speaking_as(given.agent_id)
+    org = given.org or ""
+    actor.may_write_to(org)
+    if given.memory_scope in (Scope.AGENT, Scope.SESSION) and not actor.agent_id:
+        raise Invalid(
+            "agent_id",
+            f"memory_scope {given.memory_scope} needs an agent: use a key of that agent, or one that may act as it",
+        )
+    content = admitted(given.content, gate)
+    memory = _memory(
+        id=uuid7(now),
+        workspace_id=actor.workspace_id,
+        content=content,
+        type=given.type,
+        memory_scope=given.memory_scope,
+        org=org,
+        project=given.project or "",
+        agent_id=actor.agent_id,
+        session_id=given.session_id or "",
+        turn=given.turn,
+        speaker=given.speaker or "",
+        tags=given.tags,
+        metadata=given.metadata,
+        source=given.source,
+        confidence=given.confidence,
+        supersedes_id=given.supersedes,
+        content_hash=content_hash(content),
+        occurred_at=now if given.occurred_at is None else from_datetime(given.occurred_at),
+        confirmed_at=now,
+        created_at=now,
+        updated_at=now,
+        expires_at=expiry(now, given.expires_in, None if given.expires_at is None else from_datetime(given.expires_at)),
+        wants_vector=given.embed,
+    )
+    return _write(
+        memory=memory,
+        viewer=actor.viewer(memory.session_id),
+        origin=offer.origin,
+        allow_duplicate=given.allow_duplicate,
+        idempotency_key=own_key(offer, actor),
+        idempotency_expires_at=now + offer.key_lifetime if offer.idempotency_key else 0,
+    )
+
+
+def own_key(offer: Offer, actor: Actor) -> str:
+    """The idempotency key as the truth has it: one caller's never meets another's."""
+    if not offer.idempotency_key:
+        return ""
+    return joined_hash(actor.key_id, actor.agent_id, offer.idempotency_key)
+
+
+def admitted(content: str, gate: WriteGate) -> str:
+    """Content through the gate, in its one form."""
+    text = normalised(gate.admit(normalised(content)))
+    if not text:
+        raise Invalid("content", "must hold more than white space")
+    if len(text) > limits.CONTENT_CHARS:
+        raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters in Unicode NFC")
+    return text
+
+
+def expiry(now: int, hours: int | None, at: int | None) -> int | None:
+    """When it ends, in microseconds; None never."""
+    if hours is not None:
+        return now + hours * HOUR
+    if at is not None and not now < at < NEVER:
+        raise Invalid("expires_at", "must lie in the future, before the year 2255")
+    return at
+
+
+async def remember(offers: Sequence[Offer], *, truth: Writing, clock: Clock, gate: WriteGate) -> Sequence[Outcome]:
+    """Store each once, in order and in one transaction. One that is refused never fails its neighbours."""
+    writes: list[Write] = []
+    outcomes: list[Outcome | None] = []
+    for number, offer in enumerate(offers, 1):
+        if number % _AT_A_STRETCH == 0:
+            await asyncio.sleep(0)
+        try:
+            writes.append(prepare(offer, clock=clock, gate=gate))
+            outcomes.append(None)
+        except OpenBrainError as error:
+            outcomes.append(Outcome(Status.REFUSED, error=error))
+    stored = iter(await truth.remember(writes) if writes else ())
+    return [next(stored) if outcome is None else outcome for outcome in outcomes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a user wants changed in a memory; None leaves a part as it is."""
+
+    content: str | None = None
+    tags: tuple[str, ...] | None = None
+    metadata: Mapping[str, Any] | None = None
+    type: MemoryType | None = None
+    confidence: float | None = None
+    source: str | None = None
+    expires_in: int | None = None
+    expires_at: int | None = None
+    """Microseconds."""
+    lasts: bool = False
+    """Takes an expiry away."""
+    confirm: bool = False
+
+
+def prepare_edit(
+    memory_id: str, change: Change, *, actor: Actor, session_id: str, origin: Origin, clock: Clock, gate: WriteGate
+) -> Edit:
+    """The change as the truth takes it; `Invalid` names the field."""
+    if change == Change():
+        raise Invalid("", "there is nothing to change: give content, tags, metadata, type, confidence or an expiry")
+    now = clock.now()
+    ends = 0 if change.lasts else expiry(now, change.expires_in, change.expires_at)
+    return Edit(
+        memory_id=memory_id,
+        viewer=actor.viewer(session_id),
+        origin=origin,
+        content=None if change.content is None else admitted(change.content, gate),
+        tags=change.tags,
+        metadata=change.metadata,
+        type=change.type,
+        confidence=change.confidence,
+        source=change.source,
+        expires_at=ends,
+        confirm=change.confirm,
+    )

@@ -1,0 +1,24 @@
+"""What a bulk operation is to match, as plain values in its row, and back."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from openbrain.domain.memory import MemoryType, Scope
+from openbrain.domain.visibility import AllOf, Criteria, Viewer, visible
+
+
+def kept(viewer: Viewer, criteria: Criteria) -> dict[str, Any]:
+    """Plain JSON values of both: whose eyes, and what they look for."""
+    return {"viewer": asdict(viewer), "criteria": asdict(criteria)}
+
+
+def condition(told: Mapping[str, Any], now: int) -> AllOf:
+    """The condition of what `kept` told. Raises `KeyError` or `ValueError` for what is none."""
+    viewer, criteria = dict(told["viewer"]), dict(told["criteria"])
+    if viewer["orgs"] is not None:
+        viewer["orgs"] = tuple(viewer["orgs"])
+    criteria = {name: tuple(value) if isinstance(value, list) else value for name, value in criteria.items()}
+    criteria["types"] = tuple(MemoryType(each) for each in criteria["types"])
+    criteria["scopes"] = tuple(Scope(each) for each in criteria["scopes"])
+    return visible(Viewer(**viewer), Criteria(**criteria), now)

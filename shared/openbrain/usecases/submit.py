@@ -1,0 +1,77 @@
+"""Submissions by stream, as offers: who makes them is what the event, or the stream it came by, says."""
+
+import time
+from collections.abc import Callable
+from functools import lru_cache
+
+from openbrain.domain.errors import Invalid, NeverRetry
+from openbrain.domain.events import CloudEvent
+from openbrain.domain.fast_frozen import maker
+from openbrain.domain.ids import joined_hash
+from openbrain.domain.memory import DAY
+from openbrain.domain.submission import MemorySubmitted
+from openbrain.ports.access import Access
+from openbrain.ports.store import Origin
+from openbrain.usecases.auth import Actor, Permission
+from openbrain.usecases.remember import Offer
+
+KEY_LIFETIME = 30 * DAY
+_offer, _origin = maker(Offer), maker(Origin)
+
+
+def from_event(
+    event: CloudEvent[MemorySubmitted], *, bound_workspace: str = "", key_lifetime: int = KEY_LIFETIME
+) -> Offer:
+    """The offer in an event. On a stream bound to a workspace the event's own is not read.
+
+    Without an idempotency key of its own the event's source and id are the key: the same event counts once.
+    """
+    data = event.data
+    workspace_id = bound_workspace or data.workspace_id or ""
+    if not workspace_id:
+        raise Invalid("data.workspace_id", "is required on this stream")
+    key = (
+        joined_hash("key", data.idempotency_key)
+        if data.idempotency_key
+        else joined_hash("event", event.source, event.id)
+    )
+    actor = _actor(event.source, workspace_id, data.agent_id or "")
+    return _offer(
+        submission=data,
+        actor=actor,
+        origin=_origin(actor=actor.label, causation_id=event.id, traceparent=event.traceparent),
+        idempotency_key=key,
+        key_lifetime=key_lifetime,
+    )
+
+
+# A producer sends many.
+@lru_cache(maxsize=256)
+def _actor(source: str, workspace_id: str, agent_id: str) -> Actor:
+    return Actor(
+        key_id="stream",
+        name=source,
+        workspace_id=workspace_id,
+        agent_id=agent_id,
+        permissions=frozenset({Permission.BRAIN_WRITE}),
+    )
+
+
+class Tenants:
+    """Which workspaces there are, looked up again after a second: one that was deleted takes nothing any more."""
+
+    def __init__(self, access: Access, *, fresh_s: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._access = access
+        self._fresh_s = fresh_s
+        self._clock = clock
+        self._known: frozenset[str] = frozenset()
+        self._looked = float("-inf")
+
+    async def require(self, workspace_id: str) -> None:
+        """`NeverRetry` for a workspace that isn't there."""
+        if workspace_id not in self._known or self._clock() - self._looked >= self._fresh_s:
+            looked = self._clock()
+            self._known = frozenset(workspace.id for workspace in await self._access.workspaces())
+            self._looked = looked
+        if workspace_id not in self._known:
+            raise NeverRetry("data.workspace_id names no workspace: make it first, then replay this entry")

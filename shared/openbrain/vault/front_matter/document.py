@@ -1,0 +1,154 @@
+"""A page: its front matter as a typed mapping, and its body. What is not changed is written back byte for byte."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from openbrain.domain.errors import Invalid
+from openbrain.vault import limits
+from openbrain.vault.front_matter.lines import Entry, read_entries
+from openbrain.vault.front_matter.writing import Value, entry_lines
+from openbrain.vault.front_matter.yaml_nodes import Node, Refused, Scalar, plain
+from openbrain.vault.values import Problem
+
+_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\r?\Z)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Front matter, in the order of its keys.
+
+    `opening` and `closing` are its `---` lines and `lines` what stands between, each with its line break: empty where
+    the page has none. A `broken` one has no keys and can't be changed: its problem stands on the page.
+    """
+
+    opening: str = ""
+    lines: tuple[str, ...] = ()
+    closing: str = ""
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    broken: bool = False
+
+    @property
+    def present(self) -> bool:
+        """Whether the page has front matter."""
+        return bool(self.opening)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def get(self, key: str) -> Any:
+        """The value as JSON has it (dates are text); None where the key is missing."""
+        entry = self.entries.get(key)
+        return None if entry is None else plain(entry.node)
+
+    def text(self, key: str) -> str:
+        """A scalar as it is spelt, without quotes; '' where the key is missing or holds a list or map."""
+        node = self._node(key)
+        return node.text if isinstance(node, Scalar) and not (node.plain and node.value() is None) else ""
+
+    def number(self, key: str) -> int | None:
+        """A whole number; None where there is none. Quoted ones count."""
+        text = self.text(key).strip()
+        return int(text) if re.fullmatch(r"[-+]?[0-9]{1,18}", text) else None
+
+    def strings(self, key: str) -> tuple[str, ...]:
+        """The scalars of a list as they are spelt; a scalar alone is a list of one, an empty one of none."""
+        node = self._node(key)
+        if isinstance(node, list):
+            return tuple(item.text for item in node if isinstance(item, Scalar) and item.text)
+        text = self.text(key)
+        return (text,) if text else ()
+
+    def whole(self) -> str:
+        """The block with its `---` lines."""
+        return self.opening + "".join(self.lines) + self.closing
+
+    def with_values(self, values: Mapping[str, Value]) -> "Front":
+        """These keys set, None removing one; the lines of all others stay as they are. Invalid where it is broken."""
+        front = self
+        for key, value in values.items():
+            front = front._with_value(key, value)
+        return front
+
+    def _node(self, key: str) -> Node | None:
+        entry = self.entries.get(key)
+        return None if entry is None else entry.node
+
+    def _with_value(self, key: str, value: Value) -> "Front":
+        if self.broken:
+            raise Invalid("front matter", "it can't be read, so nothing in it is changed: mend it first")
+        entry = self.entries.get(key)
+        if entry is None and value is None:
+            return self
+        if entry is not None and _same(entry.node, value):
+            return self
+        end = "\r\n" if self.opening.endswith("\r\n") else "\n"
+        first, behind = (entry.first, entry.end) if entry else (len(self.lines), len(self.lines))
+        new = [] if value is None else entry_lines(key, value, self.lines[first:behind], end)
+        front = replace(
+            self,
+            opening=self.opening or "---\n",
+            lines=(*self.lines[:first], *new, *self.lines[behind:]),
+            closing=self.closing or "---\n",
+        )
+        return front._read_again(self, key, value)
+
+    def _read_again(self, before: "Front", key: str, value: Value) -> "Front":
+        """Held against what was meant: what can't be changed by lines (an anchor, a map in one line) is left alone."""
+        try:
+            found = read_entries(self.lines)
+        except Refused as error:
+            raise Invalid(key, f"can't be set here: {error.reason}") from None
+        others = {name: plain(entry.node) for name, entry in found.items() if name != key}
+        meant = {name: plain(entry.node) for name, entry in before.entries.items() if name != key}
+        if others != meant or (value is not None and (key not in found or not _same(found[key].node, value))):
+            raise Invalid(key, "can't be set without changing other keys: write each key on lines of its own")
+        return replace(self, entries=found)
+
+
+def _same(node: Node, value: Value) -> bool:
+    if isinstance(value, str):
+        return isinstance(node, Scalar) and node.text == value and not (node.plain and node.value() is None)
+    here = plain(node)
+    wanted = list(value) if isinstance(value, tuple) else value
+    return type(here) is type(wanted) and bool(here == wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A file's text in two parts. `body` begins in line `body_line` (1-based)."""
+
+    front: Front
+    body: str
+    body_line: int
+    problems: tuple[Problem, ...] = ()
+
+    def text(self) -> str:
+        """The file."""
+        return self.front.whole() + self.body
+
+
+def read(text: str, path: str) -> Page:
+    """A page of any text: what can't be taken is a problem, with its line in the file."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return Page(Front(), text, 1)
+    closing = _CLOSING.search(text, opening.end())
+    if closing is None:
+        problem = Problem(path, 1, "front matter is opened by --- and never closed by another")
+        return Page(Front(broken=True), text, 1, (problem,))
+    block = text[opening.end() : closing.start()]
+    lines = tuple(re.findall(r"[^\n]*\n", block)) if len(block) <= limits.FRONT_CHARS else (block,)
+    front = Front(opening[0], lines, closing[0])
+    body_line = block.count("\n") + 3
+    try:
+        front = replace(front, entries=read_entries(lines))
+    except Refused as error:
+        front = replace(front, broken=True)
+        return Page(front, text[closing.end() :], body_line, (Problem(path, error.line + 2, error.reason),))
+    return Page(front, text[closing.end() :], body_line)

@@ -1,0 +1,140 @@
+"""From the lines of front matter to its entries.
+
+Most pages hold `key: value` lines and plain lists only; these are read here, at a thirtieth of the cost and with the
+same result. Everything else is read as YAML. A value such as `Cache: the second try`, which YAML refuses without
+quotes and people write all the time, is taken as the text that it is.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openbrain.vault import limits
+from openbrain.vault.front_matter.yaml_nodes import Node, Refused, Scalar, entries
+
+_BREAKS = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_KEY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*):(?:[ \t]+(.*))?")
+_ITEM = re.compile(r"( *)-[ \t]+(.*)")
+_QUOTED = re.compile(r"(?:\"([^\"\\]*)\"|'([^']*)')[ \t]*(?:[ \t]#.*)?")
+_COMMENT = re.compile(r"(?:^|[ \t]+)#.*")
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_./+-]*"
+_FLOW_LIST = re.compile(rf"\[ *(?:({_WORD}(?: *, *{_WORD})*))? *\]")
+_FLOW_MAP = re.compile(r"\{ *((?:[A-Za-z_]\w*: +\w+)(?: *, *[A-Za-z_]\w*: +\w+)*)? *\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key, its value, and its lines in the block: from its own to behind the last that belongs to it."""
+
+    key: str
+    node: Node
+    first: int
+    end: int
+
+
+def read_entries(lines: Sequence[str]) -> dict[str, Entry]:
+    """Entries by key, in their order. Refused where the block is not a mapping within the limits."""
+    if sum(map(len, lines)) > limits.FRONT_CHARS:
+        raise Refused(0, f"front matter holds at most {limits.FRONT_CHARS} characters")
+    bare = [line.removesuffix("\n").removesuffix("\r") for line in lines]
+    if _BREAKS.search("".join(bare)):
+        number = next(number for number, line in enumerate(bare) if _BREAKS.search(line))
+        raise Refused(number, "lines end with LF or CRLF, not with other separators")
+    found = _simple_entries(bare)
+    if found is None:
+        try:
+            found = entries("".join(lines))
+        except Refused:
+            mended = [_mended(bare, number) for number in range(len(bare))]
+            if mended == bare:
+                raise
+            found = entries("\n".join(mended) + "\n")
+    behind = [*(line for _, line, _ in found), len(bare)][1:]
+    return {
+        key: Entry(key, node, line, _last(bare, line, end))
+        for (key, line, node), end in zip(found, behind, strict=True)
+    }
+
+
+def _last(bare: list[str], first: int, end: int) -> int:
+    """Blank lines and comments before the next key are the next key's."""
+    while end > first + 1 and (not bare[end - 1].strip() or bare[end - 1].startswith("#")):
+        end -= 1
+    return end
+
+
+def _simple_entries(bare: list[str]) -> list[tuple[str, int, Node]] | None:
+    found: list[tuple[str, int, Node]] = []
+    seen: set[str] = set()
+    indent: str | None = None  # of the list that the last key holds
+    for number, line in enumerate(bare):
+        if not line.strip(" ") or line.startswith("#"):
+            continue
+        if not line.isprintable():
+            return None
+        key = _KEY.fullmatch(line)
+        if key is not None:
+            if key[1] in seen:
+                raise Refused(number, f"the key {key[1][:40]!r} is given twice")
+            node = simple(key[2] or "", lenient=True)
+            if node is None:
+                return None
+            seen.add(key[1])
+            found.append((key[1], number, node))
+            indent = None
+            continue
+        item = _ITEM.fullmatch(line)
+        if item is None or not found or not _takes(found[-1][2], item[1], indent):
+            return None
+        value = simple(item[2])
+        if not isinstance(value, Scalar) or not value.text:
+            return None
+        name, first, node = found[-1]
+        found[-1] = (name, first, [*node, value] if isinstance(node, list) and indent is not None else [value])
+        indent = item[1]
+    return found
+
+
+def _takes(node: Node, indent: str, known: str | None) -> bool:
+    if known is not None:
+        return known == indent
+    return isinstance(node, Scalar) and node.plain and not node.text
+
+
+def simple(text: str, *, lenient: bool = False) -> Node | None:
+    """What stands behind `key:` or `-`, where it is as simple as most are; None: ask YAML."""
+    text = text.strip(" ")
+    if not text or text.startswith("#"):
+        return Scalar("")
+    if text[0].isalnum() and "#" not in text and ":" not in text:
+        return Scalar(text)  # as nearly all are
+    if (quoted := _QUOTED.fullmatch(text)) is not None:
+        return Scalar(quoted[1] if quoted[1] is not None else quoted[2], plain=False)
+    if (flow := _FLOW_LIST.fullmatch(text)) is not None:
+        return [Scalar(word.strip(" ")) for word in flow[1].split(",")] if flow[1] else []
+    if (flow := _FLOW_MAP.fullmatch(text)) is not None:
+        return _map(flow[1]) if flow[1] else {}
+    if text[0] in ",[]{}&*!|>'\"%@`\t" or (text[0] in "-?:" and (len(text) == 1 or text[1] in " \t")):
+        return None
+    text = _COMMENT.sub("", text, count=1).rstrip(" ")
+    if (": " in text or ":\t" in text or text.endswith(":")) and not lenient:
+        return None
+    return Scalar(text)
+
+
+def _map(text: str) -> Node | None:
+    pairs = [pair.split(":", 1) for pair in text.split(",")]
+    found: dict[str, Node] = {key.strip(" "): Scalar(value.strip(" ")) for key, value in pairs}
+    return found if len(found) == len(pairs) else None
+
+
+def _mended(bare: list[str], number: int) -> str:
+    """The line with its value in quotes where only a colon in it keeps YAML from reading it."""
+    line = bare[number]
+    key = _KEY.fullmatch(line)
+    if key is None or (number + 1 < len(bare) and bare[number + 1].startswith((" ", "\t"))):
+        return line
+    value = simple(key[2] or "", lenient=True)
+    if not isinstance(value, Scalar) or not value.plain or simple(key[2] or "") is not None:
+        return line
+    return f"{key[1]}: '" + value.text.replace("'", "''") + "'"

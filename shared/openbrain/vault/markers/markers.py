@@ -1,0 +1,240 @@
+"""Markers in a page: `<!-- @type key=value key="a value" -->`, alone or closed by `<!-- @/type -->`.
+
+Whatever can't be taken is reported with its line. Markers inside others are read too; code is not.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+
+from openbrain.domain.errors import Conflict, Invalid
+from openbrain.vault import limits
+from openbrain.vault.markers.fences import Lines, Quoted
+from openbrain.vault.values import Marker, Problem
+
+# Of these the content is the point: one that nothing closes is reported.
+CLOSED_TYPES = frozenset({"lesson", "signal", "decision", "milestone", "inject", "todo"})
+
+_OPENING = re.compile(r"<!--\s*@")
+_NAME = re.compile(r"(/?)([A-Za-z0-9_]+)(?=\s|-->)")
+_KEY = re.compile(r"\s+([A-Za-z0-9_]+)=")
+_BARE = re.compile(r"([^\s>\"']|(?<!=)')+?(?=\s|-->)")
+_END = re.compile(r"\s*-->")
+_SAFE = re.compile(r"[^\s>\"']+")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The markers of a text in the order of their opening marks, and what was not taken."""
+
+    markers: tuple[Marker, ...]
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    name: str
+    closes: bool
+    attrs: dict[str, str]
+    start: int
+    end: int
+    broken: bool = False
+
+
+@dataclass(slots=True)
+class _Reading:
+    text: str
+    path: str
+    first_line: int
+    lines: Lines
+    problems: list[Problem] = field(default_factory=list)
+    found: list[Marker] = field(default_factory=list)
+    # What is open: its tag and its place in `found` (None: it could not be taken itself).
+    stack: list[tuple[_Tag, int | None]] = field(default_factory=list)
+    open_names: dict[str, int] = field(default_factory=dict)
+    depth: int = 0  # how many of them are markers in `found`
+
+    def line(self, offset: int) -> int:
+        return self.lines.at(offset) + self.first_line
+
+    def report(self, offset: int, reason: str) -> None:
+        if len(self.problems) < limits.PROBLEMS:
+            self.problems.append(Problem(self.path, self.line(offset), reason))
+
+
+def parse(body: str, path: str, first_line: int = 1) -> Parsed:
+    """All markers of a body that begins in line `first_line` of its file."""
+    if "<!--" not in body:
+        return Parsed((), ())
+    reading = _Reading(body, path, first_line, Lines(body))
+    quoted = Quoted(reading.lines)
+    at, hidden, seen = 0, 0, 0
+    while (opening := _OPENING.search(body, at)) is not None:
+        at, seen = opening.end(), seen + 1
+        if len(reading.found) >= limits.MARKERS or seen > 3 * limits.MARKERS:
+            reading.problems.append(
+                Problem(path, reading.line(opening.start()), f"more than {limits.MARKERS} markers: split the page")
+            )
+            break
+        if quoted.holds(opening.start()):
+            hidden += quoted.unclosed is not None and reading.lines.at(opening.start()) >= quoted.unclosed
+            continue
+        tag = _tag(reading, opening)
+        if tag is None:
+            continue
+        at = tag.end
+        _close(reading, tag) if tag.closes else _open(reading, tag)
+    while reading.stack:
+        _leave_open(reading)
+    if hidden and quoted.unclosed is not None:
+        reading.report(
+            reading.lines.starts[quoted.unclosed],
+            f"a code fence that nothing closes hides {hidden} marks behind it: close the fence",
+        )
+    reading.problems.sort(key=lambda problem: problem.line)
+    return Parsed(tuple(reading.found), tuple(reading.problems))
+
+
+def _tag(reading: _Reading, opening: re.Match[str]) -> _Tag | None:
+    """The mark that begins here; None, with a report, where not even its name can be read."""
+    text, start = reading.text, opening.start()
+    named = _NAME.match(text, opening.end())
+    if named is None:
+        reading.report(start, "a marker's name is letters, digits and _, followed by a space or -->")
+        return None
+    closes, name, at = bool(named[1]), named[2], named.end()
+    attrs: dict[str, str] = {}
+    while (end := _END.match(text, at)) is None:
+        key = _KEY.match(text, at)
+        value = _value(text, key.end()) if key else None
+        if key is None or value is None or key[1] in attrs:
+            reading.report(start, f"@{name}: {_why(key, attrs)}")
+            # What follows may hold another marker: only the name is behind us.
+            return _Tag(name, closes, {}, start, at, broken=True)
+        attrs[key[1]], at = value
+    if closes and attrs:
+        reading.report(start, f"@/{name}: a closing mark takes no attributes")
+    return _Tag(name, closes, attrs, start, end.end())
+
+
+def _value(text: str, at: int) -> tuple[str, int] | None:
+    if text.startswith('"', at):
+        end = text.find('"', at + 1)
+        return None if end < 0 else (text[at + 1 : end], end + 1)
+    bare = _BARE.match(text, at)
+    return None if bare is None else (bare[0], bare.end())
+
+
+def _why(key: re.Match[str] | None, attrs: dict[str, str]) -> str:
+    if key is None:
+        return "attributes are key=value, with keys of letters, digits and _, and --> closes the mark"
+    if key[1] in attrs:
+        return f"{key[1]} is given twice"
+    return f'{key[1]}: put the value in double quotes: {key[1]}="..."'
+
+
+def _open(reading: _Reading, tag: _Tag) -> None:
+    place: int | None = None
+    if not tag.broken:
+        line = reading.line(tag.start)
+        place = len(reading.found)
+        reading.found.append(
+            Marker(tag.name, tag.attrs, "", line, reading.line(tag.end - 1), block=False, start=tag.start, end=tag.end)
+        )
+    reading.stack.append((tag, place))
+    reading.depth += place is not None
+    reading.open_names[tag.name] = reading.open_names.get(tag.name, 0) + 1
+
+
+def _close(reading: _Reading, tag: _Tag) -> None:
+    if not reading.open_names.get(tag.name):
+        reading.report(tag.start, f"@/{tag.name} closes nothing")
+        return
+    while reading.stack[-1][0].name != tag.name:
+        _leave_open(reading)
+    opened, place = _pop(reading)
+    if place is None:
+        return
+    if reading.depth >= limits.MARKER_DEPTH:
+        reading.report(
+            opened.start, f"@{tag.name} stands inside more than {limits.MARKER_DEPTH} others: its content is not read"
+        )
+        return
+    reading.found[place] = replace(
+        reading.found[place],
+        content=reading.text[opened.end : tag.start].strip(),
+        line_end=reading.line(tag.end - 1),
+        block=True,
+        end=tag.end,
+    )
+
+
+def _pop(reading: _Reading) -> tuple[_Tag, int | None]:
+    tag, place = reading.stack.pop()
+    reading.open_names[tag.name] -= 1
+    reading.depth -= place is not None
+    return tag, place
+
+
+def _leave_open(reading: _Reading) -> None:
+    tag, place = _pop(reading)
+    if place is not None and tag.name in CLOSED_TYPES:
+        reading.report(tag.start, f"@{tag.name} is never closed: write <!-- @/{tag.name} --> behind its content")
+
+
+def render(marker: Marker) -> str:
+    """The marker as text, so that `parse` gives back its type, attributes and content. Invalid where nothing does."""
+    attrs = "".join(f" {key}={_quoted(value)}" for key, value in marker.attrs.items())
+    text = f"<!-- @{marker.type}{attrs} -->"
+    if marker.block:
+        text += f"\n{marker.content}\n<!-- @/{marker.type} -->"
+    again = parse(text, "").markers
+    if not again or (again[0].type, again[0].attrs, again[0].content, again[0].end) != (
+        marker.type,
+        dict(marker.attrs),
+        marker.content,
+        len(text),
+    ):
+        raise Invalid("marker", f"@{marker.type} can't be written so that it is read again: look for quotes and marks")
+    return text
+
+
+def _quoted(value: str) -> str:
+    return value if _SAFE.fullmatch(value) and "--" not in value else f'"{value}"'
+
+
+def replaced(text: str, marker: Marker, new: str) -> str:
+    """The text that `marker` was parsed from, with `new` in its place. Conflict where the marker is not there."""
+    here = parse(text[marker.start : marker.end], "").markers
+    if not here or (here[0].start, here[0].end, here[0].type, here[0].attrs, here[0].content) != (
+        0,
+        marker.end - marker.start,
+        marker.type,
+        marker.attrs,
+        marker.content,
+    ):
+        raise Conflict(f"@{marker.type} is no longer in line {marker.line_start}: read the page again")
+    return text[: marker.start] + new + text[marker.end :]
+
+
+def without_markers(text: str) -> str:
+    """Text as people read it: the marks themselves taken out, what they enclose kept."""
+    quoted = Quoted(Lines(text))
+    kept, at = [], 0
+    while (opening := _OPENING.search(text, at)) is not None:
+        end = text.find("-->", opening.end())
+        if end < 0:
+            break
+        kept.append(text[at : opening.start()] if not quoted.holds(opening.start()) else text[at : end + 3])
+        at = end + 3
+    kept.append(text[at:])
+    return "".join(kept)
+
+
+def contained(content: str) -> str:
+    """Foreign text as the content of a marker: it can neither open nor close one, nor hide what follows."""
+    text = _OPENING.sub(lambda found: "&lt;" + found[0][1:], content).strip()
+    unclosed = Quoted(Lines(text + "\n")).unclosed
+    if unclosed is not None:
+        marks = re.search(r"`{3,}|~{3,}", text.split("\n")[unclosed])
+        text += "\n" + (marks[0] if marks else "```")
+    return text

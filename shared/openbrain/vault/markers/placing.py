@@ -1,0 +1,131 @@
+"""Files of a vault, each put in place whole: a reader sees the old one or the new one."""
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from openbrain.domain.errors import NotFound, TryLater
+from openbrain.vault.folder import Folder, inherited
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Seen(NamedTuple):
+    """A file as `stat` saw it: who finds another has been overtaken."""
+
+    inode: int
+    mtime_ns: int
+    size: int
+    mode: int
+
+
+def write(folder: Folder, relative: str, *parts: bytes) -> None:
+    """Through a temporary file beside it, flushed to the disk before it takes the name."""
+    lay_beside(folder, relative, parts, seen(folder, relative))
+    with _named(folder, relative) as (parent, name):
+        os.rename(beside_name(name), name, src_dir_fd=parent, dst_dir_fd=parent)
+        os.fsync(parent)
+
+
+def remove(folder: Folder, relative: str) -> None:
+    """Nothing where there is none."""
+    with suppress(NotFound), _named(folder, relative) as (parent, name), suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=parent)
+        os.fsync(parent)
+
+
+def seen(folder: Folder, relative: str) -> Seen | None:
+    """None where there is no file."""
+    with suppress(NotFound), folder.parent(relative) as (parent, name):
+        return _seen(parent, name)
+    return None
+
+
+def lay_beside(
+    folder: Folder, relative: str, parts: Sequence[bytes], before: Seen | None, mtime_ns: int | None = None
+) -> None:
+    """The new content, flushed to the disk, in a temporary file beside, with the rights of the one there was, or
+    of the folder, and of this time where one is given."""
+    with folder.parent(relative, create=True) as (parent, name):
+        beside = beside_name(name)
+        try:
+            descriptor = os.open(beside, _NEW, 0o600, dir_fd=parent)
+            with os.fdopen(descriptor, "wb") as file:
+                os.fchmod(descriptor, inherited(parent) & 0o666 if before is None else before.mode)
+                file.writelines(parts)
+                file.flush()
+                if mtime_ns is not None:
+                    _age(descriptor, mtime_ns)
+                os.fsync(descriptor)
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(beside, dir_fd=parent)
+            raise TryLater(_told(relative, error)) from None
+
+
+def take_place(folder: Folder, relative: str, before: Seen | None, *, removed: bool = False) -> bool:
+    """What lies beside becomes the file, or the file goes; `sync` makes it last. False, and the file stays, where it is
+    not what was seen before."""
+    with _named(folder, relative) as (parent, name):
+        if _seen(parent, name) != before:
+            with suppress(FileNotFoundError):
+                os.unlink(beside_name(name), dir_fd=parent)
+            return False
+        if not removed:
+            os.rename(beside_name(name), name, src_dir_fd=parent, dst_dir_fd=parent)
+        elif before is not None:
+            os.unlink(name, dir_fd=parent)
+        return True
+
+
+def sync(folder: Folder, relative: str) -> None:
+    """The names in a file's folder, as they are, last from here on."""
+    with suppress(NotFound), _named(folder, relative) as (parent, _):
+        os.fsync(parent)
+
+
+def clear(folder: Folder, relative: str) -> None:
+    """The temporary file that a killed writer may have left beside this one."""
+    with suppress(NotFound), folder.parent(relative) as (parent, name), suppress(FileNotFoundError):
+        os.unlink(beside_name(name), dir_fd=parent)
+
+
+def beside_name(name: str) -> str:
+    """Hidden, so that no reader takes it for a page; short enough for every file system."""
+    return f".{hashlib.sha256(name.encode()).hexdigest()[:16]}.openbrain"
+
+
+@contextmanager
+def _named(folder: Folder, relative: str) -> Iterator[tuple[int, str]]:
+    """The folder and name of a file; the disk's errors are told."""
+    with folder.parent(relative) as (parent, name):
+        try:
+            yield parent, name
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(beside_name(name), dir_fd=parent)
+            raise TryLater(_told(relative, error)) from None
+
+
+def _age(descriptor: int, mtime_ns: int) -> None:
+    """Never into the future. A disk that does not let us has it as written now."""
+    found = os.fstat(descriptor)
+    if mtime_ns < found.st_mtime_ns:
+        with suppress(OSError):
+            os.utime(descriptor, ns=(found.st_atime_ns, mtime_ns))
+
+
+def _seen(parent: int, name: str) -> Seen | None:
+    with suppress(FileNotFoundError):
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        return Seen(found.st_ino, found.st_mtime_ns, found.st_size, stat.S_IMODE(found.st_mode))
+    return None
+
+
+def _told(relative: str, error: OSError) -> str:
+    hint = ": make room" if error.errno in {errno.ENOSPC, errno.EDQUOT} else ""
+    return f"{relative}: the vault's disk answers {error.strerror}{hint}"

@@ -1,0 +1,69 @@
+"""The alarm that stands, as the agents' client shows it: the file amygdala-active.md, and the answer of /signal."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from openbrain.domain.signals.values import Halt, Severity, Signal
+from openbrain.domain.text.displayed import plain
+from openbrain.domain.times import to_iso
+from openbrain.vault.pages.bodies import PARTS, clipped, first_line, fitted
+
+TITLE: Final = "AMYGDALA ALERT"
+PRIORITY: Final = 100
+TTL_S: Final = 300
+_CONTENT_CHARS: Final = 600
+_HALTED: Final = "Halt all operations that are not needed to end this alarm, and wait until it is resumed."
+_CAUTION: Final = "Caution: go on only with what this does not touch."
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """The gravest that stands; nuclear is told apart from critical."""
+
+    severity: Severity
+    body: str
+    """At most 1536 characters, the same for as long as the same stands."""
+    raised_at: int
+    """Microseconds: when the latest of what is told was raised."""
+
+
+def alarm(signals: Sequence[Signal], halts: Sequence[Halt]) -> Alarm | None:
+    """Of what is open in a workspace (`Present`). None where there is neither a halt nor anything above info."""
+    loud = [each for each in signals if each.broadcast_severity is not Severity.INFO]
+    if not loud and not halts:
+        return None
+    severity = max((each.broadcast_severity for each in loud), key=lambda each: each.rank, default=Severity.WARNING)
+    if halts:
+        severity = Severity.NUCLEAR
+    parts = [*_first(loud[0] if loud else None, halts, severity), *map(_also, loud[1 : PARTS + 1])]
+    raised = (*(each.last_raised_at for each in loud), *(each.raised_at for each in halts))
+    return Alarm(severity, fitted(parts, "\n", "alarms", more=len(loud[PARTS + 1 :])), max(raised))
+
+
+def _first(worst: Signal | None, halts: Sequence[Halt], severity: Severity) -> list[str]:
+    title = worst.title if worst else halts[0].title
+    told = [f"## {severity.upper()}: {_short(title, 120) or TITLE}", ""]
+    if worst and worst.content.strip() and worst.content.strip() != worst.title.strip():
+        told += [clipped(plain(worst.content).strip(), _CONTENT_CHARS), ""]
+    if worst:
+        told += [f"- Source: {_short(worst.source, 60)}", f"- Since: {to_iso(worst.first_raised_at)[:19]}Z"]
+        told += [f"- Affected: {_affected(worst)}"]
+    if halts:
+        told += [f"- Halted since: {to_iso(min(halt.raised_at for halt in halts))[:19]}Z"]
+    line = {Severity.NUCLEAR: _HALTED, Severity.CRITICAL: _CAUTION}.get(severity)
+    # One part: it is shown whole, or cut at its end where it alone is too long.
+    return ["\n".join([*told, *(["", line] if line else []), ""])]
+
+
+def _also(signal: Signal) -> str:
+    return f"- **[{signal.broadcast_severity}]** ({_short(signal.source, 60)}) {_short(signal.title, 120)}"
+
+
+def _affected(signal: Signal) -> str:
+    return "/".join(_short(name, 60) for name in (signal.org, signal.project) if name) or "everyone"
+
+
+def _short(text: str, most: int) -> str:
+    """Its first line. What becomes longer by escapes is cut here, so that it pushes out nothing that follows."""
+    return first_line(plain(text), most)

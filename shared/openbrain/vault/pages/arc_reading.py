@@ -1,0 +1,159 @@
+"""A page's text as an arc."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import orjson
+
+from openbrain.domain.signals.values import Severity
+from openbrain.domain.times import from_iso
+from openbrain.vault.front_matter import document
+from openbrain.vault.front_matter.document import Front
+from openbrain.vault.markers import markers
+from openbrain.vault.pages.arcs import Arc
+from openbrain.vault.values import Marker, Problem
+
+SEVERITIES = tuple(str(each) for each in Severity)
+"""By rank."""
+RESOLVED = "resolved"
+NO_SOURCE = "unknown"
+DAY_US = 86_400_000_000
+
+_DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
+_HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
+
+
+def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
+    """What the page at `path` says. Whatever can't be taken stands in `problems`; nothing raises."""
+    page = document.read(text, path)
+    front, found = page.front, markers.parse(page.body, path, page.body_line)
+    problems = [*page.problems, *found.problems]
+    stem = PurePosixPath(path).name.removesuffix(".md")
+    arc_id = stem
+    while arc_id.endswith(".merged"):
+        arc_id = arc_id.removesuffix(".merged")
+    created_us, dated = _created(front, arc_id, path, mtime_ns, problems)
+    counted = _mapping(front.get("signals"))
+    edges = _edges(front.get("edges"), found.markers)
+    sessions = front.strings("source_sessions")
+    alarms = [_signals(found.markers, path, problems), _injects(found.markers, path, problems)]
+    detail = {
+        "sessions": sessions,
+        "edges": edges,
+        "markers": [_plain(marker) for marker in found.markers],
+        "problems": [(problem.line, problem.reason) for problem in problems],
+    }
+    heading = None if front.text("title") else _HEADING.search(page.body)
+    return Arc(
+        path=path,
+        id=arc_id,
+        title=front.text("title") or (heading[1].strip() if heading else arc_id),
+        region=front.text("region"),
+        status=front.text("status").lower(),
+        project=front.text("project"),
+        summary=front.text("summary"),
+        heat=front.number("heat"),
+        created_us=created_us,
+        dated=dated,
+        ranked=bool(front.text("cluster_id")) or (path.startswith("clusters/") and _DATE.search(arc_id) is not None),
+        merged=stem != arc_id,
+        writable=not front.broken,
+        synthesized=front.text("synthesized").lower() == "true",
+        session_count=len(sessions),
+        tools=_count(counted.get("tools")),
+        joy=_count(counted.get("joy")),
+        errors=_count(counted.get("errors")),
+        lessons=sum(1 for marker in found.markers if marker.type == "lesson" and marker.block),
+        problem_count=len(problems),
+        reference=front.text("reference") if path.startswith("frontal-lobe/") else "",
+        replayed_from=front.strings("replayed_from"),
+        mitigates=front.strings("mitigates"),
+        links=tuple(target for _, target in edges),
+        alarms=_json(alarms) if any(alarms) else "",
+        detail=_json({name: part for name, part in detail.items() if part}),
+    )
+
+
+def _created(front: Front, arc_id: str, path: str, mtime_ns: int, problems: list[Problem]) -> tuple[int, bool]:
+    said = front.text("created")
+    if said:
+        at = from_iso(said)
+        if at is not None:
+            return at, True
+        problems.append(Problem(path, 0, "created is no ISO date: write it as 2026-04-10 or with its time"))
+    for name in (front.text("cluster_id"), arc_id):
+        for found in _DATE.finditer(name):
+            at = from_iso(found[0])
+            if at is not None:
+                return at, True
+    return mtime_ns // 1000 // DAY_US * DAY_US, False
+
+
+def _signals(found: Sequence[Marker], path: str, problems: list[Problem]) -> list[tuple[str, str, str, int, str, str]]:
+    signals = []
+    for marker in found:
+        if marker.type != "signal" or not marker.block:
+            continue
+        severity = marker.attrs.get("severity", "").lower()
+        if severity not in SEVERITIES and severity != RESOLVED:
+            told = f"@signal: severity is one of {', '.join(SEVERITIES)} or {RESOLVED}; this one counts as a warning"
+            problems.append(Problem(path, marker.line_start, told))
+            severity = "warning"
+        attrs = marker.attrs
+        source = attrs.get("source") or NO_SOURCE
+        where = (marker.line_start, attrs.get("verify", ""), attrs.get("cleared", ""))
+        signals.append((severity, source, marker.content, *where))
+    return signals
+
+
+def _injects(found: Sequence[Marker], path: str, problems: list[Problem]) -> list[tuple[str, str, int, int | None]]:
+    injects = []
+    for marker in found:
+        if marker.type != "inject" or not marker.block or not marker.content:
+            continue
+        said = marker.attrs.get("ttl_days", "")
+        days = int(said) if said.isascii() and said.isdigit() and len(said) < 7 else None
+        if said and days is None:
+            problems.append(Problem(path, marker.line_start, "@inject: ttl_days is a whole number of days"))
+        injects.append((marker.attrs.get("target", ""), marker.content, marker.line_start, days))
+    return injects
+
+
+def _edges(said: Any, found: Sequence[Marker]) -> list[tuple[str, str]]:
+    """Of front matter such as [{"sibling": "<id>"}], then of the markers."""
+    edges = [
+        (str(kind), str(target))
+        for item in (said if isinstance(said, Sequence) and not isinstance(said, str) else ())
+        if isinstance(item, Mapping)
+        for kind, target in item.items()
+        if isinstance(target, str) and target
+    ]
+    edges += [
+        (marker.attrs.get("type", "related"), marker.attrs["target"])
+        for marker in found
+        if marker.type == "edge" and marker.attrs.get("target")
+    ]
+    return list(dict.fromkeys(edges))
+
+
+def _plain(marker: Marker) -> tuple[Any, ...]:
+    at = (marker.line_start, marker.line_end, marker.block, marker.start, marker.end)
+    return (marker.type, dict(marker.attrs), marker.content, *at)
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _count(value: Any) -> int:
+    """A number of a page, as a count that our state can hold; 0 where it is none."""
+    try:
+        return min(max(int(value), 0), 2**53)
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()

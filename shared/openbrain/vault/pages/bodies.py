@@ -1,0 +1,44 @@
+"""Texts for the agents' client: bounded, and cut where it hurts least."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from openbrain.domain.text.displayed import plain
+
+BODY_CHARS: Final = 1536
+"""The client cuts longer bodies."""
+PARTS: Final = 200
+"""More lines than a body has room for."""
+
+
+def clipped(text: str, most: int) -> str:
+    """At most so many characters, cut between words where that loses little."""
+    if len(text) <= most:
+        return text
+    cut = text[: most - 1]
+    space = cut.rfind(" ")
+    return (cut[:space] if space >= most // 2 else cut).rstrip() + "…"
+
+
+def first_line(text: str, most: int) -> str:
+    """The first line that says something, clipped."""
+    lines = text.strip().splitlines()
+    return clipped(" ".join(lines[0].split()), most) if lines else ""
+
+
+def fitted(parts: Sequence[str], between: str, what: str, head: str = "", *, more: int = 0) -> str:
+    """The first parts, as many as fit; the last line says how many do not, with the `more` that were not given.
+
+    '' where there is nothing to say. A model reads it: what nobody would see in a part stands as an escape.
+    """
+    if not parts:
+        return ""
+    parts = [plain(part) for part in parts]
+    for count in range(min(len(parts), BODY_CHARS), 0, -1):
+        rest = len(parts) - count + more
+        text = head + between.join(parts[:count]) + (f"{between}… and {rest} more {what}" if rest else "")
+        if len(text) <= BODY_CHARS:
+            return text
+    rest = len(parts) - 1 + more
+    told = f"{between}… and {rest} more {what}" if rest else ""
+    return head + clipped(parts[0], BODY_CHARS - len(head) - len(told)) + told

@@ -1,0 +1,238 @@
+"""All pages of a vault as arcs, reading only those that changed.
+
+What was read is kept in a file of JSON lines, one a page; the last line of a path counts. It is a cache: without it,
+or where it is damaged, every page is read again, with the same result.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import orjson
+
+from openbrain.domain.errors import NeverRetry, NotFound
+from openbrain.vault.changes import sha256
+from openbrain.vault.folder import Entry, Folder
+from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arcs import Arc, of_row, row
+from openbrain.vault.values import Problem
+
+# Whose page counts where several hold one arc: the first's.
+REGIONS = ("bridge", "left", "right", "pineal", "amygdala")
+FOLDERS = (*REGIONS, "clusters", "frontal-lobe", "daily")
+VERSION = "2"
+"""Rises with whatever `parse_arc` reads otherwise: a state of another version is not used."""
+_FIRST_LINE = f"{VERSION}\n".encode()
+
+# A file that changed so shortly before it was read may have changed again without its time showing it. Disks that
+# count in whole milliseconds or seconds are given more.
+_FINE_NS = 20_000_000
+_COARSE_NS = 2_000_000_000
+
+
+class Known(NamedTuple):
+    """A file as it was read."""
+
+    mtime_ns: int
+    size: int
+    settled: bool
+    """Whether the same time and size mean the same content."""
+    sha256: str
+    arc: Arc
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A vault at one moment.
+
+    `pages` are those that count, by path. `shadowed` are other files of arcs that stand in `pages` too. `references`
+    are the small files that only point at an arc, by path. `dashboards` and `inbox` are paths.
+    """
+
+    pages: Mapping[str, Arc]
+    shadowed: tuple[Arc, ...] = ()
+    references: Mapping[str, Arc] = field(default_factory=dict)
+    dashboards: tuple[str, ...] = ()
+    inbox: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    read: int = 0
+    """Files that had to be read."""
+
+
+class Index:
+    """What is known of a vault's pages. One user at a time; `state` is where it is kept, None for nowhere."""
+
+    def __init__(self, state: Path | None = None, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
+        self._state = state
+        self._clock_ns = clock_ns
+        self._known: dict[str, Known] | None = None
+        self._lines = 0
+
+    def scan(self, folder: Folder) -> Scan:
+        """The vault as it is now. Blocking."""
+        before = self._load() if self._known is None else self._known
+        known: dict[str, Known] = {}
+        new: dict[str, Known] = {}
+        problems: list[Problem] = []
+        dashboards: list[str] = []
+        for name in FOLDERS:
+            for entry in folder.walk(name, problems):
+                path = entry.path
+                if not path.endswith(".md"):
+                    continue
+                had = before.get(path)
+                if had is not None and had[0] == entry.mtime_ns and had[1] == entry.size and had[2]:
+                    known[path] = had
+                elif path.rsplit("/", 1)[1].startswith("_"):
+                    if path.endswith("/_dashboard.md"):
+                        dashboards.append(path)
+                else:
+                    self._take(folder, entry, had, new, problems)
+                    if path in new:
+                        known[path] = new[path]
+        inbox = tuple(entry.path for entry in folder.walk("raw/inbox", problems) if entry.path.endswith(".md"))
+        self._known = known
+        self._save(new)
+        return _scan(known, tuple(dashboards), inbox, problems, len(new))
+
+    def written(self, folder: Folder, arcs: Iterable[tuple[Arc, bytes]]) -> None:
+        """Pages that were just written, with their bytes: the next scan need not read them."""
+        if self._known is None:
+            return
+        new: dict[str, Known] = {}
+        for arc, data in arcs:
+            with suppress(NeverRetry):
+                at = folder.stat(arc.path)
+                if folder.read_bytes(arc.path) == data:
+                    settled = _is_settled(at.mtime_ns, self._clock_ns())
+                    new[arc.path] = Known(at.mtime_ns, at.size, settled, sha256(data), arc)
+        self._known.update(new)
+        self._save(new)
+
+    def _take(
+        self, folder: Folder, entry: Entry, had: Known | None, new: dict[str, Known], problems: list[Problem]
+    ) -> None:
+        began = self._clock_ns()
+        try:
+            data = folder.read_bytes(entry.path)
+            digest = sha256(data)
+            if had is not None and had.sha256 == digest and (had.arc.dated or had.mtime_ns == entry.mtime_ns):
+                arc = had.arc
+            else:
+                arc = parse_arc(entry.path, data.decode(), entry.mtime_ns)
+        except NotFound:
+            return
+        except NeverRetry as error:
+            problems.append(Problem(entry.path, 0, str(error)))
+            return
+        except UnicodeDecodeError as error:
+            problems.append(Problem(entry.path, data.count(b"\n", 0, error.start) + 1, "not UTF-8: save it as UTF-8"))
+            return
+        new[entry.path] = Known(entry.mtime_ns, entry.size, _is_settled(entry.mtime_ns, began), digest, arc)
+
+    def _load(self) -> dict[str, Known]:
+        if self._state is None:
+            return {}
+        known: dict[str, Known] = {}
+        lines = 0
+        try:
+            with self._state.open("rb") as file:
+                if file.readline() != _FIRST_LINE:
+                    return {}
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break  # cut off
+                    path, had = _of_line(line)
+                    known[path] = had
+                    lines += 1
+        except (OSError, ValueError, TypeError, IndexError, AttributeError):
+            return {}
+        self._lines = lines
+        return known
+
+    def _save(self, new: Mapping[str, Known]) -> None:
+        """Appends what is new, or writes all anew where too many of its lines are stale. What can't be kept is not."""
+        if self._state is None or self._known is None or not new:
+            return
+        with suppress(OSError):
+            self._state.parent.mkdir(parents=True, exist_ok=True)
+            if self._lines == 0 or self._lines + len(new) > len(self._known) + len(self._known) // 4 + 1000:
+                temporary = self._state.with_name(f"{self._state.name}.{os.getpid()}")
+                with temporary.open("wb") as file:
+                    file.write(_FIRST_LINE)
+                    file.writelines(_lines(self._known))
+                temporary.replace(self._state)
+                self._lines = len(self._known)
+            else:
+                with self._state.open("ab") as file:
+                    file.writelines(_lines(new))
+                self._lines += len(new)
+
+
+def _is_settled(mtime_ns: int, now_ns: int) -> bool:
+    return now_ns - mtime_ns > (_FINE_NS if mtime_ns % 1_000_000 else _COARSE_NS)
+
+
+def _lines(known: Mapping[str, Known]) -> Iterator[bytes]:
+    """A line is an array of what every tick needs, a tab, and the arc's detail, which stays text until asked for."""
+    for path, had in known.items():
+        values, detail = row(had.arc)
+        head = orjson.dumps([path, had.mtime_ns, had.size, had.settled, had.sha256, values])
+        yield head + b"\t" + detail.encode() + b"\n"
+
+
+def _of_line(line: bytes) -> tuple[str, Known]:
+    head, _, detail = line.partition(b"\t")
+    path, mtime_ns, size, settled, digest, arc = orjson.loads(head)
+    return path, Known(mtime_ns, size, settled, digest, of_row(arc, detail[:-1].decode()))
+
+
+def _scan(
+    known: Mapping[str, Known], dashboards: tuple[str, ...], inbox: tuple[str, ...], problems: list[Problem], read: int
+) -> Scan:
+    references: dict[str, Arc] = {}
+    others: list[Arc] = []
+    for path, had in known.items():
+        arc = had[4]
+        if arc.problem_count:
+            problems += arc.problems
+        if arc.reference:
+            references[path] = arc
+        else:
+            others.append(arc)
+    pages, shadowed = counting(others)
+    return Scan(pages, shadowed, references, dashboards, inbox, tuple(problems), read)
+
+
+def in_order(path: str) -> tuple[int, list[str]]:
+    """Sorts paths as a scan finds them."""
+    parts = path.split("/")
+    return FOLDERS.index(parts[0]) if parts[0] in FOLDERS else len(FOLDERS), parts
+
+
+def counting(arcs: Iterable[Arc]) -> tuple[dict[str, Arc], tuple[Arc, ...]]:
+    """Pages by path, and those beside them that do not count: another file of their arc does. Taken in order."""
+    pages: dict[str, Arc] = {}
+    shadowed: list[Arc] = []
+    first: dict[str, str] = {}
+    for arc in arcs:
+        path = arc.path
+        if arc.ranked:
+            other = first.setdefault(arc.id, path)
+            if other != path:
+                if not arc.merged or pages[other].merged or _folder(path) != _folder(other):
+                    shadowed.append(arc)
+                    continue
+                # Merged by hand or by another tick, and written again since: what it became counts.
+                shadowed.append(pages.pop(other))
+                first[arc.id] = path
+        pages[path] = arc
+    return pages, tuple(shadowed)
+
+
+def _folder(path: str) -> PurePosixPath:
+    return PurePosixPath(path).parent
