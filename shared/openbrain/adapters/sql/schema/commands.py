@@ -131,7 +131,7 @@ def _alone(connection: Connection) -> Iterator[None]:
 
 def _config(connection: Connection | None = None) -> Config:
     config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    config.set_main_option("script_location", str(Path(__file__).parents[1] / "migrations").replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
 
