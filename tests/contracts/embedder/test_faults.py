@@ -60,7 +60,7 @@ def test_the_embedded_model_needs_no_network() -> None:
 import asyncio, socket
 def refuse(*_, **__): raise AssertionError("network")
 socket.socket.connect = refuse
-from openbrain.adapters.minilm import MiniLM
+from openbrain.adapters.embedding.minilm import MiniLM
 asyncio.run(MiniLM().embed(["text"]))
 """
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, env={"HOME": "/nowhere"})

@@ -22,8 +22,8 @@ NAME = "text-1"
 PROGRAM = """
 import asyncio, resource, sys
 from pathlib import Path
-from openbrain.adapters.tantivy_text import TantivyText
-from openbrain.errors import OpenBrainError
+from openbrain.adapters.tantivy import TantivyText
+from openbrain.domain.errors import OpenBrainError
 from tests.support.indexes.entries import EVERYTHING, memory, text_entry, tombstone
 index = TantivyText(Path(sys.argv[1]), commit_ms=20)
 """

@@ -22,7 +22,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from openbrain.adapters import qdrant_edge_shard
-from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
+from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 from tests.support.indexes.entries import direction, memory, tombstone, vector_entry
 from tests.support.waiting import PATIENCE_S
 

@@ -14,9 +14,9 @@ from tests.support.waiting import PATIENCE_S
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from openbrain.adapters.disk_space import DiskSpace
-from openbrain.adapters.qdrant_edge_vectors import QdrantEdgeVectors
-from openbrain.errors import TryLater
+from openbrain.adapters.local.disk_space import DiskSpace
+from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
+from openbrain.domain.errors import TryLater
 from tests.support.indexes.entries import EVERYTHING, direction, memory, vector_entry
 
 async def main() -> None:
