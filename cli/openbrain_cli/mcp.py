@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from openbrain.client.credentials import read_key
+from openbrain.domain.credentials import read_key
 from openbrain.domain.errors import OpenBrainError
 from openbrain_cli.lazily import command
 from openbrain_cli.options import Agent, Data, KeyFile, Url

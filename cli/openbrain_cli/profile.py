@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from openbrain.client.credentials import ORIGINAL_KEY_FILE, TRUE, read_key
+from openbrain.domain.credentials import ORIGINAL_KEY_FILE, TRUE, read_key
 from openbrain.domain.errors import SetupError, Unauthorised
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Profile:
         """The same for an agent's tools, by the rules of the original's bridge: the org of the environment stands where
         none is named, and an answer that would drown a model is refused."""
         from openbrain.client import OpenBrain
-        from openbrain.client.credentials import RESPONSE_BYTES
+        from openbrain.domain.credentials import RESPONSE_BYTES
 
         return OpenBrain(
             self.url,

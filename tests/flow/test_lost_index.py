@@ -92,10 +92,6 @@ async def nothing_lacks(brain: Brain, ids: list[str]) -> None:
     assert (await brain.http.get("/v1/health")).json()["status"] == "ok"
 
 
-async def idle(_: filling.Filling) -> int:
-    return 0
-
-
 @pytest.mark.slow("readers that were refused come back after the pause of their breaker")
 async def test_removed_under_the_running_system(place: Place) -> None:
     async with started(place.settings) as brain:
@@ -116,7 +112,18 @@ async def test_removed_under_the_running_system(place: Place) -> None:
 async def test_removed_while_nobody_looks_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     async with started(place.settings) as brain:
         ids = await filled(brain)
-        monkeypatch.setattr(filling.Filling, "round", idle)
+        looks = 0
+
+        async def nothing(_: filling.Filling) -> int:
+            nonlocal looks
+            looks += 1
+            return 0
+
+        async def no_look_is_under_way() -> bool:
+            return looks > 0
+
+        monkeypatch.setattr(filling.Filling, "round", nothing)
+        await until(no_look_is_under_way)
         before = await generations(brain)
         for each in before:
             place.remove(each)

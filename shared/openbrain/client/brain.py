@@ -11,7 +11,6 @@ import httpx
 from openbrain import contract
 from openbrain.client.arguments import Changes, Filters
 from openbrain.client.breaker import Breaker
-from openbrain.client.credentials import from_environment
 from openbrain.client.resources.access import Access
 from openbrain.client.resources.discovery import Discovery
 from openbrain.client.resources.ending import Ending
@@ -25,6 +24,7 @@ from openbrain.client.resources.vault import Vault
 from openbrain.client.resources.verifying import Verifying
 from openbrain.client.resources.webhooks import Webhooks
 from openbrain.client.wire import Wire, write_headers
+from openbrain.domain.credentials import from_environment
 from openbrain.domain.ids import uuid7
 from openbrain.domain.submission import Submission
 
@@ -75,7 +75,7 @@ class OpenBrain(
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], home: Path | None = None) -> Self:
         """The server that OPENBRAIN_URL and its siblings name, or the original's CORE_BRAIN_URL: all of them stand in
-        `client.credentials`. Answers above 1 MiB are refused unless OPENBRAIN_RESPONSE_BYTES says otherwise."""
+        `domain.credentials`. Answers above 1 MiB are refused unless OPENBRAIN_RESPONSE_BYTES says otherwise."""
         found = from_environment(environment, home or Path.home())
         return cls(
             found.url,

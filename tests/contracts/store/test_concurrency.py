@@ -20,8 +20,8 @@ EACH = 100
 
 WORKER = """
 import asyncio, json, sys
-from openbrain.adapters.sql.database import Database
-from openbrain.adapters.sql.writing import SqlWriting
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.writes.writing import SqlWriting
 from tests.support.store.fixtures import FakeClock, patiently, write
 from tests.support.waiting import PATIENCE_S
 

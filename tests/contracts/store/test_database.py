@@ -159,7 +159,7 @@ async def test_sqlite_reads_while_another_process_writes(file: tuple[Path, Datab
 
 COUNTER = """
 import asyncio, sys
-from openbrain.adapters.sql.database import Database
+from openbrain.adapters.sql.engine.database import Database
 def add(connection):
     seen = connection.exec_driver_sql("SELECT COUNT(*) FROM n").scalar()
     connection.exec_driver_sql("INSERT INTO n VALUES (?)", (seen,))

@@ -145,7 +145,7 @@ def test_a_newer_schema_is_left_alone(database_url: str) -> None:
 
 
 def test_several_processes_upgrade_at_once(database_url: str) -> None:
-    command = "import sys; from openbrain.adapters.sql import schema_commands; schema_commands.upgrade(sys.argv[1])"
+    command = "import sys; from openbrain.adapters.sql.schema import commands; commands.upgrade(sys.argv[1])"
     running = [subprocess.Popen([sys.executable, "-c", command, database_url]) for _ in range(4)]
     assert [process.wait() for process in running] == [0, 0, 0, 0]
     assert commands.current(database_url) == "0006"

@@ -21,7 +21,7 @@ EAST = direction(1, 0, 0, 0)
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from openbrain.adapters import qdrant_edge_shard
+from openbrain.adapters.qdrant_edge import shard as qdrant_edge_shard
 from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 from tests.support.indexes.entries import direction, memory, tombstone, vector_entry
 from tests.support.waiting import PATIENCE_S
