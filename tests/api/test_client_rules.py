@@ -7,9 +7,10 @@ import httpx
 import orjson
 import pytest
 
-from openbrain.client import OpenBrain, credentials
+from openbrain.client import OpenBrain
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import refusal
+from openbrain.domain import credentials
 from openbrain.domain.errors import NotFound, Outdated, QuotaExceeded, RateLimited, SetupError, TryLater, Unauthorised
 from tests.support.api.brain import Brain, unknown_id
 from tests.support.api.served import served
