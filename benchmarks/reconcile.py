@@ -110,7 +110,7 @@ async def _measured(name: str, count: int, repeats: int) -> list[Row]:
 
 
 async def compared(side: Side, truth: SqlTruth, *, full: bool = False) -> Mapping[str, Any]:
-    """What one comparison of both indexes tells."""
+    """The result of one comparison of both indexes."""
 
     async def nothing() -> None:
         return None

@@ -1,4 +1,4 @@
-"""What stands behind a memory: how long its chain is, and whom it supersedes where the one who asks may see that one.
+"""The chain of a memory: its length, and the predecessor where the viewer may see it.
 
 Parents never change, nor does who may see them, so each answer is kept.
 """

@@ -31,7 +31,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Index(reconcile.Index, Replaceable, Protocol):
-    """What it needs of an index."""
+    """The port of the index to be written."""
 
 
 class Filling:

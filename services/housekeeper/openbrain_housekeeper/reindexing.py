@@ -53,7 +53,7 @@ class Truth(Generations, Reconciling, Rows, Embedded, Protocol):
 
 
 class Index(reconcile.Index, Replaceable, Protocol):
-    """What it needs of an index."""
+    """The port of the index to be written."""
 
 
 @dataclass(frozen=True, slots=True)

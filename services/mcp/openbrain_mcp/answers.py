@@ -1,4 +1,4 @@
-"""What the tools answer.
+"""Results of the tools.
 
 Coding agents hand a model the structured result alone where there is one. So what was stored is answered as fenced text
 and nothing else; a structured result has no word in it that anybody wrote.

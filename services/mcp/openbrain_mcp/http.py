@@ -32,7 +32,7 @@ _ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 def with_mcp(api: Starlette, origins: Sequence[str] = ()) -> Starlette:
-    """The same app with the tools at /mcp. `origins`: whose pages may ask, beside those of this machine."""
+    """The app with the tools at /mcp. `origins`: browser origins allowed beside this machine's own."""
     callers = Callers(api)
     server = mcp_server(callers.of)
     tools = server.streamable_http_app(
@@ -107,7 +107,7 @@ class Guard:
         await self._tools(scope, receive, _kept_by_nobody(send))
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
-        """What can be said before a key is looked at."""
+        """Refusals that need no authentication."""
         names = [name for name, _ in scope["headers"]]
         if any(names.count(name) > 1 for name in _ONCE):
             return _answer(400, "duplicate_header", _TWICE)

@@ -1,4 +1,4 @@
-"""Whose pages may use the tools from a browser, by the header Origin: a page that DNS led here has another one."""
+"""The allow-list of browser origins: a page that reaches this host by DNS rebinding has another origin."""
 
 from collections.abc import Collection
 from urllib.parse import urlsplit

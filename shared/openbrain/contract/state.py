@@ -21,7 +21,7 @@ class Ready(Answer):
     failing: dict[str, dict[str, str]]
     paused: tuple[str, ...] = Field(default=(), description="Groups that operators let rest: not dead, not at work.")
     writes: str | None = None
-    """Why writes are refused for now (503); null while they are taken."""
+    """The reason while writes are refused (503); null while they are taken."""
 
 
 class Health(Answer):
@@ -31,4 +31,4 @@ class Health(Answer):
     version: str
     parts: dict[str, Literal["ok", "down"]]
     writes: str | None = None
-    """Why writes are refused for now (503); null while they are taken."""
+    """The reason while writes are refused (503); null while they are taken."""

@@ -107,7 +107,7 @@ class RateLimited(TryLater):
 
 
 class WrongKeys(RateLimited):
-    """Too many wrong keys came from this address: none that is not known to be good is looked at for now."""
+    """Too many wrong keys came from this address: until the limit resets, only keys known to be good are accepted."""
 
     def __init__(self, per_minute: int, retry_after_s: float) -> None:
         OpenBrainError.__init__(
@@ -133,7 +133,7 @@ class VisitsLimited(RateLimited):
 
 
 class Backlogged(TryLater):
-    """Too much waits behind the writes already taken: no other is taken for now. Nothing was stored."""
+    """Too many accepted writes wait to be processed; retry later. Nothing was stored."""
 
     code = "backlog_full"
 

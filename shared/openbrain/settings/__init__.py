@@ -58,7 +58,7 @@ class Streams(Group):
     maxmemory_mb: int = Field(512, ge=16, description="Of the embedded server.")
     memory_mb: int = Field(2048, ge=1, description="Stands for the server's maxmemory where it has none.")
     memory_share: float = Field(
-        0.85, gt=0, le=1, description="Of the server's memory: where more is used, writes are refused for now."
+        0.85, gt=0, le=1, description="Of the server's memory: above it writes are refused until less is used."
     )
 
 
@@ -122,7 +122,9 @@ class Housekeeping(Group):
     relay_batch: int = Field(500, ge=1, le=5000, description="Events published at once.")
     relay_poll_ms: int = Field(50, ge=1, le=50, description="Longest time between looks at the outbox.")
     outbox_limit: int = Field(
-        1_000_000, ge=1, description="Events that may wait to be published; with as many, writes are refused for now."
+        1_000_000,
+        ge=1,
+        description="Events that may wait to be published; at this number writes are refused until some are published.",
     )
     lease_s: Seconds = Field(5, description="A dead leader is replaced after this long.")
     expiry_every_s: Seconds = Field(1, description="How often due memories are ended.")

@@ -1,4 +1,4 @@
-"""Whoever listens with a key that is no more is ended: one question a second for all of them."""
+"""Ends streams and long polls of revoked or expired keys: one query a second for all listeners."""
 
 import asyncio
 from collections.abc import Iterator

@@ -137,7 +137,7 @@ def _stream(route: Route, headers: reading.Headers, receive: Receive) -> AsyncIt
 
 
 def _stored(route: Route) -> Stored | None:
-    """What is known of a write whose handler failed."""
+    """Whether a write whose handler failed may have been stored."""
     if not route.changes:
         return None
     return Stored.ASK_AGAIN if route.keyed else Stored.LOOK

@@ -1,4 +1,4 @@
-"""What HTTP itself can be wrong about; everything else is in `openbrain.domain.errors`."""
+"""Errors of HTTP itself; all others are in `openbrain.domain.errors`."""
 
 from collections.abc import Mapping
 

@@ -84,7 +84,7 @@ def problem_fields(error: Exception) -> dict[str, object]:
 
 
 class Stored(enum.Enum):
-    """What a 5xx says of the write that it answers: the member `stored`, and the words behind its message."""
+    """The outcome of a write that a 5xx reports: the member `stored` and the addition to the message."""
 
     NO = "no", "nothing was stored"
     ASK_AGAIN = "unknown", "it may have been stored: send it again with its Idempotency-Key, which stores it once"

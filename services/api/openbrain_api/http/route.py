@@ -73,7 +73,7 @@ class Route:
     streamed: bool = False
     """The body is NDJSON, which the handler reads while it arrives: limits count for each line."""
     public: bool = False
-    """The same for everybody, and kept by clients by its entity tag: counted by address."""
+    """Public and cached by its entity tag; requests are rate-limited by address."""
     operators: bool = False
     """Of the system, not of a tenant: see `Door.operator`."""
     form: tuple[str, ...] = ()

@@ -64,7 +64,7 @@ class Scan:
 
 
 class Index:
-    """What is known of a vault's pages. One user at a time; `state` is where it is kept, None for nowhere."""
+    """The known content of a vault's pages, for one user at a time. `state`: its file; None keeps it in memory alone."""
 
     def __init__(self, state: Path | None = None, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
         self._state = state
