@@ -64,7 +64,7 @@ class Scan:
 
 
 class Index:
-    """The known content of a vault's pages, for one user at a time. `state`: its file; None keeps it in memory alone."""
+    """The known content of a vault's pages, one user at a time. `state`: its file; None keeps it in memory alone."""
 
     def __init__(self, state: Path | None = None, *, clock_ns: Callable[[], int] = time.time_ns) -> None:
         self._state = state
