@@ -23,7 +23,7 @@ from openbrain.adapters.tantivy.finding import question
 from openbrain.adapters.tantivy.queries import compiled, filtered
 from openbrain.domain.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.ports.index import TextQuery
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain_api.app import api
 from openbrain_cli.serving import loop_factory
@@ -35,7 +35,7 @@ WITHIN = Criteria(org="acme", project="p4", only_project=True)
 
 async def main(folder: Path, count: int) -> None:
     async with running(Settings(data_dir=folder), zero_cost_parts) as system:
-        parts = system.parts
+        parts = system.container
         await fill(parts, count)
         server = uvicorn.Server(uvicorn.Config(api(parts), port=0, log_config=None, access_log=False))
         task = asyncio.create_task(server.serve())
@@ -51,16 +51,16 @@ async def main(folder: Path, count: int) -> None:
         await task
 
 
-async def raw_calls(parts: Parts) -> dict[str, Callable[[], Awaitable[float]]]:
+async def raw_calls(container: Container) -> dict[str, Callable[[], Awaitable[float]]]:
     """By the name of the row: what measures the median in ms of what the route cannot do without."""
-    index: Any = parts.text
-    reader = index._prepared((await parts.text_generation()).name).generation.reader()
-    ids = sample(parts)
+    index: Any = container.text
+    reader = index._prepared((await container.text_generation()).name).generation.reader()
+    ids = sample(container)
     pages = [ids[start : start + ROWS] for start in range(0, len(ids), ROWS)]
-    rows = read_rows(parts)
+    rows = read_rows(container)
 
     def search(criteria: Criteria, *, fuzzy: bool = False, facet: bool = False) -> Callable[[], Awaitable[float]]:
-        ask = searching(reader, condition(parts, criteria), fuzzy=fuzzy, facet=facet)
+        ask = searching(reader, condition(container, criteria), fuzzy=fuzzy, facet=facet)
 
         async def measured() -> float:
             return await median(ask, questions(INPUTS, seed=3)) + await median(rows, pages[:INPUTS])
@@ -68,7 +68,7 @@ async def raw_calls(parts: Parts) -> dict[str, Callable[[], Awaitable[float]]]:
         return measured
 
     def tags(criteria: Criteria) -> Callable[[], Awaitable[float]]:
-        ask = counting(reader, condition(parts, criteria))
+        ask = counting(reader, condition(container, criteria))
         return lambda: median(ask, range(INPUTS))
 
     return {
@@ -88,12 +88,12 @@ async def median(call: Callable[[Any], Awaitable[object]], inputs: Sequence[Any]
         begun = time.perf_counter()
         await call(each)
         times.append((time.perf_counter() - begun) * 1000)
-        await asyncio.sleep(0)  # the rooms beside it must not starve
+        await asyncio.sleep(0)  # the services beside it must not starve
     return statistics.median(times)
 
 
-def condition(parts: Parts, criteria: Criteria) -> AllOf:
-    return visible(Viewer(workspace_id="default", agent_id=""), criteria, parts.clock.now())
+def condition(container: Container, criteria: Criteria) -> AllOf:
+    return visible(Viewer(workspace_id="default", agent_id=""), criteria, container.clock.now())
 
 
 def searching(reader: Any, within: AllOf, *, fuzzy: bool, facet: bool) -> Callable[[str], Awaitable[object]]:

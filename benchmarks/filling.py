@@ -13,7 +13,7 @@ from openbrain.domain.submission import Submission
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.reindexing import Extent
 from openbrain.ports.store import Origin
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.usecases.auth import Actor, Permission
 from openbrain.usecases.remember import Offer, remember
 from openbrain_embedder.handlers import embed_stored
@@ -22,25 +22,25 @@ from openbrain_indexer.handlers import project_text, project_vector
 STEP = 500
 
 
-async def fill(parts: Parts, count: int) -> None:
+async def fill(container: Container, count: int) -> None:
     """`count` memories in 2 orgs and 20 projects, in both indexes when this returns. What is there already stays."""
     actor = Actor(key_id="b", name="bench", workspace_id="default", agent_id="", permissions=frozenset(Permission))
     all_texts = texts(count)
     begun = time.perf_counter()
-    there = await _indexed(parts)
+    there = await _indexed(container)
     for start in track(range(there // STEP * STEP, count, STEP), "filling", disable=not sys.stderr.isatty()):
         offers = [
             Offer(submission=_submission(number, all_texts[number]), actor=actor, origin=Origin(actor="bench"))
             for number in range(start, min(start + STEP, count))
         ]
-        outcomes = await remember(offers, truth=parts.truth, clock=parts.clock, gate=parts.gate)
-        await _index(parts, [outcome.memory.id for outcome in outcomes if outcome.memory is not None])
+        outcomes = await remember(offers, truth=container.truth, clock=container.clock, gate=container.gate)
+        await _index(container, [outcome.memory.id for outcome in outcomes if outcome.memory is not None])
     print(f"filled in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
 
 
-async def _indexed(parts: Parts) -> int:
+async def _indexed(container: Container) -> int:
     extent = Extent(kind=IndexKind.VECTOR)
-    return await parts.truth.count_extent(extent) - await parts.truth.count_extent(replace(extent, stale=True))
+    return await container.truth.count_extent(extent) - await container.truth.count_extent(replace(extent, stale=True))
 
 
 def _submission(number: int, text: str) -> Submission:
@@ -53,8 +53,8 @@ def _submission(number: int, text: str) -> Submission:
     )
 
 
-async def _index(parts: Parts, ids: list[str]) -> None:
-    await parts.truth.delete([entry.id for entry in await parts.truth.take(5 * STEP)])
+async def _index(container: Container, ids: list[str]) -> None:
+    await container.truth.delete([entry.id for entry in await container.truth.take(5 * STEP)])
     events = [
         CloudEvent[MemoryStored](
             id=memory_id,
@@ -66,10 +66,10 @@ async def _index(parts: Parts, ids: list[str]) -> None:
         )
         for memory_id in ids
     ]
-    text, vectors = await parts.text_generation(), await parts.vector_generation()
-    truth, clock = parts.truth, parts.clock
-    failed = dict(await embed_stored(events, truth=truth, embedder=parts.embedder, clock=clock, batch=STEP))
-    failed |= await project_text(ids, truth=truth, index=parts.text, generations=[text])
-    failed |= await project_vector(ids, truth=truth, index=parts.vectors, generations=[vectors])
+    text, vectors = await container.text_generation(), await container.vector_generation()
+    truth, clock = container.truth, container.clock
+    failed = dict(await embed_stored(events, truth=truth, embedder=container.embedder, clock=clock, batch=STEP))
+    failed |= await project_text(ids, truth=truth, index=container.text, generations=[text])
+    failed |= await project_vector(ids, truth=truth, index=container.vectors, generations=[vectors])
     if failed:
         raise SystemExit(f"{len(failed)} memories could not be indexed")

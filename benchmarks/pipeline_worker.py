@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks.memory import peak_mb
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
 from openbrain_cli.serving import loop_factory
 from openbrain_cli.system import running
@@ -38,9 +38,9 @@ async def main(folder: Path, redis_url: str, embedder: str, batch: int) -> None:
         made = zero_cost_parts
     late: list[float] = []
     async with running(settings, made) as system:  # type: ignore[arg-type]
-        assert isinstance(system.parts, Parts)
+        assert isinstance(system.container, Container)
         if embedder != "zero":
-            await system.parts.embedder.embed_query("warm")
+            await system.container.embedder.embed_query("warm")
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         # Where a model has the core a lag says nothing, and hundreds of looks a second are felt.

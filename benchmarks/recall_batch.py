@@ -1,7 +1,7 @@
 """`recall:batch` of 50 questions against the same number of single recalls through HTTP, over 10,000 memories.
 
 Both sides in turn; no question comes twice, so that each is embedded. CPU is that of the server's process, less what
-its rooms take while nothing is asked.
+its services take while nothing is asked.
 """
 
 import argparse

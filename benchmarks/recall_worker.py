@@ -26,7 +26,7 @@ from openbrain.adapters.qdrant_edge.terms import compiled as edge_filter
 from openbrain.adapters.sql.store import FILE
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
 from openbrain.domain.visibility import AllOf, Criteria, Viewer, visible
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain_api.app import api
 from openbrain_cli.serving import loop_factory
@@ -42,7 +42,7 @@ FILTERS = {"workspace only": Criteria(), "filtered": Criteria(org="acme", projec
 async def main(folder: Path, count: int) -> None:
     settings = Settings(data_dir=folder)
     async with running(settings, zero_cost_parts) as system:
-        parts = system.parts
+        parts = system.container
         await fill(parts, count)
         server = uvicorn.Server(uvicorn.Config(api(parts), port=0, log_config=None, access_log=False))
         task = asyncio.create_task(server.serve())
@@ -59,12 +59,16 @@ async def main(folder: Path, count: int) -> None:
         await task
 
 
-async def raw_figures(parts: Parts, criteria: Criteria) -> dict[str, float]:
+async def raw_figures(container: Container, criteria: Criteria) -> dict[str, float]:
     """Medians in ms of what a recall cannot do without, question by question, each part after the other; of time, and
     (`cpu` after its name) of the process's CPU."""
-    condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, parts.clock.now())
-    vectors, text, rows = await raw_vectors(parts, condition), await raw_text(parts, condition), read_rows(parts)
-    ids = sample(parts)
+    condition = visible(Viewer(workspace_id="default", agent_id=""), criteria, container.clock.now())
+    vectors, text, rows = (
+        await raw_vectors(container, condition),
+        await raw_text(container, condition),
+        read_rows(container),
+    )
+    ids = sample(container)
     times: dict[str, list[float]] = defaultdict(list)
 
     async def timed(part: str, call: Awaitable[T]) -> T:
@@ -72,21 +76,21 @@ async def raw_figures(parts: Parts, criteria: Criteria) -> dict[str, float]:
         result = await call
         times[part].append((time.perf_counter() - begun) * 1000)
         times[f"{part} cpu"].append((time.process_time() - cpu) * 1000)
-        await asyncio.sleep(0)  # the rooms beside it must not starve
+        await asyncio.sleep(0)  # the services beside it must not starve
         return result
 
     for number, question in enumerate(questions(INPUTS, seed=3)):
-        vector = await timed("embed", parts.embedder.embed_query(question))
+        vector = await timed("embed", container.embedder.embed_query(question))
         await timed("vectors", vectors(vector))
         await timed("text", text(question))
         await timed("rows", rows(ids[number * ROWS : (number + 1) * ROWS]))
     return {part: statistics.median(each) for part, each in times.items()}
 
 
-async def raw_vectors(parts: Parts, condition: AllOf) -> Callable[["array[float]"], Awaitable[object]]:
+async def raw_vectors(container: Container, condition: AllOf) -> Callable[["array[float]"], Awaitable[object]]:
     """The engine's own query with the same filter, ids alone. Nothing expires, so the adapter leaves expiry out."""
-    index: Any = parts.vectors
-    shard = index._shard((await parts.vector_generation()).name)._shard
+    index: Any = container.vectors
+    shard = index._shard((await container.vector_generation()).name)._shard
     wanted = edge_filter(
         AllOf(tuple(each for each in condition.conditions if getattr(each, "field", "") != "expires_at"))
     )
@@ -98,10 +102,10 @@ async def raw_vectors(parts: Parts, condition: AllOf) -> Callable[["array[float]
     return ask
 
 
-async def raw_text(parts: Parts, condition: AllOf) -> Callable[[str], Awaitable[object]]:
+async def raw_text(container: Container, condition: AllOf) -> Callable[[str], Awaitable[object]]:
     """tantivy's own search with the same filter, addresses alone."""
-    index: Any = parts.text
-    generation = index._prepared((await parts.text_generation()).name).generation
+    index: Any = container.text
+    generation = index._prepared((await container.text_generation()).name).generation
 
     async def ask(question: str) -> object:
         words = any_word(question, generation._english, generation._fields)
@@ -114,14 +118,14 @@ async def raw_text(parts: Parts, condition: AllOf) -> Callable[[str], Awaitable[
     return ask
 
 
-def sample(parts: Parts) -> list[str]:
-    with sqlite3.connect(parts.settings.data_dir / FILE) as connection:
+def sample(container: Container) -> list[str]:
+    with sqlite3.connect(container.settings.data_dir / FILE) as connection:
         return [row[0] for row in connection.execute("SELECT id FROM memories ORDER BY content_hash LIMIT 2000")]
 
 
-def read_rows(parts: Parts) -> Callable[[Sequence[str]], Awaitable[object]]:
+def read_rows(container: Container) -> Callable[[Sequence[str]], Awaitable[object]]:
     """20 whole rows by id on a bare connection."""
-    connection = sqlite3.connect(parts.settings.data_dir / FILE)
+    connection = sqlite3.connect(container.settings.data_dir / FILE)
     marks = ", ".join("?" * ROWS)
 
     async def read(ids: Sequence[str]) -> object:

@@ -87,14 +87,14 @@ def _on_servers(count: int, repeats: int) -> dict[str, Any]:
 def _embedded(index: str, count: int, turns: Turns) -> list[Row]:
     ours = [count / each["cpu"] for each in turns]
     bare = [count / each["bare"] for each in turns]
-    # On a busy machine the clock runs on while little is done, and rooms look for work by the clock.
+    # On a busy machine the clock runs on while little is done, and services look for work by the clock.
     net = [count / (each["cpu"] - each["resting"] * each["wall"]) for each in turns]
     shares = tuple(mine / floor for mine, floor in zip(net, bare, strict=True))
     return [
         Row(f"embedded: {index} made anew", "memories/s of CPU", tuple(ours), goal=GOAL),
         Row(f"embedded: {index} by the bare engine", "memories/s of CPU", tuple(bare)),
         Row(
-            f"embedded: {index}, less what the rooms take at rest",
+            f"embedded: {index}, less what the services take at rest",
             "memories/s of CPU",
             tuple(net),
             "the bare engine",

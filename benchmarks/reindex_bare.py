@@ -26,37 +26,37 @@ from openbrain.domain.memory import Memory
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry, VectorEntry
 from openbrain.ports.reindexing import Extent
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain_indexer.entries import text_entry, vector_entries
 
 BATCH = 512
 """What a room takes at once."""
 
 
-async def entries(parts: Parts, generation: Generation) -> AsyncIterator[list[Any]]:
+async def entries(container: Container, generation: Generation) -> AsyncIterator[list[Any]]:
     """What the generation holds, batch by batch."""
     after = ""
-    while listed := await parts.truth.list_extent(Extent(kind=generation.kind), after, BATCH):
+    while listed := await container.truth.list_extent(Extent(kind=generation.kind), after, BATCH):
         after = listed[-1].id
-        rows = list((await parts.truth.indexable([each.id for each in listed])).values())
+        rows = list((await container.truth.indexable([each.id for each in listed])).values())
         if generation.kind is IndexKind.TEXT:
             yield [text_entry(row, generation.builder) for row in rows]
         else:
-            yield await _points(parts, generation, rows)
+            yield await _points(container, generation, rows)
 
 
-async def _points(parts: Parts, generation: Generation, rows: Sequence[Memory]) -> list[Any]:
-    found = await parts.truth.passages([row.id for row in rows], generation.model)
+async def _points(container: Container, generation: Generation, rows: Sequence[Memory]) -> list[Any]:
+    found = await container.truth.passages([row.id for row in rows], generation.model)
     return [each for row in rows for each in vector_entries(row, found[row.id], generation.builder)]
 
 
-async def engine_seconds(parts: Parts, generation: Generation) -> float:
+async def engine_seconds(container: Container, generation: Generation) -> float:
     """Of this process's CPU: rows read by the bare driver, and all put into a new index by the bare engine."""
     seconds = 0.0
-    read = _reader(parts.settings.data_dir / FILE, generation)
+    read = _reader(container.settings.data_dir / FILE, generation)
     with tempfile.TemporaryDirectory(prefix="openbrain-bench-") as folder:
         write = (_text if generation.kind is IndexKind.TEXT else _vectors)(Path(folder), generation)
-        async for some in entries(parts, generation):
+        async for some in entries(container, generation):
             given = [_given(each) for each in some]
             begun = time.process_time()
             read([each.memory_id for each in some])
@@ -108,14 +108,14 @@ def _vectors(folder: Path, generation: Generation) -> Callable[[Sequence[Any]], 
     return write
 
 
-async def bulk_seconds(parts: Parts, generation: Generation, url: str) -> float:
+async def bulk_seconds(container: Container, generation: Generation, url: str) -> float:
     """By the clock: the client's own bulk helper sends the same bodies to a new index with the same mapping."""
     name = f"{generation.name}-bare"
     if generation.kind is IndexKind.TEXT:
-        await parts.text.prepare(name)
+        await container.text.prepare(name)
         document: Callable[[Any], dict[str, Any]] = text._document
     else:
-        await parts.vectors.prepare(name, generation.dimensions)
+        await container.vectors.prepare(name, generation.dimensions)
         document = vectors._document
     actions = [
         {
@@ -125,13 +125,13 @@ async def bulk_seconds(parts: Parts, generation: Generation, url: str) -> float:
             "version_type": "external_gte",
             "_source": document(each),
         }
-        async for some in entries(parts, generation)
+        async for some in entries(container, generation)
         for each in some
     ]
     try:
         return await asyncio.to_thread(_loaded, url, name, actions)
     finally:
-        await (parts.text if generation.kind is IndexKind.TEXT else parts.vectors).drop(name)
+        await (container.text if generation.kind is IndexKind.TEXT else container.vectors).drop(name)
 
 
 def _loaded(url: str, name: str, actions: Sequence[Any]) -> float:

@@ -23,7 +23,7 @@ from openbrain.ports.generations import GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.reindexing import REINDEX
 from openbrain.runtime.adapters import EMBEDDED
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Logs, Settings
 from openbrain.streams.monitoring.gauges import behind
 from openbrain.streams.redis.connection import connect, disconnect
@@ -35,22 +35,22 @@ from openbrain_cli.system import running
 LOOK_S = 0.2
 """Between two looks whether it is done."""
 REST_S = 4.0
-"""How long the rooms are looked at while there is nothing to do."""
+"""How long the services are looked at while there is nothing to do."""
 
 
-async def made_anew(parts: Parts, kind: IndexKind) -> dict[str, float]:
+async def made_anew(container: Container, kind: IndexKind) -> dict[str, float]:
     """Seconds of CPU, of the clock, and of the clock from the first announcement on."""
     begun, cpu, scan = time.perf_counter(), time.process_time(), 0.0
     operation = Operation(
-        id=uuid7(parts.clock.now()),
+        id=uuid7(container.clock.now()),
         workspace_id=OPERATORS,
         kind=REINDEX,
         actor="bench",
         request={"index": kind.value},
     )
-    await parts.truth.start_operation(operation)
+    await container.truth.start_operation(operation)
     while True:
-        state = await parts.truth.operation(OPERATORS, operation.id)
+        state = await container.truth.operation(OPERATORS, operation.id)
         assert state is not None
         if state.status.ended:
             break
@@ -60,22 +60,22 @@ async def made_anew(parts: Parts, kind: IndexKind) -> dict[str, float]:
     ended = time.perf_counter()
     spent = {"cpu": time.process_time() - cpu, "wall": ended - begun, "writing": ended - scan}
     assert state.status is OperationStatus.DONE, state.error
-    index = parts.text if kind is IndexKind.TEXT else parts.vectors
-    for each in await parts.truth.generations(kind):
+    index = container.text if kind is IndexKind.TEXT else container.vectors
+    for each in await container.truth.generations(kind):
         if each.status == GenerationStatus.KEPT:
-            await parts.truth.withdraw(parts.text_written.consumer, kind)
-            await parts.truth.withdraw(parts.vector_written.consumer, kind)
-            await drop_generation(parts.truth, index, each)
+            await container.truth.withdraw(container.text_writers.consumer, kind)
+            await container.truth.withdraw(container.vector_writers.consumer, kind)
+            await drop_generation(container.truth, index, each)
     return spent
 
 
-async def at_rest(parts: Parts) -> None:
-    """Until the rooms have read what filling has announced: what is live goes before a reindex."""
-    streams = parts.settings.streams
+async def at_rest(container: Container) -> None:
+    """Until the services have read what filling has announced: what is live goes before a reindex."""
+    streams = container.settings.streams
     client = connect(streams)
     try:
         while True:
-            if await parts.truth.unpublished_since() is None:
+            if await container.truth.unpublished_since() is None:
                 break
             await asyncio.sleep(LOOK_S)
         for spec in (STORED, EMBEDDED_STREAM, REINDEX_STREAM):
@@ -87,16 +87,18 @@ async def at_rest(parts: Parts) -> None:
         await disconnect(client)
 
 
-async def measured(parts: Parts, kind: IndexKind) -> dict[str, float]:
-    """One turn of both sides; CPU a second of the rooms at rest; what the machine had to do besides."""
+async def measured(container: Container, kind: IndexKind) -> dict[str, float]:
+    """One turn of both sides; CPU a second of the services at rest; what the machine had to do besides."""
     cpu = time.process_time()
     await asyncio.sleep(REST_S)
     resting = (time.process_time() - cpu) / REST_S
-    spent = await made_anew(parts, kind)
-    serving = await parts.truth.serving(kind)
+    spent = await made_anew(container, kind)
+    serving = await container.truth.serving(kind)
     assert serving is not None
-    servers = parts.settings.text.url != EMBEDDED
-    bare = bulk_seconds(parts, serving, parts.settings.text.url) if servers else engine_seconds(parts, serving)
+    servers = container.settings.text.url != EMBEDDED
+    bare = (
+        bulk_seconds(container, serving, container.settings.text.url) if servers else engine_seconds(container, serving)
+    )
     told = {**spent, "resting": resting, "bare": await bare, "load": os.getloadavg()[0]}
     print(kind.value, {name: round(value, 2) for name, value in told.items()}, file=sys.stderr)
     return told
@@ -106,7 +108,7 @@ async def main(settings: Settings, count: int, repeats: int) -> None:
     """Prints one JSON object: what each turn took, by index."""
     turns: dict[str, Any] = {kind.value: [] for kind in IndexKind}
     async with running(settings, zero_cost_parts) as system:
-        parts = system.parts
+        parts = system.container
         await fill(parts, count)
         await at_rest(parts)
         for _ in range(repeats):

@@ -36,7 +36,7 @@ from openbrain.runtime import adapters
 from openbrain.settings import Settings, Streams
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain_indexer.handlers import project_text
@@ -164,13 +164,13 @@ async def _with(url: str, bodies: Sequence[bytes], project: Project) -> float:
         if left <= 0:
             done.set()
 
-    room = Room("bench", [Subscription(spec=STORED, handler=handle)], settings)
+    service = Service("bench", [Subscription(spec=STORED, handler=handle)], settings)
     started = time.process_time()
-    await room.start()
+    await service.start()
     await done.wait()
     await asyncio.sleep(0.05)  # the last acknowledgement; waiting costs no processor time
     spent = time.process_time() - started
-    await room.stop()
+    await service.stop()
     await client.delete(settings.prefix + STORED.name)
     await client.aclose()
     return spent

@@ -25,7 +25,7 @@ from openbrain.domain.streams import STORED
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from tests.servers.running import running
 
 NAME = "streams"
@@ -131,13 +131,13 @@ def _ours(batch: int) -> Side:
             if left <= 0:
                 done.set()
 
-        room = Room("bench", [Subscription(spec=STORED, handler=handle)], settings)
-        await room.start()
+        service = Service("bench", [Subscription(spec=STORED, handler=handle)], settings)
+        await service.start()
         await done.wait()
         await asyncio.sleep(0.05)  # the last acknowledgement; waiting costs no processor time
         spent = time.process_time() - started
         pending = await client.xpending(stream, "bench")
-        await room.stop()
+        await service.stop()
         if pending["pending"]:
             raise RuntimeError(f"{pending['pending']} entries were not acknowledged")
         await client.delete(stream)

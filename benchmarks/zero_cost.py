@@ -8,7 +8,7 @@ import numpy as np
 from openbrain.adapters.embedding.minilm import IDENTITY, MiniLM
 from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.index import Checked
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 
 POOL = 4096
@@ -51,8 +51,8 @@ class ZeroCost:
         await self._real.close()
 
 
-def zero_cost_parts(settings: Settings) -> Parts:
+def zero_cost_parts(settings: Settings) -> Container:
     """For `openbrain_cli.system.running`."""
-    parts = Parts(settings, shared=True)
-    parts.__dict__["embedder"] = ZeroCost()
-    return parts
+    container = Container(settings, shared=True)
+    container.__dict__["embedder"] = ZeroCost()
+    return container

@@ -26,7 +26,7 @@ Reference = Annotated[bool, typer.Option("--reference", help="Print the referenc
     "openbrain acl --workspace team-a --write ./redis && redis-server --aclfile ./redis/users.acl",
 )
 def acl(write: Write = None, workspace: For = None, reference: Reference = False, json: AsJson = False) -> None:
-    """Make the Redis users of rooms, producers and subscribers from the table of streams.
+    """Make the Redis users of services, producers and subscribers from the table of streams.
 
     Without --write the rules are shown. With it they are written as Redis' ACL file, and the passwords beside it;
     passwords that stand there already are kept, so that a workspace can be added later.

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from openbrain.adapters.local.clock import SystemClock
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.folder import Folder
@@ -27,8 +27,8 @@ async def clustered(root: Path, sessions: Sequence[Session], settings: Settings,
     workspace = next((name for name, path in settings.vaults.folders.items() if Folder(path).root == folder.root), "")
     async with AsyncExitStack() as stack:
         if workspace:
-            parts = await stack.enter_async_context(Parts(settings, shared=True))
-            await stack.enter_async_context(vault_writer(parts.truth, workspace, wait_s=settings.vaults.wait_s))
+            container = await stack.enter_async_context(Container(settings, shared=True))
+            await stack.enter_async_context(vault_writer(container.truth, workspace, wait_s=settings.vaults.wait_s))
         return await asyncio.to_thread(_done, folder, sessions)
 
 

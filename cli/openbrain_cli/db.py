@@ -82,15 +82,15 @@ app.command("restored")(restored)
 
 
 async def _first_keys(settings: "Settings", *, again: bool) -> dict[str, str]:
-    from openbrain.runtime.container import Parts
+    from openbrain.runtime.container import Container
     from openbrain_cli.first_keys import FIRST, ensure_workspace, first_key
 
     made: dict[str, str] = {}
-    async with Parts(settings, shared=True) as parts:
+    async with Container(settings, shared=True) as container:
         for workspace in FIRST:
-            await ensure_workspace(parts.truth, parts.clock, workspace)
-            if again or not await parts.truth.keys(workspace):
-                made[workspace] = await first_key(parts.truth, parts.clock, workspace)
+            await ensure_workspace(container.truth, container.clock, workspace)
+            if again or not await container.truth.keys(workspace):
+                made[workspace] = await first_key(container.truth, container.clock, workspace)
     return made
 
 

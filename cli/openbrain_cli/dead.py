@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract import DeadLetterAnswer, DeadLettersChanged
 
-app = new_app(no_args_is_help=True, help="What rooms could not take, and what becomes of it. Needs an operator's key.")
+app = new_app(
+    no_args_is_help=True, help="What services could not take, and what becomes of it. Needs an operator's key."
+)
 
 _AGES = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 

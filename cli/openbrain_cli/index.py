@@ -79,7 +79,7 @@ def _made_by(each: "GenerationAnswer") -> str:
 @app.command()
 @command("openbrain index setup", "openbrain index setup --json")
 def setup(json: AsJson = False) -> None:
-    """Make the indexes that the settings name, with their mappings, before any room runs.
+    """Make the indexes that the settings name, with their mappings, before any service runs.
 
     Rooms do the same when they start: this is for who wants to see it done, or to look at the indexes first. What is
     there already stays as it is. `openbrain up` makes the embedded ones itself.
@@ -98,8 +98,8 @@ def elastic_setup(json: AsJson = False) -> None:
 
 
 async def _setup(settings: "Settings") -> "list[Generation]":
-    from openbrain.runtime.container import Parts
+    from openbrain.runtime.container import Container
 
-    async with Parts(settings) as parts:
-        _ = parts.text, parts.vectors  # embedded ones are refused before anything is asked
-        return [await parts.text_generation(), await parts.vector_generation()]
+    async with Container(settings) as container:
+        _ = container.text, container.vectors  # embedded ones are refused before anything is asked
+        return [await container.text_generation(), await container.vector_generation()]

@@ -48,7 +48,7 @@ SECTIONS = {
     },
     "Running it": {
         "up": ("openbrain_cli.up:up", "Start the whole pipeline on this machine."),
-        "run": ("openbrain_cli.run:run", "Start one room as a process, as in production."),
+        "run": ("openbrain_cli.run:run", "Start one service as a process, as in production."),
         "doctor": ("openbrain_cli.doctor:doctor", "Prove the running system end to end."),
         "settings": ("openbrain_cli.settings:settings", "Show the settings in use, or the reference of all."),
         "completion": ("openbrain_cli.completion:completion", "Print the script by which a shell completes commands."),
@@ -60,7 +60,7 @@ SECTIONS = {
         "admin": ("openbrain_cli.admin:app", "What operators do: workspaces, keys, operations."),
         "operations": ("openbrain_cli.operations:app", "List, watch and cancel work that outlives a request."),
         "streams": ("openbrain_cli.streams:app", "Show streams and groups; pause and resume them."),
-        "replay": ("openbrain_cli.replaying:replay", "Give rooms again what a stream has kept."),
+        "replay": ("openbrain_cli.replaying:replay", "Give services again what a stream has kept."),
         "dead": ("openbrain_cli.dead:app", "List, show, replay and discard dead letters."),
         "verify": ("openbrain_cli.verifying:verify", "Hold every index against the database, and repair it."),
         "reindex": ("openbrain_cli.reindexing:reindex", "Make the search indexes anew, or write memories again."),

@@ -1,4 +1,4 @@
-"""replay: give rooms again what a stream kept."""
+"""replay: give services again what a stream kept."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,7 @@ From = Annotated[
     str, typer.Option("--from", metavar="ID|TIME", help="An entry's id, or a time such as 2026-11-22T07:00Z.")
 ]
 To = Annotated[str, typer.Option("--to", metavar="ID|TIME", help="The same, included; else what is last now.")]
-Group = Annotated[str, typer.Option("--group", help="Only this room; else every room of the stream.")]
+Group = Annotated[str, typer.Option("--group", help="Only this service; else every service of the stream.")]
 Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Entries a second at most.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell how many, and where the stream begins.")]
 Detach = Annotated[bool, typer.Option("--detach", help="Start it, and don't wait for its end.")]
@@ -41,7 +41,7 @@ def replay(
     detach: Detach = False,
     json: AsJson = False,
 ) -> None:
-    """Give a stream's rooms again what it has kept. What is live goes first, and nothing else is disturbed.
+    """Give a stream's services again what it has kept. What is live goes first, and nothing else is disturbed.
 
     A stream keeps what was read for as long as its retention says: what is older is gone, and the answer says where the
     stream begins. Everything may come twice without harm. Ctrl-C ends the watching, not the work:

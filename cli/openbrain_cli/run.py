@@ -1,4 +1,4 @@
-"""`openbrain run ROOM`: one room as a process, as in production."""
+"""`openbrain run ROOM`: one service as a process, as in production."""
 
 import asyncio
 from importlib import import_module
@@ -26,17 +26,17 @@ RoomArgument = Annotated[str, typer.Argument(help=f"One of: {', '.join(ROOMS)}."
 
 @command("OPENBRAIN_STREAMS__URL=redis://redis:6379/0 OPENBRAIN_TRUTH__URL=mysql+aiomysql://… openbrain run ingest")
 def run(
-    room: RoomArgument,
+    service: RoomArgument,
     host: Annotated[str | None, typer.Option(help="Where /live, /ready and /metrics (and the API) answer.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
 ) -> None:
-    """Start one room on the servers that the settings name. It stops cleanly on SIGTERM."""
-    if room not in ROOMS:
-        raise SetupError(f"there is no room {room}: choose one of {', '.join(ROOMS)}")
+    """Start one service on the servers that the settings name. It stops cleanly on SIGTERM."""
+    if service not in ROOMS:
+        raise SetupError(f"there is no room {service}: choose one of {', '.join(ROOMS)}")
     settings = load()
     if settings.streams.url == EMBEDDED:
         raise SetupError(
-            "a room started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "
+            "a service started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "
             "or run everything with `openbrain up`"
         )
     from openbrain.runtime.adapters import close_to_others
@@ -44,7 +44,7 @@ def run(
 
     close_to_others(settings)
     server = http_server(
-        _app(room),
+        _app(service),
         hears_signals=True,
         graceful_s=settings.streams.shutdown_s,
         trusted_proxies=settings.server.trusted_proxies,
@@ -55,13 +55,13 @@ def run(
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(server.serve())
     if not server.started:
-        raise SetupError(f"the room {room} did not start: what is above says why")
+        raise SetupError(f"the service {service} did not start: what is above says why")
 
 
-def _app(room: str) -> Any:
-    module, _, name = ROOMS[room].partition(":")
+def _app(service: str) -> Any:
+    module, _, name = ROOMS[service].partition(":")
     app = getattr(import_module(module), name)
-    if room != "api":
+    if service != "api":
         return app
     from openbrain_mcp.http import with_mcp
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from openbrain.contract import Buried, GroupAnswer, StreamList
 
 app = new_app(invoke_without_command=True, help="How streams and their groups stand. Needs an operator's key.")
-groups = new_app(no_args_is_help=True, help="Readers that are none of our rooms: a stream waits for those registered.")
+groups = new_app(
+    no_args_is_help=True, help="Readers that are none of our services: a stream waits for those registered."
+)
 app.add_typer(groups, name="groups")
 
 OneStream = Annotated[str, typer.Option("--stream", help="Only this stream.")]
@@ -122,9 +124,9 @@ def _age(seconds: float | None) -> str:
 @app.command()
 @command("openbrain streams pause embedder --reason 'the model is moved'")
 def pause(group: GroupName, *, to: Connection, reason: Reason = "", json: AsJson = False) -> None:
-    """Let a room rest, with all its replicas, until it is resumed: what it would read waits, and nothing is lost.
+    """Let a service rest, with all its replicas, until it is resumed: what it would read waits, and nothing is lost.
 
-    It survives restarts. What is in hand or parked stays so; the room is ready, and says that it is paused.
+    It survives restarts. What is in hand or parked stays so; the service is ready, and says that it is paused.
     """
     made = to.ask(lambda brain: brain.pause_group(group, reason=reason), admin=True)
     as_json(made) if json else print(f"{made.group}  paused")
@@ -133,7 +135,7 @@ def pause(group: GroupName, *, to: Connection, reason: Reason = "", json: AsJson
 @app.command()
 @command("openbrain streams resume embedder")
 def resume(group: GroupName, *, to: Connection, json: AsJson = False) -> None:
-    """Let a room work again; each replica does within seconds."""
+    """Let a service work again; each replica does within seconds."""
     made = to.ask(lambda brain: brain.resume_group(group), admin=True)
     as_json(made) if json else print(f"{made.group}  at work")
 

@@ -1,4 +1,4 @@
-"""The whole pipeline in one process on embedded parts: what `openbrain up` runs. The one importer of every room."""
+"""The whole pipeline in one process on embedded parts: what `openbrain up` runs. The one importer of every service."""
 
 import asyncio
 import os
@@ -19,11 +19,11 @@ from openbrain.domain.errors import Conflict
 from openbrain.observability.gc_tuning import long_running
 from openbrain.ports.generations import Generation
 from openbrain.runtime.adapters import EMBEDDED
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.streams.monitoring.endpoints import Watched
 from openbrain.usecases.auth import OPERATORS
-from openbrain.usecases.index_writers import everywhere
+from openbrain.usecases.index_writers import write_to_all
 from openbrain_amygdala import app as amygdala
 from openbrain_api import app as api
 from openbrain_cli.first_keys import WORKSPACE, ensure_workspace, first_key
@@ -41,7 +41,7 @@ ADMIN_KEY_FILE = "admin-key"
 
 
 class Startable(Watched, Protocol):
-    """A room, seen from the process that runs it."""
+    """A service, seen from the process that runs it."""
 
     async def start(self) -> None: ...
 
@@ -52,20 +52,20 @@ class Startable(Watched, Protocol):
 class Running:
     """A started pipeline."""
 
-    parts: Parts
-    rooms: tuple[Startable, ...]
+    container: Container
+    services: tuple[Startable, ...]
     key_file: Path
 
     def api(self) -> Starlette:
-        """The REST API beside these rooms, and the tools at /mcp."""
-        return with_mcp(api.api(self.parts, self.rooms), self.parts.settings.server.origins)
+        """The REST API beside these services, and the tools at /mcp."""
+        return with_mcp(api.api(self.container, self.services), self.container.settings.server.origins)
 
 
 @asynccontextmanager
 async def running(
-    settings: Settings, make_parts: Callable[[Settings], Parts] | None = None, *, new: bool = False
+    settings: Settings, make_parts: Callable[[Settings], Container] | None = None, *, new: bool = False
 ) -> AsyncIterator[Running]:
-    """Every room but the API, started in order and stopped at once. Nothing acknowledged is lost by it.
+    """Every service but the API, started in order and stopped at once. Nothing acknowledged is lost by it.
 
     `make_parts` replaces parts, as benchmarks do with the embedder. `new`: where the embedded database is missing
     beside its indexes, begin anew; else that is a `SetupError`.
@@ -80,53 +80,55 @@ async def running(
             streams = settings.streams.model_copy(update={"url": await valkey.start()})
             settings = settings.model_copy(update={"streams": streams})
         await asyncio.to_thread(upgrade, truth_url(settings.truth.url, settings.data_dir))
-        parts = await stack.enter_async_context(make_parts(settings) if make_parts else Parts(settings, shared=True))
-        await _first_keys(parts, folder.path)
-        rooms: tuple[Startable, ...] = (
-            housekeeper.housekeeper(parts, lambda ids: _project_text(parts, ids)),
-            ingest.room(parts),
-            indexer.text_room(parts),
-            embedder.room(parts),
-            indexer.vector_room(parts),
-            amygdala.room(parts),
-            amygdala.duties(parts),
-            tick.room(parts),
+        container = await stack.enter_async_context(
+            make_parts(settings) if make_parts else Container(settings, shared=True)
+        )
+        await _first_keys(container, folder.path)
+        services: tuple[Startable, ...] = (
+            housekeeper.housekeeper(container, lambda ids: _project_text(container, ids)),
+            ingest.service(container),
+            indexer.text_room(container),
+            embedder.service(container),
+            indexer.vector_room(container),
+            amygdala.service(container),
+            amygdala.duties(container),
+            tick.service(container),
         )
         started: list[Startable] = []
         stack.push_async_callback(_stop, started)
-        for room in rooms:
-            started.append(room)
-            await room.start()
-        await rebuild_foreign(parts)
+        for service in services:
+            started.append(service)
+            await service.start()
+        await rebuild_foreign(container)
         stack.enter_context(long_running())
-        yield Running(parts, rooms, folder.path / KEY_FILE)
+        yield Running(container, services, folder.path / KEY_FILE)
 
 
-async def _stop(rooms: Sequence[Startable]) -> None:
+async def _stop(services: Sequence[Startable]) -> None:
     """All at once: each may wait for a read that blocks, and for the handler that runs."""
-    ended = await asyncio.gather(*(room.stop() for room in rooms), return_exceptions=True)
+    ended = await asyncio.gather(*(service.stop() for service in services), return_exceptions=True)
     if errors := [each for each in ended if isinstance(each, BaseException)]:
-        raise errors[0] if len(errors) == 1 else BaseExceptionGroup("several rooms did not stop cleanly", errors)
+        raise errors[0] if len(errors) == 1 else BaseExceptionGroup("several services did not stop cleanly", errors)
 
 
-async def _project_text(parts: Parts, ids: Sequence[str]) -> None:
+async def _project_text(container: Container, ids: Sequence[str]) -> None:
     async def project(generations: Sequence[Generation]) -> None:
-        await project_text(ids, truth=parts.truth, index=parts.text, generations=generations)
+        await project_text(ids, truth=container.truth, index=container.text, generations=generations)
 
-    await everywhere(parts.text_written, project)
+    await write_to_all(container.text_writers, project)
 
 
-async def _first_keys(parts: Parts, folder: Path) -> None:
+async def _first_keys(container: Container, folder: Path) -> None:
     """On the first start: the workspace `default` with a key for everything in it, and one that makes workspaces."""
     for workspace, file in ((WORKSPACE, folder / KEY_FILE), (OPERATORS, folder / ADMIN_KEY_FILE)):
         try:
-            if await ensure_workspace(parts.truth, parts.clock, workspace):
+            if await ensure_workspace(container.truth, container.clock, workspace):
                 file.unlink(missing_ok=True)  # the key of one that was deleted opens nothing
         except Conflict:
             continue  # it is being deleted: the next start makes it anew
         if file.exists():
             continue
-        secret = await first_key(parts.truth, parts.clock, workspace)
+        secret = await first_key(container.truth, container.clock, workspace)
         written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(written, "w", encoding="utf-8") as out:
             out.write(secret + "\n")

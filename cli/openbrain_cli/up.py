@@ -1,4 +1,4 @@
-"""`openbrain up`: every room and the API in one process, on one port."""
+"""`openbrain up`: every service and the API in one process, on one port."""
 
 import asyncio
 import contextlib

@@ -16,7 +16,7 @@ REMEMBER, BATCH = "/v1/brain/remember", "/v1/brain/remember:batch"
 async def test_waiting_for_the_indexes(brain: Brain) -> None:
     app = brain.app()
     async with http(app, await brain.key(), prefer="respond-async, wait=30") as client:
-        async with brain.rooms():
+        async with brain.services():
             one = await client.post(REMEMBER, json=offer("waited for"))
             many = await client.post(BATCH, json={"memories": [offer("a"), offer("b"), offer("a")]})
             memory = f"/v1/brain/memories/{one.json()['id']}"

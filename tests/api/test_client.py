@@ -136,7 +136,7 @@ async def test_searching_and_counting(brain: Brain, ada: OpenBrain) -> None:
 
 
 async def test_waiting_and_sessions(brain: Brain, ada: OpenBrain) -> None:
-    async with brain.rooms():
+    async with brain.services():
         said = {"content": "said tonight", "type": "context", "memory_scope": "session", "session_id": "s 1/2"}
         stored = await ada.remember(said, wait=30)
         assert stored.indexed

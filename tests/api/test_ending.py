@@ -66,7 +66,7 @@ async def at_work(brain: Brain) -> AsyncIterator[None]:
                 await age_holds(brain.truth, 0.5)
                 await asyncio.sleep(0.01)
 
-    async with brain.rooms():
+    async with brain.services():
         task = asyncio.create_task(work())
         try:
             yield

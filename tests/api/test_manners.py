@@ -236,7 +236,7 @@ async def test_writes_wait_by_themselves_where_the_setting_says_so(brain: Brain)
     async with http(app, await brain.key()) as client:
         at_once = await client.post(REMEMBER, json=offer("a"), headers={"prefer": "respond-async"})
         none = await client.post(REMEMBER, json=offer("b"), headers={"prefer": "wait=0"})
-        async with brain.rooms():
+        async with brain.services():
             one = await client.post(REMEMBER, json=offer("c"))
             many = await client.post(BATCH, json={"memories": [offer("d"), offer("e")]})
 

@@ -8,7 +8,7 @@ import pytest
 
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.ports.store import Outcome, Write
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.usecases.auth import Permission
 from openbrain_api import app as process
@@ -20,7 +20,7 @@ SECRET = "correct-horse-battery"
 
 
 class Neighbour:
-    """A room beside the API, as ill as it is told to be."""
+    """A service beside the API, as ill as it is told to be."""
 
     group = "indexer-text"
 
@@ -44,19 +44,19 @@ class Neighbour:
 
 
 async def test_the_rooms_beside_it_are_part_of_its_state(brain: Brain) -> None:
-    room = Neighbour()
+    service = Neighbour()
     operator = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
-    async with http(brain.app(rooms=(room,)), operator) as client:
+    async with http(brain.app(services=(service,)), operator) as client:
         well = [(await client.get(path)).json() for path in ("/live", "/ready", "/v1/health")]
-        room.loops, room.missing = ["memory.stored"], {"redis": "TryLater: down"}
+        service.loops, service.missing = ["memory.stored"], {"redis": "TryLater: down"}
         brain.clock.advance(1_000_000)
         ill = [await client.get(path) for path in ("/live", "/ready", "/v1/health")]
         await client.get("/metrics")
-        room.missing, room.paused = {}, True
+        service.missing, service.paused = {}, True
         brain.clock.advance(1_000_000)
         resting = await client.get("/ready")
 
-    assert (resting.status_code, resting.json()["paused"]) == (200, [room.group])
+    assert (resting.status_code, resting.json()["paused"]) == (200, [service.group])
     assert well[0] == {"live": True, "stuck": {}}
     assert (well[1]["ready"], well[1]["failing"], well[1]["paused"]) == (True, {}, [])
     assert sorted(well[1]["dependencies"]) == ["embedder", "text", "truth", "vectors"]
@@ -67,15 +67,15 @@ async def test_the_rooms_beside_it_are_part_of_its_state(brain: Brain) -> None:
     assert ill[0].json()["stuck"] == {"indexer-text": ["memory.stored"]}
     assert ill[1].json()["failing"] == {"indexer-text": {"redis": "TryLater: down"}}
     assert (ill[2].json()["status"], ill[2].json()["parts"]["indexer-text"]) == ("degraded", "down")
-    assert room.measured == 1
+    assert service.measured == 1
 
 
 async def test_nobody_can_make_it_ask_more_than_once_a_second(brain: Brain) -> None:
-    room = Neighbour()
-    async with http(brain.app(rooms=(room,))) as client:
+    service = Neighbour()
+    async with http(brain.app(services=(service,))) as client:
         for _ in range(20):
             await client.get("/v1/health")
-        assert room.asked == 1
+        assert service.asked == 1
 
 
 async def test_requests_are_counted_by_route_and_not_by_id(brain: Brain) -> None:
@@ -126,7 +126,7 @@ async def test_a_write_that_stands_is_told_also_when_its_progress_is_not(brain: 
 
 
 async def test_alone_it_refuses_indexes_that_belong_to_one_process(brain: Brain) -> None:
-    alone = Parts(Settings(_env_file=None, data_dir=brain.settings.data_dir))
+    alone = Container(Settings(_env_file=None, data_dir=brain.settings.data_dir))
     with pytest.raises(SetupError, match="OPENBRAIN_TEXT__URL"):
         process.api(alone)
 

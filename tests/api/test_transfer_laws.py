@@ -98,7 +98,7 @@ HISTORIES = st.tuples(OFFERS, OFFERS, st.lists(STEP, min_size=4, max_size=25)).m
 
 @dataclass
 class History:
-    """What an agent and the rooms do with one brain, which moves now and then."""
+    """What an agent and the services do with one brain, which moves now and then."""
 
     brain: Brain
     client: httpx.AsyncClient

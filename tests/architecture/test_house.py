@@ -32,7 +32,7 @@ def test_most_files_are_short() -> None:
 
 
 def test_import_directions_hold() -> None:
-    """Layers, independence of rooms, handlers that know no broker: the contracts stand in pyproject.toml."""
+    """Layers, independence of services, handlers that know no broker: the contracts stand in pyproject.toml."""
     result = subprocess.run(
         [Path(sys.executable).parent / "lint-imports", "--no-cache"],
         cwd=ROOT,

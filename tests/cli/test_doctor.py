@@ -37,7 +37,7 @@ async def test_rooms_that_do_not_run_are_seen(brain: Brain, monkeypatch: pytest.
 
 async def test_rooms_that_run_make_it_green(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "INDEXED_S", PATIENCE_S)
-    async with brain.rooms():
+    async with brain.services():
         findings, left = await walked(brain)
 
     assert {finding.status for name, finding in findings.items() if name != "remember"} == {Status.GREEN}

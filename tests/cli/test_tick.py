@@ -1,4 +1,4 @@
-"""`openbrain tick`, as a person types it, against an API and the room's own handling beside it."""
+"""`openbrain tick`, as a person types it, against an API and the service's own handling beside it."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ __all__ = ["job"]
 async def ticked(
     brain: Brain, ports: Ports, work: Any, again: Callable[[], bool] = lambda: True
 ) -> AsyncIterator[None]:
-    """What is asked for is done, as the room does it; what was put off once `again` holds."""
+    """What is asked for is done, as the service does it; what was put off once `again` holds."""
 
     async def take() -> None:
         while True:

@@ -1,4 +1,4 @@
-"""docker-compose.yml: every room is there, all is watched, nothing but the API is reachable, and only from here."""
+"""docker-compose.yml: every service is there, all is watched, nothing but the API is reachable, and only from here."""
 
 import json
 import os

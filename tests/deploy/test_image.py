@@ -109,8 +109,8 @@ def test_everything_runs_in_it_and_ends_gently(image: Image, run: Run) -> None:
 
 
 def test_composes_health_check_runs_in_it(image: Image, run: Run) -> None:
-    rooms = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
-    _, *check = rooms["ingest"]["healthcheck"]["test"]
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+    _, *check = services["ingest"]["healthcheck"]["test"]
     refused = run(*check)
     assert "Connection refused" in refused.stderr, refused
 

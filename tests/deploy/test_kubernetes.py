@@ -119,8 +119,8 @@ def test_namespaces_enforce_it(folder: str) -> None:
 def test_each_room_is_a_deployment_and_runs_that_room() -> None:
     told = {each["metadata"]["name"]: each["spec"]["template"]["spec"] for each in of_kind("base", "Deployment")}
     assert set(told) == set(ROOMS)
-    for room, pod in told.items():
-        assert pod["containers"][0]["args"] == ["run", room]
+    for service, pod in told.items():
+        assert pod["containers"][0]["args"] == ["run", service]
 
 
 def test_each_consumer_group_has_its_deployment() -> None:
@@ -132,10 +132,10 @@ def test_each_consumer_group_has_its_deployment() -> None:
 def test_rooms_are_probed_ended_gently_and_can_not_write_their_image(folder: str) -> None:
     for deployment in of_kind(folder, "Deployment"):
         pod = deployment["spec"]["template"]["spec"]
-        (room,) = pod["containers"]
-        assert room["livenessProbe"]["httpGet"] == {"path": "/live", "port": "http"}
-        assert room["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "http"}
-        assert room["ports"] == [{"name": "http", "containerPort": 8788}]
+        (service,) = pod["containers"]
+        assert service["livenessProbe"]["httpGet"] == {"path": "/live", "port": "http"}
+        assert service["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "http"}
+        assert service["ports"] == [{"name": "http", "containerPort": 8788}]
         assert pod["terminationGracePeriodSeconds"] >= 90
         assert all(each["securityContext"]["readOnlyRootFilesystem"] for each in containers(pod))
         assert all({"requests", "limits"} <= set(each["resources"]) for each in containers(pod))

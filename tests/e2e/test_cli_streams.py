@@ -69,7 +69,7 @@ def test_a_pause_outlives_the_process(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, tmp_path / "data")
     with up(terminal) as running:
         assert running.run("streams", "pause", "embedder").code == 0
-        wait_until(lambda: _paused(running))  # a room learns of it within `poll_s`
+        wait_until(lambda: _paused(running))  # a service learns of it within `poll_s`
         memory_id = running.run("remember", "kept for later", "--json").json["id"]
     with up(terminal) as running:
         wait_until(lambda: _paused(running))

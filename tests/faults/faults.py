@@ -1,4 +1,4 @@
-"""How each fault of a plan is done to the servers and the rooms of a run."""
+"""How each fault of a plan is done to the servers and the services of a run."""
 
 import asyncio
 import contextlib

@@ -25,7 +25,7 @@ LEFTOVER = "leftover"
 DEAD = "dead"
 """A dead letter that nobody deserved."""
 PROCESS = "process"
-"""A room ended by itself."""
+"""A service ended by itself."""
 
 
 @dataclass(frozen=True, slots=True)

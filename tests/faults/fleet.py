@@ -1,4 +1,4 @@
-"""The room processes of one run: started from the zygote, watched, started again, stopped."""
+"""The service processes of one run: started from the zygote, watched, started again, stopped."""
 
 import asyncio
 import contextlib
@@ -79,9 +79,9 @@ def hear(told: Mapping[str, int], ended: dict[int, int]) -> bool:
 
 @dataclass
 class Process:
-    """One room process, through all its lives."""
+    """One service process, through all its lives."""
 
-    room: str
+    service: str
     name: str
     port: int
     log: Path
@@ -113,12 +113,12 @@ class Fleet:
         """Processes that ended by themselves."""
 
     def start(
-        self, room: str, *, plan: Mapping[str, Any] | None = None, data: Path | None = None, **other: str
+        self, service: str, *, plan: Mapping[str, Any] | None = None, data: Path | None = None, **other: str
     ) -> Process:
         """`plan`: for its first life only, but for a mutant, which all have."""
-        name = f"{room}-{len(self.processes)}"
+        name = f"{service}-{len(self.processes)}"
         process = Process(
-            room, name, free_port(), self._folder / f"{name}.log", {**self._environment, **other}, dict(plan or {})
+            service, name, free_port(), self._folder / f"{name}.log", {**self._environment, **other}, dict(plan or {})
         )
         if data is not None:
             process.environment["OPENBRAIN_DATA_DIR"] = str(data)
@@ -135,7 +135,7 @@ class Fleet:
         plan = {**plan, "mutant": self._mutant, "skew_s": process.plan.get("skew_s", 0)}
         process.pid = self._zygote.fork(
             {
-                "room": process.room,
+                "room": process.service,
                 "port": process.port,
                 "log": str(process.log),
                 "environment": process.environment,
@@ -146,8 +146,8 @@ class Fleet:
         process.lives += 1
         process.ended_at = process.stopped_at = 0.0
 
-    def of(self, room: str) -> list[Process]:
-        return [each for each in self.processes if each.room == room]
+    def of(self, service: str) -> list[Process]:
+        return [each for each in self.processes if each.service == service]
 
     def alive(self, process: Process) -> bool:
         return bool(process.pid) and process.pid not in self._zygote.ended

@@ -1,4 +1,4 @@
-"""What the launcher does inside a room process before the room starts: a shifted clock, marked points, a mutant.
+"""What the launcher does inside a service process before the service starts: a shifted clock, marked points, a mutant.
 
 Functions of the product are wrapped from outside; the product itself has no hook.
 """

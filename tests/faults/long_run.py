@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--form", default="", choices=("", SERVERS, UP), help="only this one")
     parser.add_argument("--ollama", action="store_true", help="let some seeds embed with a real Ollama")
     parser.add_argument("--json", type=Path, help="write the result there")
-    parser.add_argument("--logs", type=Path, help="keep what rooms said in seeds that failed")
+    parser.add_argument("--logs", type=Path, help="keep what services said in seeds that failed")
     return parser
 
 

@@ -60,7 +60,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults.mutation", description=__doc__)
     parser.add_argument("--workers", type=workers, default=1, help="each has servers of its own; auto: two cores each")
     parser.add_argument("--only", nargs="*", default=(), choices=list(MUTANTS), help="these mutants")
-    parser.add_argument("--logs", type=Path, help="keep what rooms said in scenarios that failed unbroken")
+    parser.add_argument("--logs", type=Path, help="keep what services said in scenarios that failed unbroken")
     options = parser.parse_args()
     started = time.monotonic()
     asked = tasks(options.only)

@@ -1,4 +1,4 @@
-"""A network between rooms and a server that is slow, swallows, cuts or goes half open."""
+"""A network between services and a server that is slow, swallows, cuts or goes half open."""
 
 import asyncio
 from contextlib import suppress

@@ -79,7 +79,7 @@ class Plan:
     converge_s: float = 0.0
     """How long the indexes may take to become equal when all is calm; 0 takes the usual patience."""
     held: tuple[int, str] = (-1, "")
-    """Operations from this number on wait until a process of this room has passed its mark; where it is '', until
+    """Operations from this number on wait until a process of this service has passed its mark; where it is '', until
     nothing is under way."""
     once: bool = False
     """Whether nothing may be embedded twice, for nobody died."""
@@ -102,7 +102,7 @@ def plan(seed: int, abilities: frozenset[str], *, count: int = 120, form: str = 
     # A real model on a busy machine takes its time.
     quick = embedder == "double"
     made = operations(chance, count if quick else count // 2, slots, ends_soon=not skewed, long=quick)
-    replicas = {room: 1 if room == "api" else chance.choice((1, 1, 2)) for room in ROOMS}
+    replicas = {service: 1 if service == "api" else chance.choice((1, 1, 2)) for service in ROOMS}
     retention = {"OPENBRAIN_STREAMS__RETENTION_S": "1.5"} if chance.random() < 0.3 else {}
     flushed = any(fault.kind == "streams flushed" for fault in faults)
     compared = RECONCILING if flushed or chance.random() < 0.5 else RESTING
@@ -121,19 +121,19 @@ def plan(seed: int, abilities: frozenset[str], *, count: int = 120, form: str = 
     )
 
 
-def _mark(chance: random.Random, room: str) -> Fault:
+def _mark(chance: random.Random, service: str) -> Fault:
     mark = {
-        "room": room,
-        "point": chance.choice(list(POINTS[room])),
+        "room": service,
+        "point": chance.choice(list(POINTS[service])),
         "nth": chance.choice((1, 2, 3, 5, 9)),
         "action": chance.choices(("kill", "stop"), weights=(4, 1))[0],
         "seconds": LEASE_S * 1.7,
     }
-    return Fault(f"{mark['action']} at a mark", f"{room} {mark['point']}", more=mark)
+    return Fault(f"{mark['action']} at a mark", f"{service} {mark['point']}", more=mark)
 
 
 def _faults(chance: random.Random, abilities: frozenset[str], embedder: str) -> list[Fault]:
-    found = [_mark(chance, room) for room in chance.sample(ROOMS, chance.choice((1, 2, 2, 3)))]
+    found = [_mark(chance, service) for service in chance.sample(ROOMS, chance.choice((1, 2, 2, 3)))]
     kinds = {
         "kill": 2.0,
         "stop": 1.5,

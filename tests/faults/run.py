@@ -158,9 +158,9 @@ class Run:
 
     async def _start_rooms(self) -> None:
         late = {fault.target for fault in self.plan.faults if fault.kind == "late start"}
-        for room in ROOMS:
-            if room not in late:
-                self.start_room(room)
+        for service in ROOMS:
+            if service not in late:
+                self.start_room(service)
         for each in (*self.apis(), *self.fleet.of("housekeeper")):
             await self.fleet.ready(each)
 
@@ -168,14 +168,16 @@ class Run:
         """Who answers requests."""
         return self.fleet.of("api")
 
-    def start_room(self, room: str) -> None:
+    def start_room(self, service: str) -> None:
         """All its replicas; marks and a wrong clock are the first one's."""
-        for number in range(self.plan.replicas[room]):
-            self.fleet.start(room, plan=self._room_plan(room) if number == 0 else None)
+        for number in range(self.plan.replicas[service]):
+            self.fleet.start(service, plan=self._room_plan(service) if number == 0 else None)
 
-    def _room_plan(self, room: str) -> dict[str, Any]:
-        marks = [fault for fault in self.plan.faults if fault.kind.endswith("at a mark") and fault.more["room"] == room]
-        skews = [fault for fault in self.plan.faults if fault.kind == "clock skew" and fault.target == room]
+    def _room_plan(self, service: str) -> dict[str, Any]:
+        marks = [
+            fault for fault in self.plan.faults if fault.kind.endswith("at a mark") and fault.more["room"] == service
+        ]
+        skews = [fault for fault in self.plan.faults if fault.kind == "clock skew" and fault.target == service]
         return {"marks": [dict(fault.more) for fault in marks], "skew_s": skews[0].more["skew_s"] if skews else 0}
 
     async def _work(self, submissions: Submissions, secret: str) -> Counter[int]:
@@ -205,15 +207,15 @@ class Run:
         return producers.statuses
 
     async def _before(self, operation: Operation) -> None:
-        number, room = self.plan.held
+        number, service = self.plan.held
         if not 0 <= number <= operation.number:
             return
-        if not room:
+        if not service:
             await self._quiet()
             return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CONVERGE_S):
-                while not any(struck(process.log) for process in self.fleet.of(room)):
+                while not any(struck(process.log) for process in self.fleet.of(service)):
                     await asyncio.sleep(0.02)
 
     def _one_done(self) -> None:

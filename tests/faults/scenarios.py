@@ -56,15 +56,15 @@ def _plan(
     )
 
 
-def _mark(room: str, point: str, nth: int, action: str = "kill", seconds: float = _HOLD_S) -> Fault:
-    mark = {"room": room, "point": point, "nth": nth, "action": action, "seconds": seconds}
-    return Fault(f"{action} at a mark", f"{room} {point}", more=mark)
+def _mark(service: str, point: str, nth: int, action: str = "kill", seconds: float = _HOLD_S) -> Fault:
+    mark = {"room": service, "point": point, "nth": nth, "action": action, "seconds": seconds}
+    return Fault(f"{action} at a mark", f"{service} {point}", more=mark)
 
 
 def killed_in_the_middle() -> Plan:
     """Every consumer dies once with a batch in hand, before it did anything with it."""
-    rooms = ("embedder", "indexer-text", "indexer-vector")
-    marks = [_mark(room, "before the effect", 1) for room in rooms]
+    services = ("embedder", "indexer-text", "indexer-vector")
+    marks = [_mark(service, "before the effect", 1) for service in services]
     return _plan(*marks, operations=_operations("remember", slots=24))
 
 
@@ -111,7 +111,7 @@ def damaged_entries() -> Plan:
 
 
 def a_late_reader() -> Plan:
-    """A room starts for the first time when its streams are half written."""
+    """A service starts for the first time when its streams are half written."""
     return _plan(
         Fault("late start", "indexer-text", at=0.6, more={"published": True}),
         Fault("late start", "indexer-vector", at=0.6, more={"published": True}),
@@ -151,7 +151,7 @@ def a_slow_model() -> Plan:
 
 
 def a_trimmed_reader() -> Plan:
-    """Streams are trimmed soon, and a room stands still for longer than that."""
+    """Streams are trimmed soon, and a service stands still for longer than that."""
     return _plan(
         Fault("stop", "indexer-text", at=0.1, seconds=3, more=_ALL_THERE),
         Fault("stop", "embedder", at=0.1, seconds=3, more=_ALL_THERE),
@@ -163,7 +163,7 @@ def a_trimmed_reader() -> Plan:
 
 
 def spoilt_entries() -> Plan:
-    """Entries that no room can take stand among those that it can, while the rooms are not there."""
+    """Entries that no room can take stand among those that it can, while the services are not there."""
     return _plan(
         Fault("stop", "indexer-text", at=0.05, more=_ALL_THERE),
         Fault("stop", "embedder", at=0.05, more=_ALL_THERE),

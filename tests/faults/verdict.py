@@ -38,6 +38,6 @@ class Verdict:
 
 
 def logs_of(verdict: Verdict, folder: Path) -> None:
-    """Keep the ends of the rooms' logs beside the result."""
+    """Keep the ends of the services' logs beside the result."""
     for name, said in verdict.log_tails.items():
         (folder / f"seed-{verdict.seed}-{name}.log").write_text(said, encoding="utf-8")

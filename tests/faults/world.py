@@ -81,7 +81,7 @@ class World:
 
     def _empty_tables(self) -> None:
         with contextlib.closing(self.sql()) as link, link.cursor() as cursor:
-            # Transactions of killed rooms hold locks until the server sees that they are gone.
+            # Transactions of killed services hold locks until the server sees that they are gone.
             cursor.execute(
                 "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND db IS NOT NULL"
             )

@@ -1,6 +1,6 @@
 """Forks room processes from one that has everything imported: `python -m tests.faults.zygote`.
 
-Reads one JSON object a line, starts the room it describes as a process of its own and answers with its pid; tells the
+Reads one JSON object a line, starts the service it describes as a process of its own and answers with its pid; tells the
 end of each. What runs in the child is the command an operator types (`openbrain run ROOM` or `openbrain up`), after
 the launcher's wrappers (`inside.py`) were put in place. When the input closes, every child is killed.
 """
@@ -83,7 +83,7 @@ def _fork(asked: dict[str, Any]) -> int:
         status = _run(asked)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
-    except BaseException:  # noqa: BLE001 - whatever it was, it goes into the room's log and the process ends
+    except BaseException:  # noqa: BLE001 - whatever it was, it goes into the service's log and the process ends
         traceback.print_exc()
     finally:
         sys.stdout.flush()
@@ -113,7 +113,7 @@ def _run(asked: dict[str, Any]) -> int:
         else:
             from openbrain_cli.run import run
 
-            run(room=asked["room"], host=None, port=asked["port"])
+            run(service=asked["room"], host=None, port=asked["port"])
     except OpenBrainError as error:
         print(f"openbrain: {error}", file=sys.stderr)  # noqa: T201 - it is the process's own log
         return 2

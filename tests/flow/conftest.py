@@ -19,8 +19,8 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.streams import SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.access import Workspace
-from openbrain.runtime import container as parts
-from openbrain.runtime.container import Parts
+from openbrain.runtime import container as container
+from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events
 from openbrain.usecases import backpressure, index_writers
@@ -42,7 +42,7 @@ PATIENT = Recall(index_timeout_s=60)
 def short_pauses() -> Iterator[None]:
     """Scale down leases, polling intervals and settling times: no test of this folder depends on their length."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(parts, "Written", partial(index_writers.Written, lease_s=0.5))
+        patched.setattr(container, "WritableIndexes", partial(index_writers.WritableIndexes, lease_s=0.5))
         patched.setattr(reindexing, "LEASE_S", 0.5)
         patched.setattr(housekeeper, "Closing", partial(closing.Closing, settle_s=0.5))
         patched.setattr(housekeeper, "OPERATIONS_POLL_S", 0.05)
@@ -63,8 +63,8 @@ class Brain:
     """The first entry of a stream that is looked at."""
 
     @property
-    def parts(self) -> Parts:
-        return self.system.parts
+    def container(self) -> Container:
+        return self.system.container
 
     async def post(self, path: str, body: dict[str, Any], status: int = 200) -> dict[str, Any]:
         answer = await self.http.post(path, json=body)
@@ -103,7 +103,7 @@ class Brain:
 
     async def settled(self) -> None:
         """Wait until nothing is on its way: no outbox, no entry unread or unacknowledged."""
-        await until(Stillness(self.parts.truth, self.redis), pause=0.03)
+        await until(Stillness(self.container.truth, self.redis), pause=0.03)
 
     async def entries(self, stream: str) -> list[dict[bytes, bytes]]:
         """The fields of every entry, oldest first."""
@@ -118,13 +118,13 @@ class Brain:
     @asynccontextmanager
     async def tenant(self, workspace: str) -> AsyncIterator["Brain"]:
         """This system through the key of a new workspace. Waits on exit until nothing is in flight."""
-        parts = self.system.parts
-        made = parts.clock.now()
-        await parts.truth.create_workspace(Workspace(id=workspace, name=workspace, created_at=made))
+        container = self.system.container
+        made = container.clock.now()
+        await container.truth.create_workspace(Workspace(id=workspace, name=workspace, created_at=made))
         key, secret = issue(
             workspace_id=workspace, name="test", permissions=frozenset(Permission), now=made, act_as=("*",)
         )
-        await parts.truth.create_key(key, hash_secret(secret))
+        await container.truth.create_key(key, hash_secret(secret))
         seconds, micros = await self.redis.time()
         now = seconds * 1000 + micros // 1000
 
@@ -144,13 +144,15 @@ def _client(system: Running, key: str) -> httpx.AsyncClient:
 
 
 @asynccontextmanager
-async def started(settings: Settings, make_parts: Callable[[Settings], Parts] | None = None) -> AsyncIterator[Brain]:
+async def started(
+    settings: Settings, make_parts: Callable[[Settings], Container] | None = None
+) -> AsyncIterator[Brain]:
     """A running system with its API."""
     async with running(settings, make_parts) as system:
         key = system.key_file.read_text(encoding="utf-8").strip()
         async with (
             _client(system, key) as http,
-            Redis.from_url(system.parts.settings.streams.url) as redis,
+            Redis.from_url(system.container.settings.streams.url) as redis,
         ):
             yield Brain(system, http, redis)
 

@@ -45,7 +45,7 @@ async def taken_again(brain: Brain) -> None:
 
 async def stored_waiting(brain: Brain) -> int:
     """Of memories: what was recalled is told of too, whenever that is."""
-    return sum(entry.stream == STORED.name for entry in await brain.parts.truth.take(1000))
+    return sum(entry.stream == STORED.name for entry in await brain.container.truth.take(1000))
 
 
 async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_by_itself(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_
     async with started(settings) as brain:
         first = await brain.remember("A lighthouse keeper trims the lamp every evening.")
         await brain.settled()  # what the relay has published and not yet deleted would count too
-        relay, ingest = brain.system.rooms[0], brain.system.rooms[1]
+        relay, ingest = brain.system.services[0], brain.system.services[1]
         await relay.stop()
         taken = await refused(brain)
         assert taken >= 40
@@ -82,10 +82,10 @@ async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_
         await taken_again(brain)
         await brain.settled()
 
-        async def goes_on() -> bool:
+        async def can_continue() -> bool:
             return await ingest.unready() == {}  # the last look at the outbox may be a second old
 
-        await until(goes_on)
+        await until(can_continue)
         letters: Any = await brain.redis.xlen(f"{SUBMITTED.name}.ingest.dead")
         assert letters == 0, "no submission lost an attempt by it"
         found = {memory["content"] for memory in await _all(brain)}
@@ -148,7 +148,7 @@ async def _repeated(brain: Brain, times: int) -> None:
     """The event of this memory again and again."""
     found: Any = await brain.redis.xrange(STORED.name, count=1)
     body = found[0][1][FIELD.encode()]
-    publisher = Publisher(brain.parts.settings.streams)
+    publisher = Publisher(brain.container.settings.streams)
     for _ in range(times // 500):
         assert await publisher.publish([(STORED.name, body)] * 500) == [None] * 500
     await publisher.close()

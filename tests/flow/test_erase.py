@@ -41,9 +41,9 @@ async def erase(brain: Brain, memory_id: str) -> dict[str, Any]:
 
 
 async def everywhere(brain: Brain, word: str) -> list[str]:
-    folder = brain.parts.settings.data_dir
+    folder = brain.container.settings.data_dir
     files = await asyncio.to_thread(in_files, folder, word)
-    return [*await in_tables(brain.parts.truth, word), *await in_streams(brain.redis, word), *files]
+    return [*await in_tables(brain.container.truth, word), *await in_streams(brain.redis, word), *files]
 
 
 async def filled(brain: Brain) -> None:
@@ -173,7 +173,7 @@ async def test_an_erased_parent_is_in_no_child_and_an_erased_head_brings_no_pare
 async def test_a_workspace_leaves_nothing_but_the_operation_that_ended_it(brain: Brain) -> None:
     """With keys, submissions by both ways, dead letters; its neighbours keep theirs."""
     await brain.redis.config_set("rdbcompression", "no")
-    operator = (brain.parts.settings.data_dir / "admin-key").read_text(encoding="utf-8").strip()
+    operator = (brain.container.settings.data_dir / "admin-key").read_text(encoding="utf-8").strip()
     brain.http.headers["authorization"], default = f"Bearer {operator}", brain.http.headers["authorization"]
     await brain.post("/v1/admin/workspaces", {"id": "bound"}, 201)
     theirs = {"name": MARK, "permissions": ["brain.read", "brain.write"], "workspace_id": "bound"}
@@ -202,7 +202,7 @@ async def test_a_workspace_leaves_nothing_but_the_operation_that_ended_it(brain:
         await until(nowhere, pause=0.2)
     except TimeoutError:
         pytest.fail(f"still found in {await everywhere(brain, MARK)}: {done}")
-    assert await in_tables(brain.parts.truth, '"bound"') in ([], ["operations"])
+    assert await in_tables(brain.container.truth, '"bound"') in ([], ["operations"])
     brain.http.headers["authorization"] = f"Bearer {key}"
     assert (await brain.http.get("/v1/brain/list")).status_code == 401
     brain.http.headers["authorization"] = default

@@ -13,7 +13,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.streams import REINDEX, STORED
 from openbrain.domain.visibility import Criteria
 from openbrain.domain.visibility import everything as everything_of
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Housekeeping, Settings, Streams
 from tests.flow.conftest import PATIENT, Brain, started
 from tests.support.api.transfer import Line, as_file
@@ -50,7 +50,7 @@ class Held(WithFaults):
         return await super().embed(inputs)
 
 
-class HeldParts(Parts):
+class HeldParts(Container):
     """Everything else as it is."""
 
     def __init__(self, settings: Settings) -> None:
@@ -82,8 +82,8 @@ async def test_live_memories_are_indexed_before_the_tail_of_an_import(brain: Bra
     await until(lambda: _in_hand(brain, REINDEX.name, 1))
     live = [await brain.remember(f"The tide turned at {hour} o'clock.") for hour in range(5)]
     await until(lambda: _in_hand(brain, STORED.name, len(live)))
-    assert isinstance(brain.parts.embedder, Held)
-    brain.parts.embedder.go.set()
+    assert isinstance(brain.container.embedder, Held)
+    brain.container.embedder.go.set()
 
     async def all_of_them() -> bool:
         return all(row is not None for row in (await _indexed_at(brain)).values())
@@ -106,5 +106,5 @@ async def _in_hand(brain: Brain, stream: str, least: int) -> bool:
 
 
 async def _indexed_at(brain: Brain) -> dict[str, int | None]:
-    rows = await brain.parts.truth.kept(everything_of("default", Criteria()), 2 * IMPORTED)
+    rows = await brain.container.truth.kept(everything_of("default", Criteria()), 2 * IMPORTED)
     return {row.memory.id: row.memory.indexed_at for row in rows}

@@ -21,9 +21,9 @@ async def brain(tenant: Brain) -> AsyncIterator[Brain]:
 
 async def standing(brain: Brain, memory_id: str) -> tuple[bool, bool]:
     """Whether the text index and the vector index hold the memory (a tombstone is not holding)."""
-    text = await brain.parts.text.read((await brain.parts.text_generation()).name, [memory_id])
+    text = await brain.container.text.read((await brain.container.text_generation()).name, [memory_id])
     ids = [point_id(memory_id, 0)]
-    vectors = await brain.parts.vectors.read((await brain.parts.vector_generation()).name, ids)
+    vectors = await brain.container.vectors.read((await brain.container.vector_generation()).name, ids)
     return tuple(bool(found) and not found[memory_id].tombstone for found in (text, vectors))  # type: ignore[return-value]
 
 
@@ -55,7 +55,7 @@ async def test_a_forgotten_memory_is_gone_and_stays_gone_when_old_events_come_ag
 
     assert await standing(brain, memory_id) == (False, False)
     assert await brain.recalled("staging password") == []
-    rows = await brain.parts.truth.history(memory_id)
+    rows = await brain.container.truth.history(memory_id)
     assert [(line.action, line.reason) for line in rows] == [("created", ""), ("forgotten", "no longer true")]
 
 
@@ -81,7 +81,7 @@ async def test_a_due_memory_leaves_recall_at_once_and_the_indexes_soon(brain: Br
     assert await brain.recalled("build queue") == [memory_id]
 
     async def ends_sooner() -> bool:
-        soon = to_iso(brain.parts.clock.now() + 500_000)
+        soon = to_iso(brain.container.clock.now() + 500_000)
         answer = await brain.http.patch(f"/v1/brain/memories/{memory_id}", json={"expires_at": soon})
         return answer.status_code == 200  # a machine that stands still asks for what has passed: once more
 
@@ -97,13 +97,13 @@ async def test_a_due_memory_leaves_recall_at_once_and_the_indexes_soon(brain: Br
 
     await until(left_the_indexes)
     assert await brain.listed() == []
-    assert [line.action for line in await brain.parts.truth.history(memory_id)] == ["created", "updated", "expired"]
+    assert [line.action for line in await brain.container.truth.history(memory_id)] == ["created", "updated", "expired"]
 
 
 async def test_an_update_changes_what_is_found(brain: Brain) -> None:
     memory_id = await brain.remember("The lighthouse keeper counts ships.", tags=["harbour"])
     await brain.indexed(memory_id)
-    before = (await brain.parts.truth.rows([memory_id]))[memory_id]
+    before = (await brain.container.truth.rows([memory_id]))[memory_id]
 
     async def patched(**change: object) -> None:
         answer = await brain.http.patch(f"/v1/brain/memories/{memory_id}", json=change)
@@ -120,10 +120,10 @@ async def test_an_update_changes_what_is_found(brain: Brain) -> None:
     assert await brain.recalled("bread", tags=["kitchen"]) == [memory_id]
 
     await replay(brain)
-    after = (await brain.parts.truth.rows([memory_id]))[memory_id]
+    after = (await brain.container.truth.rows([memory_id]))[memory_id]
     assert await brain.recalled("bread dawn", tags=["kitchen"]) == [memory_id]
     assert (after.version, after.revision > before.revision, after.indexed) == (3, True, True)
-    history = await brain.parts.truth.history(memory_id)
+    history = await brain.container.truth.history(memory_id)
     assert [line.action for line in history] == ["created", "updated", "updated"]
 
 
@@ -131,12 +131,12 @@ async def test_a_text_that_became_short_loses_its_other_passages(brain: Brain) -
     long = " ".join(f"On day {n} the harbour was quiet and {n * 7} boats lay still." for n in range(150))
     memory_id = await brain.remember(long)
     await brain.indexed(memory_id)
-    high = (await brain.parts.truth.rows([memory_id]))[memory_id].passages_high
+    high = (await brain.container.truth.rows([memory_id]))[memory_id].passages_high
     await brain.http.patch(f"/v1/brain/memories/{memory_id}", json={"content": "Short now."})
     await brain.indexed(memory_id)
     ids = [point_id(memory_id, number) for number in range(high)]
-    found = await brain.parts.vectors.read((await brain.parts.vector_generation()).name, ids)
+    found = await brain.container.vectors.read((await brain.container.vector_generation()).name, ids)
 
     assert high > 5
     assert [found[each].tombstone for each in ids] == [False] + [True] * (high - 1)
-    assert (await brain.parts.truth.rows([memory_id]))[memory_id].passages_high == high
+    assert (await brain.container.truth.rows([memory_id]))[memory_id].passages_high == high

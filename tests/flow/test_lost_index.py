@@ -59,7 +59,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 
 async def generations(brain: Brain) -> list[Generation]:
-    return list(await brain.parts.truth.generations())
+    return list(await brain.container.truth.generations())
 
 
 async def looked_at(brain: Brain) -> None:
@@ -86,7 +86,7 @@ async def nothing_lacks(brain: Brain, ids: list[str]) -> None:
         asked = {"query": "marks the channel", "text_weight": weight, "top_k": 3 * COUNT}
         answer = await brain.post("/v1/brain/recall", asked)
         assert (answer["degraded"], {each["id"] for each in answer["memories"]}) == ([], set(ids))
-    rows = await brain.parts.truth.rows(ids)
+    rows = await brain.container.truth.rows(ids)
     assert all(row.text_revision == row.vector_revision == row.revision for row in rows.values())
     assert (await brain.http.get("/ready")).json()["failing"] == {}
     assert (await brain.http.get("/v1/health")).json()["status"] == "ok"
@@ -136,7 +136,7 @@ async def test_removed_while_nobody_looks_is_told(place: Place, monkeypatch: pyt
 
         await until(told)
 
-    # The rooms make them anew when they start, and nobody has filled them yet.
+    # The services make them anew when they start, and nobody has filled them yet.
     async with started(place.settings) as brain:
         assert all(each.lost_at for each in await generations(brain))
         answer = await brain.post("/v1/brain/recall", {"query": "buoy", "top_k": COUNT})

@@ -19,7 +19,7 @@ from openbrain.domain.errors import SetupError
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, VectorIndex, VectorSearch
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.usecases.embedders import Embedders
 from openbrain_cli.system import ADMIN_KEY_FILE
@@ -58,7 +58,7 @@ class WatchingSecond(Second):
         return vectors
 
 
-class TwoModels(Parts):
+class TwoModels(Container):
     """A system that has both; each opening of the second finds what its name stands for by then."""
 
     def __init__(self, settings: Settings) -> None:
@@ -135,8 +135,8 @@ async def operator(brain: Brain) -> AsyncIterator[httpx.AsyncClient]:
 
 
 def two(brain: Brain) -> TwoModels:
-    assert isinstance(brain.parts, TwoModels)
-    return brain.parts
+    assert isinstance(brain.container, TwoModels)
+    return brain.container
 
 
 async def changed(operator: httpx.AsyncClient, model: str, status: int = 202, **how: Any) -> dict[str, Any]:
@@ -149,7 +149,7 @@ async def changed(operator: httpx.AsyncClient, model: str, status: int = 202, **
 
 
 async def serving(brain: Brain) -> str:
-    found = await brain.parts.truth.serving(IndexKind.VECTOR)
+    found = await brain.container.truth.serving(IndexKind.VECTOR)
     assert found is not None
     return found.model
 
@@ -158,7 +158,7 @@ async def _by_the_serving_one(brain: Brain) -> bool:
     """Whether questions are asked of the index that serves by now."""
     await brain.recalled("which one is asked")
     name, _ = two(brain).asked[-1]
-    current = await brain.parts.truth.serving(IndexKind.VECTOR)
+    current = await brain.container.truth.serving(IndexKind.VECTOR)
     return current is not None and current.name == name
 
 
@@ -178,8 +178,8 @@ async def test_the_model_changes_while_it_serves_and_back(brain: Brain, operator
 
     assert report["result"]["failures"] == 0
     assert await two(brain).mixed() == [], "no index was asked with another model's vector"
-    assert await brain.parts.truth.unembedded(SECOND.key, 2**62, "", 10) == [], "every write is in the new index"
-    assert await brain.parts.truth.unembedded(IDENTITY.key, 2**62, "", 10) == [], "and in the one that was kept"
+    assert await brain.container.truth.unembedded(SECOND.key, 2**62, "", 10) == [], "every write is in the new index"
+    assert await brain.container.truth.unembedded(IDENTITY.key, 2**62, "", 10) == [], "and in the one that was kept"
     found = await brain.recalled("a lantern by the harbour", top_k=5)
     assert len(found) == 5
 
@@ -219,7 +219,7 @@ async def test_a_change_that_is_cancelled_changes_nothing(brain: Brain, operator
     await brain.settled()
 
     assert sum(len(each.asked) for each in two(brain).seconds) == asked, "nothing is embedded by it any more"
-    assert [each.model for each in await brain.parts.truth.written(IndexKind.VECTOR)] == [IDENTITY.key]
+    assert [each.model for each in await brain.container.truth.written(IndexKind.VECTOR)] == [IDENTITY.key]
 
     known = (await operator.post(CHANGE, json={"model": "second", "dry_run": True})).json()["cached"]
     assert known > 0, "what it has embedded is not embedded twice"
@@ -269,4 +269,4 @@ async def test_all_is_embedded_again_where_that_is_asked_for(brain: Brain, opera
 
     assert report["status"] == "done", report["error"]
     assert sum(len(batch) for batch in two(brain).one.asked) - before >= len(ids)
-    assert len(await brain.parts.truth.written(IndexKind.VECTOR)) == 2
+    assert len(await brain.container.truth.written(IndexKind.VECTOR)) == 2

@@ -60,7 +60,7 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
         made = await http.post("/v1/brain/remember", json={"content": "The tram leaves at one.", "type": "fact"})
         second = made.json()["id"]
         assert first in (await recalled(http, "ferry"))[0], "it answers meanwhile, from the database if need be"
-        truth = system.parts.truth
+        truth = system.container.truth
 
         async def renewed() -> bool:
             serving = [await truth.serving(kind) for kind in IndexKind]

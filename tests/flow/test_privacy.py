@@ -46,7 +46,7 @@ async def heard(ear: Ear, tmp_path: Path) -> AsyncIterator[Brain]:
         headers = {"Authorization": f"Bearer {ear.secret}"}
         async with (
             httpx.AsyncClient(base_url=url, headers=headers) as http,
-            Redis.from_url(system.parts.settings.streams.url) as redis,
+            Redis.from_url(system.container.settings.streams.url) as redis,
         ):
             yield Brain(system, http, redis)
 
@@ -99,13 +99,13 @@ async def test_submissions_that_nobody_can_take(heard: Brain, ear: Ear) -> None:
 
 
 async def test_rooms_that_fail_with_words_that_quote(heard: Brain, ear: Ear, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault that nobody foresaw, in each room; then an operation that fails."""
+    """A fault that nobody foresaw, in each service; then an operation that fails."""
 
     async def quoting(*given: Any, **named: Any) -> Any:
         raise RuntimeError(f"{given} {named}")
 
     for part, call in (("text", "write"), ("embedder", "embed"), ("vectors", "write")):
-        monkeypatch.setattr(getattr(heard.parts, part), call, quoting)
+        monkeypatch.setattr(getattr(heard.container, part), call, quoting)
     marks = ear.marks
     ids = [
         await heard.remember(marks("content"), tags=[marks("tag")], metadata={marks("key"): marks("value")}, org="o")
@@ -113,7 +113,7 @@ async def test_rooms_that_fail_with_words_that_quote(heard: Brain, ear: Ear, mon
     ]
     await heard.settled()
     monkeypatch.undo()
-    monkeypatch.setattr(heard.parts.truth, "scrub", quoting)
+    monkeypatch.setattr(heard.container.truth, "scrub", quoting)
     erased = await heard.http.request("DELETE", f"/v1/brain/memories/{ids[0]}", params={"erase": 1})
     operation = f"/v1/admin/operations/{erased.json()['operation_id']}"
 
@@ -185,7 +185,7 @@ async def _raw(brain: Brain, text: str) -> None:
 
 
 def _file(brain: Brain, name: str) -> str:
-    return (brain.parts.settings.data_dir / name).read_text(encoding="utf-8", errors="replace")
+    return (brain.container.settings.data_dir / name).read_text(encoding="utf-8", errors="replace")
 
 
 def test_marks_are_found_in_any_source() -> None:

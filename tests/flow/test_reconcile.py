@@ -45,24 +45,24 @@ async def uncompared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[
 async def quiet(uncompared: Brain, request: pytest.FixtureRequest) -> AsyncIterator[Brain]:
     """A workspace in it; both indexes are equal, without a tombstone, and so they are left."""
     async with uncompared.tenant(workspace_name(request)) as brain:
-        for index, name in zip((brain.parts.text, brain.parts.vectors), await names(brain), strict=True):
-            await index.drop_tombstones(name, brain.parts.clock.now() + 1)
+        for index, name in zip((brain.container.text, brain.container.vectors), await names(brain), strict=True):
+            await index.drop_tombstones(name, brain.container.clock.now() + 1)
         yield brain
 
 
 async def verified(brain: Brain, **request: bool) -> dict[str, Any]:
     """The result of one operation `verify`."""
     operation = Operation(
-        id=uuid7(brain.parts.clock.now()), workspace_id=OPERATORS, kind=VERIFY, actor="test", request=request
+        id=uuid7(brain.container.clock.now()), workspace_id=OPERATORS, kind=VERIFY, actor="test", request=request
     )
-    await brain.parts.truth.start_operation(operation)
+    await brain.container.truth.start_operation(operation)
 
     async def ended() -> bool:
-        found = await brain.parts.truth.operation(OPERATORS, operation.id)
+        found = await brain.container.truth.operation(OPERATORS, operation.id)
         return found is not None and found.status.ended
 
     await until(ended)
-    found = await brain.parts.truth.operation(OPERATORS, operation.id)
+    found = await brain.container.truth.operation(OPERATORS, operation.id)
     assert found is not None
     assert not found.error, found.error
     return dict(found.result)
@@ -88,23 +88,23 @@ async def forget(brain: Brain, memory_id: str) -> None:
 
 
 async def names(brain: Brain) -> tuple[str, str]:
-    return (await brain.parts.text_generation()).name, (await brain.parts.existing_vector_generation()).name
+    return (await brain.container.text_generation()).name, (await brain.container.existing_vector_generation()).name
 
 
 async def erased_from(brain: Brain, memory_id: str) -> None:
     """Both indexes lose a memory, whatever revision they had."""
     text, vectors = await names(brain)
     await buried(brain, memory_id)
-    assert await brain.parts.text.drop_tombstones(text, 2) == 1
-    assert await brain.parts.vectors.drop_tombstones(vectors, 2) == 1
+    assert await brain.container.text.drop_tombstones(text, 2) == 1
+    assert await brain.container.vectors.drop_tombstones(vectors, 2) == 1
 
 
 async def buried(brain: Brain, memory_id: str) -> None:
     """Both indexes hold an old tombstone where a memory lives."""
     gone = Tombstone(id=memory_id, memory_id=memory_id, revision=1, bucket=bucket(memory_id), at=1)
     text, vectors = await names(brain)
-    assert await brain.parts.text.write(text, [gone]) == {}
-    assert await brain.parts.vectors.write(vectors, [gone]) == {}
+    assert await brain.container.text.write(text, [gone]) == {}
+    assert await brain.container.vectors.write(vectors, [gone]) == {}
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -151,14 +151,14 @@ async def test_ghosts_are_removed(quiet: Brain) -> None:
     text, vectors = await names(quiet)
     await forget(quiet, forgotten)
     await quiet.settled()
-    unknown = uuid7(quiet.parts.clock.now())
+    unknown = uuid7(quiet.container.clock.now())
     await plant(quiet, forgotten, revision=2, like=template)
     await plant(quiet, unknown, revision=7, like=template)
 
     told = await verified(quiet, repair=True)
 
     assert faults(told, "text") == faults(told, "vector") == {"ghost": 2}
-    for index, name in ((quiet.parts.text, text), (quiet.parts.vectors, vectors)):
+    for index, name in ((quiet.container.text, text), (quiet.container.vectors, vectors)):
         found = await index.read(name, [forgotten, unknown])
         assert [found[each].tombstone for each in (forgotten, unknown)] == [True, True]
     await quiet.settled()
@@ -167,13 +167,13 @@ async def test_ghosts_are_removed(quiet: Brain) -> None:
 
 async def plant(brain: Brain, memory_id: str, *, revision: int, like: str) -> None:
     """Entries as a projector would have made them of such a row."""
-    truth, (text, vectors) = brain.parts.truth, await names(brain)
+    truth, (text, vectors) = brain.container.truth, await names(brain)
     row = (await truth.rows([like]))[like]
-    generation = await brain.parts.existing_vector_generation()
+    generation = await brain.container.existing_vector_generation()
     passages = (await truth.passages([like], generation.model))[like]
     false = replace(row, id=memory_id, revision=revision)
-    await brain.parts.text.write(text, [text_entry(false, "x")])
-    await brain.parts.vectors.write(vectors, vector_entries(false, replace(passages, revision=revision), "x"))
+    await brain.container.text.write(text, [text_entry(false, "x")])
+    await brain.container.vectors.write(vectors, vector_entries(false, replace(passages, revision=revision), "x"))
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -196,11 +196,11 @@ async def test_old_tombstones_go_and_nothing_comes_back(quiet: Brain) -> None:
     gone, *_ = await filled(quiet)
     await forget(quiet, gone)
     await quiet.settled()
-    later = quiet.parts.clock.now() + 1
+    later = quiet.container.clock.now() + 1
     text, vectors = await names(quiet)
-    for index, name in ((quiet.parts.text, text), (quiet.parts.vectors, vectors)):
+    for index, name in ((quiet.container.text, text), (quiet.container.vectors, vectors)):
         assert await index.drop_tombstones(name, later) == 1
-    await quiet.parts.truth.announce_again([gone])
+    await quiet.container.truth.announce_again([gone])
     await quiet.settled()
     assert (await verified(quiet, full=True))["equal"]
     assert gone not in await quiet.recalled("ferry number 0")
@@ -227,7 +227,7 @@ async def test_a_flushed_stream_server_loses_nothing(tmp_path: Path) -> None:
         await brain.redis.flushall()
 
         async def all_indexed() -> bool:
-            rows = await brain.parts.truth.rows([*first, *acknowledged])
+            rows = await brain.container.truth.rows([*first, *acknowledged])
             return all(row.text_revision == row.vector_revision == row.revision for row in rows.values())
 
         await until(all_indexed)
@@ -246,7 +246,7 @@ async def test_an_erased_memory_is_purged_though_the_streams_are_lost(tmp_path: 
         await brain.redis.flushall()
 
         async def purged() -> bool:
-            found = await brain.parts.truth.operations("default", 10, kinds=["purge"])
+            found = await brain.container.truth.operations("default", 10, kinds=["purge"])
             return bool(found) and all(each.status.ended for each in found)
 
         await until(purged)

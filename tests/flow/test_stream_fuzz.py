@@ -1,4 +1,4 @@
-"""Whatever is put on a stream, nothing comes of it but memories and dead letters, and every room goes on.
+"""Whatever is put on a stream, nothing comes of it but memories and dead letters, and every service goes on.
 
 `OPENBRAIN_STREAM_FUZZ=5000 OPENBRAIN_STREAM_FUZZ_SEED=7 pytest tests/flow/test_stream_fuzz.py` is the long form.
 """
@@ -45,7 +45,7 @@ READ = {
 READ_AT_ALL = READ | {spec.name: spec.groups for spec in STREAMS if spec.groups}
 pytestmark = [
     pytest.mark.timeout(max(300, EXAMPLES * 20)),
-    # The rooms, in their thread, spread their pauses at random while an example is drawn.
+    # The services, in their thread, spread their pauses at random while an example is drawn.
     pytest.mark.filterwarnings("ignore:Do not use the `random` module inside strategies"),
 ]
 
@@ -74,7 +74,7 @@ class Fuzzed:
 
     async def settled(self, streams: Collection[str] = READ) -> None:
         """Wait until nothing is on its way, in hand or parked."""
-        await until(Stillness(self.system.parts.truth, self.redis, streams=streams))
+        await until(Stillness(self.system.container.truth, self.redis, streams=streams))
 
     async def dead(self, stream: str, group: str) -> dict[str, dict[bytes, bytes]]:
         """Dead letters by the entry that they were."""
@@ -92,7 +92,7 @@ class Fuzzed:
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
     """Started as `openbrain up` starts it, with short pauses, every span made, every line written."""
-    # Most of what is put on our own streams here can't be read; that it stops a room is not what is looked at.
+    # Most of what is put on our own streams here can't be read; that it stops a service is not what is looked at.
     streams = Streams(
         poll_s=0.1,
         reap_s=0.05,
@@ -107,7 +107,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
 
     async def live() -> None:
         async with running(chosen) as system:
-            parts = system.parts
+            parts = system.container
             await parts.truth.create_workspace(Workspace(id="bound", name="bound", created_at=parts.clock.now()))
             transport, key = httpx.ASGITransport(system.api()), system.key_file.read_text().strip()
             headers = {"Authorization": f"Bearer {key}"}
@@ -187,7 +187,7 @@ async def _example(fuzzed: Fuzzed, strange: Sequence[tuple[str, Fields]]) -> Non
             assert await fuzzed.redis.hlen(retry_states(stream, group)) == 0
     live = await fuzzed.http.get("/live")
     assert (live.status_code, live.json()["live"]) == (200, True), live.text
-    assert [loop for room in fuzzed.system.rooms for loop in room.stuck()] == []
+    assert [loop for service in fuzzed.system.services for loop in service.stuck()] == []
 
 
 def _is_dead_letter(letter: dict[bytes, bytes], fields: Fields) -> None:
@@ -210,7 +210,7 @@ def test_every_entry_becomes_a_memory_or_a_dead_letter(fuzzed: Fuzzed) -> None:
 
 @pytest.mark.slow("some hundred entries, each read by every group of its stream")
 def test_any_value_that_an_event_can_hold_is_handled_or_refused_at_once(fuzzed: Fuzzed) -> None:
-    """Each member of each event that a room reads: a value at the ends of its type costs no second attempt."""
+    """Each member of each event that a service reads: a value at the ends of its type costs no second attempt."""
     chosen = SEED or str(random.SystemRandom().randrange(10**6))
     print(f"again: OPENBRAIN_STREAM_FUZZ_SEED={chosen}")  # noqa: T201 - in the report of a run that finds nothing, too
     chance, most = random.Random(chosen), 10_000 if EXAMPLES else 1
@@ -227,6 +227,6 @@ def test_any_value_that_an_event_can_hold_is_handled_or_refused_at_once(fuzzed: 
                 for entry, letter in (await fuzzed.dead(stream, group)).items():
                     about = stream, fuzzed.places.get(entry), letter[b"error"], letter[b"message"]
                     assert int(letter[b"attempts"]) <= 1, (about, fuzzed.put[stream][entry])
-        assert [loop for room in fuzzed.system.rooms for loop in room.stuck()] == []
+        assert [loop for service in fuzzed.system.services for loop in service.stuck()] == []
 
     fuzzed.run(put())

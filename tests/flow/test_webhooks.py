@@ -1,4 +1,4 @@
-"""A webhook hears of a signal by the room's own duties, on a truth of its own; off, nothing leaves the house."""
+"""A webhook hears of a signal by the service's own duties, on a truth of its own; off, nothing leaves the house."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from openbrain.domain.signals.values import Raise, Severity
 from openbrain.domain.signals.webhook_rules import new_secret
 from openbrain.ports.access import Workspace
 from openbrain.ports.webhooks import Webhook
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.settings.webhooks import Webhooks
 from openbrain_amygdala.app import duties
@@ -26,16 +26,16 @@ async def test_what_is_raised_is_posted_where_webhooks_are_on(tmp_path: Path, *,
     settings = Settings(data_dir=tmp_path, webhooks=Webhooks(enabled=enabled, hosts=HOSTS, private_hosts=HOSTS))
     upgrade(truth_url(settings.truth.url, tmp_path))
     with receiver() as hook:
-        async with Parts(settings, shared=True) as parts:
-            truth, now = parts.truth, parts.clock.now()
+        async with Container(settings, shared=True) as container:
+            truth, now = container.truth, container.clock.now()
             await truth.create_workspace(Workspace(id="w1", name="w1", created_at=now))
             address = f"http://localhost:{hook.port}/in"
             mine = Webhook(
                 id="h-1", workspace_id="w1", url=address, secret=new_secret(), created_by="ada", created_at=now
             )
             await truth.add_webhook(mine, 5)
-            room = duties(parts)
-            await room.start()
+            service = duties(container)
+            await service.start()
             await truth.raise_signals(
                 [
                     Raise(
@@ -52,8 +52,8 @@ async def test_what_is_raised_is_posted_where_webhooks_are_on(tmp_path: Path, *,
 
             async def came() -> bool:
                 found = await truth.webhook("w1", "h-1")
-                return bool(found and found.cursor) if enabled else room.leading
+                return bool(found and found.cursor) if enabled else service.leading
 
             await until(came)
-            await room.stop()
+            await service.stop()
         assert [orjson.loads(post.body)["data"]["title"] for post in hook.posts] == (["t"] if enabled else [])

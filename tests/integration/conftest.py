@@ -21,8 +21,8 @@ from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import Permission, hash_secret, issue
 from tests.servers.process import Server
-from tests.support.cli.rooms import Process, Rooms
-from tests.support.cli.rooms import rooms as running_rooms
+from tests.support.cli.services import Process, Services
+from tests.support.cli.services import services as running_rooms
 from tests.support.store.fixtures import rows
 from tests.support.waiting import PATIENCE_S, until
 
@@ -114,7 +114,7 @@ async def servers(
 
 
 @pytest.fixture
-def started(servers: Servers, tmp_path: Path) -> Iterator[Rooms]:
-    """Starts rooms on those servers."""
+def started(servers: Servers, tmp_path: Path) -> Iterator[Services]:
+    """Starts services on those servers."""
     with running_rooms(servers.environment, tmp_path) as made:
         yield made

@@ -21,7 +21,7 @@ from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import need
 from tests.servers.process import Server, ServerProcess
 from tests.servers.redis_server import redis_recipe, valkey_recipe
-from tests.support.cli.rooms import rooms
+from tests.support.cli.services import services
 from tests.support.cli.terminal import PROGRAM
 from tests.support.waiting import until
 
@@ -127,11 +127,11 @@ async def test_a_subscriber_reads_its_own_broadcast_and_that_is_all(guarded: Gua
 
 
 async def test_a_room_can_not_forge_what_others_publish(guarded: Guarded) -> None:
-    for room in ("ingest", "embedder", "indexer-text", "indexer-vector", "amygdala"):
-        async with guarded.client(room) as client:
-            assert await refused(client.xadd(f"{PREFIX}memory.stored", {"a": "b"})), room
-            assert await refused(client.xread({f"{PREFIX}{BROADCAST.name}.team-a": "0"})), room
-            assert await refused(client.flushall()), room
+    for service in ("ingest", "embedder", "indexer-text", "indexer-vector", "amygdala"):
+        async with guarded.client(service) as client:
+            assert await refused(client.xadd(f"{PREFIX}memory.stored", {"a": "b"})), service
+            assert await refused(client.xread({f"{PREFIX}{BROADCAST.name}.team-a": "0"})), service
+            assert await refused(client.flushall()), service
 
 
 async def test_the_api_looks_at_streams_and_makes_groups_and_forges_nothing(guarded: Guarded, observer: Redis) -> None:
@@ -187,11 +187,11 @@ async def servers(
 async def test_every_room_does_its_work_as_its_own_user(
     guarded: Guarded, observer: Redis, servers: Servers, tmp_path: Path
 ) -> None:
-    with rooms(servers.environment, tmp_path) as started:
-        for room in ROOMS:
-            started.start(room, OPENBRAIN_STREAMS__URL=guarded.url(room))
+    with services(servers.environment, tmp_path) as started:
+        for service in ROOMS:
+            started.start(service, OPENBRAIN_STREAMS__URL=guarded.url(service))
         await started.all_ready()
-        api = next(each for each in started.started if each.room == "api")
+        api = next(each for each in started.started if each.service == "api")
         async with guarded.client("producer") as producer:
             await servers.submit(1, "Ship 1 carries tea.")
             assert await producer.xadd(PREFIX + SUBMITTED.name, {"__data__": "not json"})

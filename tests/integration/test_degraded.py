@@ -12,7 +12,7 @@ import pytest
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerProcess
-from tests.support.cli.rooms import Rooms, rooms
+from tests.support.cli.services import Services, services
 from tests.support.waiting import until
 
 
@@ -48,9 +48,9 @@ async def remember(http: httpx.AsyncClient, content: str) -> str:
     return str(answer.json()["id"])
 
 
-def start_all(started: Rooms) -> None:
-    for room in ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api"):
-        started.start(room)
+def start_all(started: Services) -> None:
+    for service in ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api"):
+        started.start(service)
 
 
 @pytest.mark.slow("two servers of its own go and come back under six services")
@@ -61,7 +61,7 @@ async def test_nothing_stops_writing_and_everything_arrives_unattended(
     record_property: Callable[[str, object], None],
 ) -> None:
     servers, ollama, elasticsearch = breakable
-    with rooms(servers.environment, tmp_path) as started:
+    with services(servers.environment, tmp_path) as started:
         start_all(started)
         await started.all_ready()
         async with servers.http(started.started[-1].url) as http:

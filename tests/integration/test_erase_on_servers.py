@@ -14,7 +14,7 @@ from openbrain.domain.visibility import Criteria, Viewer, visible
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerProcess
-from tests.support.cli.rooms import Rooms, rooms
+from tests.support.cli.services import Services, services
 from tests.support.searching import in_files, in_streams, in_tables
 from tests.support.waiting import until
 
@@ -63,16 +63,16 @@ async def operation(http: httpx.AsyncClient, operation_id: str) -> dict[str, Any
 async def test_nothing_is_found_of_what_was_erased(
     servers: Servers, owned: tuple[ServerProcess, ServerProcess], tmp_path: Path
 ) -> None:
-    with rooms(servers.environment, tmp_path) as started:
+    with services(servers.environment, tmp_path) as started:
         await _erase_and_search(servers, owned, started, tmp_path)
 
 
 async def _erase_and_search(
-    servers: Servers, owned: tuple[ServerProcess, ServerProcess], started: Rooms, folder: Path
+    servers: Servers, owned: tuple[ServerProcess, ServerProcess], started: Services, folder: Path
 ) -> None:
     keepers = [started.start("housekeeper") for _ in range(2)]
-    for room in ("ingest", "embedder", "indexer-text", "indexer-vector"):
-        started.start(room)
+    for service in ("ingest", "embedder", "indexer-text", "indexer-vector"):
+        started.start(service)
     api = started.start("api")
     await started.all_ready()
     for number in range(20):
@@ -120,7 +120,7 @@ async def _erase_and_search(
             pytest.fail(
                 f"{files} {await in_tables(servers.truth, MARK)} {await in_streams(servers.redis, MARK)} {result}"
             )
-        assert in_files(folder, MARK) == []  # the logs of the rooms
+        assert in_files(folder, MARK) == []  # the logs of the services
         assert result["text"]["product"] == result["vectors"]["product"] == "Elasticsearch"
         assert result["database"]["product"] == "MariaDB"
         assert result["stream_files"] == "append-only file written anew"

@@ -1,4 +1,4 @@
-"""The embedding model changes under rooms that run as processes, on real servers, while one of them is killed."""
+"""The embedding model changes under services that run as processes, on real servers, while one of them is killed."""
 
 import asyncio
 import uuid
@@ -17,7 +17,7 @@ from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
-from tests.support.cli.rooms import Rooms, rooms
+from tests.support.cli.services import Services, services
 from tests.support.waiting import PATIENCE_S, until
 
 WORDS = "harbour lantern granite orchard signal velvet copper meadow".split()
@@ -101,9 +101,9 @@ async def _ended(operator: httpx.AsyncClient, operation: str) -> dict[str, Any]:
             return state
 
 
-def _start(started: Rooms) -> None:
-    for room in ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api"):
-        started.start(room)
+def _start(started: Services) -> None:
+    for service in ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api"):
+        started.start(service)
 
 
 @pytest.mark.slow("an Ollama of its own embeds everything twice")
@@ -114,7 +114,7 @@ async def test_a_change_survives_the_death_of_the_embedder_and_then_other_weight
     servers = own_ollama
     await _make(servers, "mine", 128)
     key = await _operators_key(servers)
-    with rooms(servers.environment, tmp_path) as started:
+    with services(servers.environment, tmp_path) as started:
         _start(started)
         await started.all_ready()
         api, embedder = started.started[-1], started.started[2]

@@ -19,7 +19,7 @@ from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
 from tests.servers.process import Server, ServerProcess
 from tests.support.api.marked_requests import well_formed
-from tests.support.cli.rooms import Process, Rooms, rooms
+from tests.support.cli.services import Process, Services, services
 from tests.support.overhearing import Marks
 from tests.support.waiting import until
 
@@ -91,15 +91,15 @@ async def use(marked: Marked, api: Process) -> None:
             )
 
 
-async def told(started: Rooms) -> dict[str, str]:
+async def told(started: Services) -> dict[str, str]:
     """What each process says of itself."""
     found = {}
     async with httpx.AsyncClient() as http:
         for each in started.started:
-            found[f"log of {each.room}"] = each.log.read_text(encoding="utf-8")
-            found[f"title of {each.room}"] = Path(f"/proc/{each.popen.pid}/cmdline").read_text(encoding="utf-8")
+            found[f"log of {each.service}"] = each.log.read_text(encoding="utf-8")
+            found[f"title of {each.service}"] = Path(f"/proc/{each.popen.pid}/cmdline").read_text(encoding="utf-8")
             for path in ("live", "ready", "metrics", "docs.json"):
-                found[f"{path} of {each.room}"] = (await http.get(f"{each.url}/{path}", timeout=30)).text
+                found[f"{path} of {each.service}"] = (await http.get(f"{each.url}/{path}", timeout=30)).text
     return found
 
 
@@ -112,9 +112,9 @@ def events(log: Path) -> set[str]:
 async def test_nothing_is_told_while_servers_die(marked: Marked, tmp_path: Path) -> None:
     servers, marks = marked.servers, marked.marks
     # Titles of processes are read: forks have their parent's.
-    with rooms(servers.environment, tmp_path, installed=True) as started:
-        for room in ROOMS:
-            started.start(room)
+    with services(servers.environment, tmp_path, installed=True) as started:
+        for service in ROOMS:
+            started.start(service)
         await started.all_ready()
         api = started.started[-1]
         await servers.submit(1, marks("submitted"), tags=[marks("tag")], metadata={marks("key"): marks("value")})
@@ -149,7 +149,7 @@ READERS = {
     "EMBEDDING": "embedder",
     "VECTORS": "indexer-vector",
 }
-"""A room that reads each URL."""
+"""A service that reads each URL."""
 
 
 @pytest.mark.timeout(600)
@@ -166,7 +166,7 @@ async def test_an_address_that_can_not_work_is_told_without_its_secret(
         f"nosuch://me:{wrong('no scheme')}@127.0.0.1/x",
         f"{right.partition(':')[0]}://me:{wrong('no port')}@127.0.0.1:port/x",
     ]
-    with rooms(marked.servers.environment, tmp_path) as started:
+    with services(marked.servers.environment, tmp_path) as started:
         for url in urls:
             started.start(READERS[part], **{name: url})
 

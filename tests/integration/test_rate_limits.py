@@ -14,7 +14,7 @@ from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import Permission, hash_secret, issue
 from tests.servers.process import ServerProcess
-from tests.support.cli.rooms import Process, rooms
+from tests.support.cli.services import Process, services
 from tests.support.waiting import PATIENCE_S
 
 NOWHERE = "http://127.0.0.1:9"
@@ -65,7 +65,7 @@ async def test_replicas_count_together_and_alone_without_redis(
         "OPENBRAIN_SERVER__METRICS_OPEN": "true",
         **dict.fromkeys(("OPENBRAIN_TEXT__URL", "OPENBRAIN_VECTORS__URL", "OPENBRAIN_EMBEDDING__URL"), NOWHERE),
     }
-    with rooms(environment, tmp_path) as started:
+    with services(environment, tmp_path) as started:
         replicas = [started.start("api") for _ in range(2)]
         await started.all_ready()
         urls = [each.url for each in replicas]

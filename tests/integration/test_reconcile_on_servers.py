@@ -20,7 +20,7 @@ from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.faketime import wrong_by
 from tests.servers.plugin import Starter, need
 from tests.servers.process import Server
-from tests.support.cli.rooms import Rooms, rooms
+from tests.support.cli.services import Services, services
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.timeout(600)
@@ -81,16 +81,16 @@ async def all_indexed(servers: Servers, count: int) -> bool:
     return len(found) == count and all(row.indexed for row in found)
 
 
-async def all_rooms(started: Rooms) -> str:
-    for room in ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector"):
-        started.start(room)
+async def all_rooms(started: Services) -> str:
+    for service in ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector"):
+        started.start(service)
     api = started.start("api")
     await started.all_ready()
     return api.url
 
 
 async def test_a_flush_in_the_middle_of_traffic_loses_nothing(servers: Servers, tmp_path: Path) -> None:
-    with rooms(servers.environment, tmp_path) as started:
+    with services(servers.environment, tmp_path) as started:
         url = await all_rooms(started)
         async with servers.http(url) as http:
 
@@ -117,8 +117,8 @@ async def test_processes_on_wrong_clocks_lose_nothing_to_a_flush(servers: Server
     """Who stamps is half an hour ahead, who compares is half an hour behind."""
     need("faketime")
     wrong = {"api": 1800, "housekeeper": -1800, "embedder": 900, "indexer-text": -900, "indexer-vector": 3600}
-    with rooms(servers.environment, tmp_path, installed=True) as started:
-        processes = {room: started.start(room, **wrong_by(seconds)) for room, seconds in wrong.items()}
+    with services(servers.environment, tmp_path, installed=True) as started:
+        processes = {service: started.start(service, **wrong_by(seconds)) for service, seconds in wrong.items()}
         await started.all_ready()
         async with servers.http(processes["api"].url) as http:
             for number in range(30):
@@ -141,7 +141,7 @@ async def database(servers: Servers) -> AsyncIterator[Database]:
 
 
 async def test_a_database_put_back_under_living_indexes(servers: Servers, database: Database, tmp_path: Path) -> None:
-    with rooms(servers.environment, tmp_path) as started:
+    with services(servers.environment, tmp_path) as started:
         url = await all_rooms(started)
         async with servers.http(url) as http, await operator(servers, url) as admin:
             ids = []

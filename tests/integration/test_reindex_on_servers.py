@@ -19,7 +19,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import OperationStatus
 from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
 from tests.integration.conftest import Servers
-from tests.support.cli.rooms import Rooms
+from tests.support.cli.services import Services
 from tests.support.waiting import PATIENCE_S, until
 
 MEMORIES = int(os.environ.get("OPENBRAIN_TEST_REINDEX_MEMORIES", "150"))
@@ -81,11 +81,11 @@ async def ended(operator: httpx.AsyncClient, operation: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow("services are killed and come back while both indexes are made anew")
-async def test_made_anew_while_serving_and_while_rooms_die(servers: Servers, started: Rooms) -> None:
-    for room in ("ingest", "embedder"):
-        started.start(room)
+async def test_made_anew_while_serving_and_while_rooms_die(servers: Servers, started: Services) -> None:
+    for service in ("ingest", "embedder"):
+        started.start(service)
     api = started.start("api")
-    doomed = [started.start(room) for room in ("housekeeper", "indexer-text", "indexer-vector")]
+    doomed = [started.start(service) for service in ("housekeeper", "indexer-text", "indexer-vector")]
     await started.all_ready()
     for number in range(MEMORIES):
         await servers.submit(number, SHIPS.format(number, number * 3))
@@ -110,7 +110,7 @@ async def test_made_anew_while_serving_and_while_rooms_die(servers: Servers, sta
             await until(scanning, 120, 0.05)
             for process in doomed:
                 process.kill()
-                started.start(process.room)
+                started.start(process.service)
             reports = [await ended(operator, each) for each in begun]
         finally:
             load.over.set()

@@ -11,8 +11,8 @@ from openbrain.ports.streams import REPLAY
 from openbrain.settings import Streams
 from openbrain.streams.dead_letters.replaying import drop_settled
 from tests.integration.conftest import Servers
-from tests.support.cli.rooms import Rooms
-from tests.support.streams.consumers import Seen, room, stored
+from tests.support.cli.services import Services
+from tests.support.streams.consumers import Seen, service, stored
 from tests.support.streams.consumers import started as reading
 from tests.support.waiting import until
 
@@ -35,12 +35,12 @@ async def _asked(servers: Servers) -> Operation:
 
 
 @pytest.mark.slow("a lease must run out after a kill")
-async def test_a_replay_outlives_the_housekeeper_that_is_killed(servers: Servers, started: Rooms) -> None:
+async def test_a_replay_outlives_the_housekeeper_that_is_killed(servers: Servers, started: Services) -> None:
     stream = await _published(servers)
     settings = Streams(url=servers.environment["OPENBRAIN_STREAMS__URL"], prefix=servers.prefix, poll_s=0.2)
     seen, keepers = Seen(), [started.start("housekeeper") for _ in range(2)]
     await started.all_ready()
-    async with reading(room(settings, seen, GROUP)):
+    async with reading(service(settings, seen, GROUP)):
         await until(lambda: _given(seen, 1))
         asked = await _asked(servers)
 

@@ -29,7 +29,7 @@ from openbrain.usecases.transfer_lines import Footer, parse_line
 from openbrain_cli.transferring.files import check
 from tests.servers.process import Server
 from tests.support.api.transfer import differences
-from tests.support.cli.rooms import OPENBRAIN, Process, Rooms, rooms
+from tests.support.cli.services import OPENBRAIN, Process, Services, services
 from tests.support.forms import long_form
 from tests.support.store.fixtures import START, memory, origin, viewer, write
 from tests.support.waiting import until
@@ -45,7 +45,7 @@ class Place:
     """A database, an API on it, and the keys of its one workspace."""
 
     truth: SqlTruth
-    rooms: Rooms
+    services: Services
     key: str
     api: Process
 
@@ -72,7 +72,7 @@ class Place:
         return int(found[1]) / 1024
 
 
-async def place(url: str, redis: Server, folder: Path, rooms_here: Rooms) -> Place:
+async def place(url: str, redis: Server, folder: Path, rooms_here: Services) -> Place:
     upgrade(url)
     clock = SystemClock()
     truth = open_truth(Truth(url=url), folder, clock)
@@ -196,8 +196,8 @@ async def test_a_workspace_moves_to_the_other_database(
     (tmp_path / "to").mkdir()
     took: dict[str, float] = {}
     with (
-        rooms(environment(urls[0], redis_server, "from"), tmp_path / "from", installed=True) as here,
-        rooms(environment(urls[1], redis_server, "to"), tmp_path / "to", installed=True) as there,
+        services(environment(urls[0], redis_server, "from"), tmp_path / "from", installed=True) as here,
+        services(environment(urls[1], redis_server, "to"), tmp_path / "to", installed=True) as there,
     ):
         source = await place(urls[0], redis_server, tmp_path / "from", here)
         target = await place(urls[1], redis_server, tmp_path / "to", there)

@@ -36,7 +36,7 @@ class Mutant:
 
 def product(tree: Path) -> dict[str, str]:
     """The product's files, by their path in the tree."""
-    files = sorted(path for room in ROOMS for path in (tree / room).rglob("*.py"))
+    files = sorted(path for service in ROOMS for path in (tree / service).rglob("*.py"))
     named = {path.relative_to(tree).as_posix(): path for path in files}
     return {name: path.read_text(encoding="utf-8") for name, path in named.items() if not _LEFT_OUT.search(name)}
 

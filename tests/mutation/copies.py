@@ -113,7 +113,7 @@ def _environment(own: Path, tree: Path) -> None:
 
 def _verify(copy: Copy) -> None:
     """Every package of the product comes from the copy, in an empty environment too; or the results would be false."""
-    packages = [path.parent for room in ROOMS for path in (copy.tree / room).glob("**/openbrain*/__init__.py")]
+    packages = [path.parent for service in ROOMS for path in (copy.tree / service).glob("**/openbrain*/__init__.py")]
     names = [path.name for path in packages]
     program = "import importlib, sys\nfor name in sys.argv[1:]: print(importlib.import_module(name).__file__)"
     command = [str(copy.python), "-c", program, *names]

@@ -19,9 +19,9 @@ def start() -> None:
     """What a test starts or forks belongs to that test, also where its environment is empty."""
     if coverage.Coverage.current():
         return  # Python reads the .pth files of a venv twice
-    rooms = [f"{BASE}/tree/{room}/*" for room in ("shared", "services", "cli")]
+    services = [f"{BASE}/tree/{service}/*" for service in ("shared", "services", "cli")]
     data, config = str(BASE / "data" / ".coverage"), str(BASE / "coverage.toml")
-    coverage.Coverage(data_file=data, data_suffix=True, auto_data=True, config_file=config, include=rooms).start()
+    coverage.Coverage(data_file=data, data_suffix=True, auto_data=True, config_file=config, include=services).start()
     _belong()
     os.register_at_fork(after_in_child=_belong)
 

@@ -26,8 +26,8 @@ from openbrain.domain.submission import MemorySubmitted
 from tests.integration.conftest import Servers, environment, prepared
 from tests.properties.backlog_samples import Backlog, Sample
 from tests.servers.catalogue import server
-from tests.support.cli.rooms import Process
-from tests.support.cli.rooms import rooms as running_rooms
+from tests.support.cli.services import Process
+from tests.support.cli.services import services as running_rooms
 from tests.support.store.fixtures import rows
 
 ROOMS = ("housekeeper", "ingest", "ingest", "embedder", "indexer-text", "indexer-text")
@@ -56,15 +56,15 @@ def settings_of(values: Mapping[str, str]) -> dict[str, str]:
 async def drained(
     servers: Servers, folder: Path, entries: int, name: str, every_s: float = 0.5, tell: Tell = repr
 ) -> Backlog:
-    """Put the backlog there, start the rooms, and watch until all of it is remembered, announced and read."""
+    """Put the backlog there, start the services, and watch until all of it is remembered, announced and read."""
     stream = servers.prefix + SUBMITTED.name
     found = Backlog(entries, name)
     with running_rooms(servers.environment, folder, installed=True) as started:
-        for room in ROOMS:
-            started.start(room)
-        processes = {f"{each.room}-{number}": each for number, each in enumerate(started.started)}
+        for service in ROOMS:
+            started.start(service)
+        processes = {f"{each.service}-{number}": each for number, each in enumerate(started.started)}
         await started.all_ready()
-        readers = [each for each in started.started if each.room == "ingest"]
+        readers = [each for each in started.started if each.service == "ingest"]
         # They stand still while the backlog grows, so that both begin with it.
         _signal(readers, signal.SIGSTOP)
         moment = await _produce(servers.redis, stream, entries)
@@ -149,7 +149,7 @@ def _still_run(processes: Mapping[str, Process]) -> None:
 
 
 async def _written(servers: Servers) -> bool:
-    """Whether nothing waits in the outbox and every room of memory.stored has acknowledged all."""
+    """Whether nothing waits in the outbox and every service of memory.stored has acknowledged all."""
     if await servers.truth.take(1):
         return False
     groups: Any = await servers.redis.xinfo_groups(servers.prefix + STORED.name)

@@ -1,6 +1,6 @@
 """Rooms as processes of their own that die at a marked point, as kill -9 would end them there.
 
-A fork server imports everything once; each room is a child of it.
+A fork server imports everything once; each service is a child of it.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain_embedder import app as embedder
@@ -22,10 +22,10 @@ from openbrain_indexer import app as indexer
 from openbrain_ingest import app as ingest
 from tests.support.waiting import until
 
-ROOMS: dict[str, Callable[[Parts], Any]] = {
+ROOMS: dict[str, Callable[[Container], Any]] = {
     "housekeeper": housekeeper.housekeeper,
-    "ingest": ingest.room,
-    "embedder": embedder.room,
+    "ingest": ingest.service,
+    "embedder": embedder.service,
     "indexer-text": indexer.text_room,
     "indexer-vector": indexer.vector_room,
 }
@@ -66,24 +66,24 @@ def _die(*_: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _live(settings: Settings, room: str, blow: Blow | None) -> None:
-    asyncio.run(_run(settings, room, blow))
+def _live(settings: Settings, service: str, blow: Blow | None) -> None:
+    asyncio.run(_run(settings, service, blow))
 
 
-async def _run(settings: Settings, room: str, blow: Blow | None) -> None:
-    async with Parts(settings) as parts:
+async def _run(settings: Settings, service: str, blow: Blow | None) -> None:
+    async with Container(settings) as container:
         if blow is not None and blow.part == ACK:
             ConsumerGroup.ack = _die  # type: ignore[assignment, method-assign]
         elif blow is not None:
-            parts.__dict__[blow.part] = _Deadly(getattr(parts, blow.part), blow)
-        await ROOMS[room](parts).start()
+            container.__dict__[blow.part] = _Deadly(getattr(container, blow.part), blow)
+        await ROOMS[service](container).start()
         await asyncio.Event().wait()
 
 
 @contextmanager
-def process(settings: Settings, room: str, blow: Blow | None = None) -> Iterator[BaseProcess]:
-    """A room in a process of its own until the end of the block."""
-    child = _context.Process(target=_live, args=(settings, room, blow), daemon=True)
+def process(settings: Settings, service: str, blow: Blow | None = None) -> Iterator[BaseProcess]:
+    """A service in a process of its own until the end of the block."""
+    child = _context.Process(target=_live, args=(settings, service, blow), daemon=True)
     child.start()
     try:
         yield child

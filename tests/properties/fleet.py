@@ -1,4 +1,4 @@
-"""The parts of a fleet on real servers, its rooms in this process or in processes that die."""
+"""The parts of a fleet on real servers, its services in this process or in processes that die."""
 
 import uuid
 from collections.abc import AsyncIterator, Sequence
@@ -15,7 +15,7 @@ from openbrain.domain.memory import MemoryType
 from openbrain.domain.streams import STORED, SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.access import Workspace
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Embedding, Housekeeping, Settings, Text, Truth
 from openbrain.settings.vectors import Vectors
 from tests.properties.doomed import ROOMS
@@ -31,7 +31,7 @@ class Fleet:
     """What every process is told, and a look at truth and streams."""
 
     settings: Settings
-    parts: Parts
+    container: Container
     redis: Redis
 
     def name(self, stream: str) -> str:
@@ -45,16 +45,16 @@ class Fleet:
             await self.redis.xadd(self.name(SUBMITTED.name), {FIELD: body})
 
     @asynccontextmanager
-    async def rooms(self, *names: str) -> AsyncIterator[list[Any]]:
+    async def services(self, *names: str) -> AsyncIterator[list[Any]]:
         """Each with parts of its own, as in a process of its own."""
         async with AsyncExitStack() as stack:
             made = []
             for name in names:
-                parts = await stack.enter_async_context(Parts(self.settings))
-                room = ROOMS[name](parts)
-                stack.push_async_callback(room.stop)
-                await room.start()
-                made.append(room)
+                container = await stack.enter_async_context(Container(self.settings))
+                service = ROOMS[name](container)
+                stack.push_async_callback(service.stop)
+                await service.start()
+                made.append(service)
             yield made
 
     async def indexed(self, count: int) -> None:
@@ -63,7 +63,7 @@ class Fleet:
 
         async def done() -> bool:
             query = "SELECT COUNT(*) AS n, COUNT(indexed_at) AS done FROM memories"
-            database: Any = self.parts.truth
+            database: Any = self.container.truth
             (found,) = await rows(database._database, query)
             if found["n"] > count:
                 raise AssertionError(f"{found['n']} memories of {count} submissions")
@@ -78,7 +78,7 @@ class Fleet:
     def _stillness(self, groups: Sequence[str] = ()) -> Stillness:
         streams = [self.name(spec.name) for spec in READ]
         return Stillness(
-            self.parts.truth, self.redis, streams=streams, wanted=lambda group: not groups or group in groups
+            self.container.truth, self.redis, streams=streams, wanted=lambda group: not groups or group in groups
         )
 
     async def acknowledged(self) -> set[str]:
@@ -89,8 +89,8 @@ class Fleet:
 
     async def once_each(self) -> None:
         """Every memory was made once: one line of history, no failed attempt, no dead letter."""
-        database: Any = self.parts.truth
-        ids = await ids_of(self.parts)
+        database: Any = self.container.truth
+        ids = await ids_of(self.container)
         told = await rows(database._database, "SELECT memory_id FROM memory_history")
         assert sorted(line["memory_id"] for line in told) == ids
         for spec in READ:
@@ -111,6 +111,8 @@ async def fleet(redis_url: str, mariadb_url: str, elasticsearch: Server, folder:
         housekeeping=Housekeeping(lease_s=1.5),
     )
     upgrade(mariadb_url)
-    async with Parts(settings) as parts, Redis.from_url(redis_url) as redis:
-        await parts.truth.create_workspace(Workspace(id="default", name="default", created_at=parts.clock.now()))
-        yield Fleet(settings, parts, redis)
+    async with Container(settings) as container, Redis.from_url(redis_url) as redis:
+        await container.truth.create_workspace(
+            Workspace(id="default", name="default", created_at=container.clock.now())
+        )
+        yield Fleet(settings, container, redis)

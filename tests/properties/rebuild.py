@@ -229,10 +229,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--index-timeout", type=float, default=3, help="seconds after which an index counts as down for a recall"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--folder", type=Path, help="keeps the rooms' logs there, and embedded parts")
+    parser.add_argument("--folder", type=Path, help="keeps the services' logs there, and embedded parts")
     parser.add_argument("--json", type=Path, help="write the report there")
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # rooms and servers end with us
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # services and servers end with us
     with ExitStack() as stack:
         folder = options.folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.mkdir(parents=True, exist_ok=True)

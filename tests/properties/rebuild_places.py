@@ -1,4 +1,4 @@
-"""Where a rebuild is tried: every room a process of its own on real servers, or one process with all of it."""
+"""Where a rebuild is tried: every service a process of its own on real servers, or one process with all of it."""
 
 import os
 import subprocess
@@ -23,8 +23,8 @@ from tests.properties.rebuild_check import Elasticsearch, Folders, Standing
 from tests.properties.rebuild_load import HOWS
 from tests.servers.catalogue import server
 from tests.servers.places import free_port
-from tests.support.cli.rooms import OPENBRAIN, Process, Rooms
-from tests.support.cli.rooms import rooms as running_rooms
+from tests.support.cli.services import OPENBRAIN, Process, Services
+from tests.support.cli.services import services as running_rooms
 
 ROOMS = ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api")
 LEASE_S = 10
@@ -44,7 +44,7 @@ class Place(Protocol):
     """One process, so that nothing answers while it is dead."""
 
     async def kill(self, names: Sequence[str]) -> None:
-        """kill -9 of these rooms, or of what they are part of; when this returns others are ready in their place."""
+        """kill -9 of these services, or of what they are part of; when this returns others are ready in their place."""
 
     async def stopped(self) -> Standing:
         """End it, as far as its indexes can't be read otherwise."""
@@ -82,7 +82,7 @@ class OnServers:
     """Redis, MariaDB, Elasticsearch for text and vectors."""
 
     servers: Servers
-    rooms: Rooms
+    services: Services
     url: str
     operator_key: str
     http: httpx.AsyncClient
@@ -90,10 +90,10 @@ class OnServers:
     alone: bool = False
 
     async def kill(self, names: Sequence[str]) -> None:
-        dead = [each for each in self.rooms.started if each.room in names and each.popen.poll() is None]
+        dead = [each for each in self.services.started if each.service in names and each.popen.poll() is None]
         for each in dead:
             each.kill()
-        for each in [self.rooms.start(each.room) for each in dead]:
+        for each in [self.services.start(each.service) for each in dead]:
             await each.ready()
 
     async def stopped(self) -> Standing:
@@ -117,15 +117,15 @@ async def on_servers(folder: Path, index_timeout: float) -> AsyncIterator[OnServ
         streams = ("OPENBRAIN_STREAMS__URL", "OPENBRAIN_STREAMS__PREFIX")
         kept = {name: each for name, each in values.items() if name in streams or "_STREAMS__" not in name}
         servers = await prepared({**kept, **_settings(double, index_timeout)}, "rebuild", folder)
-        rooms = stack.enter_context(running_rooms(servers.environment, folder, installed=True))
+        services = stack.enter_context(running_rooms(servers.environment, folder, installed=True))
         async with httpx.AsyncClient(base_url=run["elasticsearch"].url, timeout=120) as http, AsyncExitStack() as later:
             later.push_async_callback(servers.redis.aclose)
             later.push_async_callback(servers.truth.close)
-            for room in ROOMS:
-                rooms.start(room)
-            await rooms.all_ready()
-            api = next(each for each in rooms.started if each.room == "api")
-            yield OnServers(servers, rooms, api.url, await _operators_key(servers), http)
+            for service in ROOMS:
+                services.start(service)
+            await services.all_ready()
+            api = next(each for each in services.started if each.service == "api")
+            yield OnServers(servers, services, api.url, await _operators_key(servers), http)
 
 
 async def _operators_key(servers: Servers) -> str:

@@ -78,7 +78,7 @@ class Samples:
     recalls: list[Recall] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     kills: list[Span] = field(default_factory=list)
-    """From each kill -9 until all that was submitted before the room was back is indexed."""
+    """From each kill -9 until all that was submitted before the service was back is indexed."""
     down: list[Span] = field(default_factory=list)
     """While nothing answered, for the API was killed too: what was asked then counts nowhere."""
 

@@ -27,16 +27,16 @@ async def test_every_committed_row_reaches_both_indexes(
         await made.submit(0, COUNT)
         with process(made.settings, "ingest", Blow("truth", "remember", after=True)) as ingest:
             await dies(ingest)
-        waiting = await made.parts.truth.take(1000)
+        waiting = await made.container.truth.take(1000)
         assert waiting, "committed with what announces it"
         assert not await made.redis.exists(made.name(STORED.name)), "and nobody has published it"
         for blow in POINTS.values():
             with process(made.settings, "housekeeper", blow) as relay:
                 await dies(relay)
-        async with made.rooms("housekeeper", *REST):
+        async with made.services("housekeeper", *REST):
             await made.indexed(COUNT)
 
         assert await made.acknowledged() == {f"s-{number}" for number in range(COUNT)}
         assert await made.redis.xlen(made.name(STORED.name)) > COUNT, "published twice where a relay died between"
-        assert await differences(made.parts) == []
+        assert await differences(made.container) == []
         await made.once_each()

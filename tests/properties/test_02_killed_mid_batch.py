@@ -26,8 +26,8 @@ STAGES = (("ingest",), ("embedder", "indexer-text"), ("indexer-vector",))
 COUNT = 12
 
 
-def blow(room: str, point: str) -> Blow:
-    part, method = EFFECTS[room]
+def blow(service: str, point: str) -> Blow:
+    part, method = EFFECTS[service]
     return Blow(ACK) if point == POINTS[2] else Blow(part, method, after=point == POINTS[1])
 
 
@@ -37,19 +37,20 @@ async def test_what_a_killed_consumer_held_is_done_once_its_lease_ends(
     request: pytest.FixtureRequest, mariadb_url: str, elasticsearch_server: Server, tmp_path: Path, server: str
 ) -> None:
     url = request.getfixturevalue(f"{server}_server").url
-    async with fleet(url, mariadb_url, elasticsearch_server, tmp_path) as made, made.rooms("housekeeper"):
+    async with fleet(url, mariadb_url, elasticsearch_server, tmp_path) as made, made.services("housekeeper"):
         for number, point in enumerate(POINTS):
             await made.submit(number * COUNT, COUNT)
             for stage in STAGES:
                 with ExitStack() as children:
                     victims = [
-                        children.enter_context(process(made.settings, room, blow(room, point))) for room in stage
+                        children.enter_context(process(made.settings, service, blow(service, point)))
+                        for service in stage
                     ]
                     for victim in victims:
                         await dies(victim)
-                async with made.rooms(*stage):
+                async with made.services(*stage):
                     await made.caught_up(stage)
             await made.indexed((number + 1) * COUNT)
 
-        assert await differences(made.parts) == []
+        assert await differences(made.container) == []
         await made.once_each()

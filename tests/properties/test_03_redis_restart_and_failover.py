@@ -11,7 +11,7 @@ from openbrain.domain.streams import STORED
 from openbrain.settings import Housekeeping, Streams
 from openbrain.streams.redis.connection import ask
 from tests.flow.conftest import Brain
-from tests.properties.world import READ, SERVERS, all_indexed, at, differences, living, rooms
+from tests.properties.world import READ, SERVERS, all_indexed, at, differences, living, services
 from tests.servers.plugin import Starter
 from tests.support.waiting import PATIENCE_S, until
 
@@ -34,7 +34,7 @@ async def test_killed_and_started_again(private_server: Starter, tmp_path: Path,
         for memory_id in during:
             await brain.indexed(memory_id)
         await all_indexed(brain, 13)
-        assert await differences(brain.parts) == []
+        assert await differences(brain.container) == []
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -55,7 +55,7 @@ async def test_demoted_and_promoted_again(private_server: Starter, tmp_path: Pat
         for memory_id in during:
             await brain.indexed(memory_id)
         await all_indexed(brain, 13)
-        assert await differences(brain.parts) == []
+        assert await differences(brain.container) == []
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -74,7 +74,7 @@ async def test_groups_of_an_emptied_server_begin_at_its_beginning(
             groups: Any = await brain.redis.xinfo_groups(spec.name)
             assert {each["name"].decode(): each["lag"] for each in groups} == dict.fromkeys(spec.groups, 0)
         await _resumes(brain, usual)
-        assert await differences(brain.parts) == []
+        assert await differences(brain.container) == []
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -86,9 +86,9 @@ async def test_what_an_emptied_server_lost_is_announced_again_from_the_truth(
     async with living(at(tmp_path, private_server(server).url, housekeeping=often)) as brain:
         old = [await brain.remember(f"Stood before the flood, {number}.") for number in range(9)]
         await all_indexed(brain, 9)
-        readers = rooms(brain, "indexer-text", "indexer-vector", "embedder")
-        for room in readers:
-            await room.stop()
+        readers = services(brain, "indexer-text", "indexer-vector", "embedder")
+        for service in readers:
+            await service.stop()
         for memory_id in old[:3]:
             answer = await brain.http.patch(
                 f"/v1/brain/memories/{memory_id}", json={"content": f"Changed: {memory_id}"}
@@ -100,19 +100,19 @@ async def test_what_an_emptied_server_lost_is_announced_again_from_the_truth(
             await brain.remember(f"Acknowledged, published and flooded, {number}.")
 
         async def relayed() -> bool:
-            return not await brain.parts.truth.take(1)
+            return not await brain.container.truth.take(1)
 
         await until(relayed)
         await brain.redis.flushall()
-        for room in readers:
-            await room.start()
+        for service in readers:
+            await service.start()
 
         async def repaired() -> bool:
-            return await differences(brain.parts) == []
+            return await differences(brain.container) == []
 
         await until(repaired, pause=0.5)
         await brain.settled()
-        assert await differences(brain.parts) == []
+        assert await differences(brain.container) == []
 
 
 async def _takes(brain: Brain, content: str) -> float:

@@ -45,7 +45,7 @@ async def test_the_backlog_waits_unharmed_and_drains(private_server: Starter, tm
 
         database.start()
         await all_indexed(brain, COUNT + 1)
-        assert await differences(brain.parts) == []
+        assert await differences(brain.container) == []
         await nothing_failed(brain)
         await brain.indexed(await brain.remember("After the storm."))
 

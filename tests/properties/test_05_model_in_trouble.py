@@ -66,7 +66,7 @@ async def two_embedders(folder: Path, streams: Streams, url: str, timeout_s: flo
     chosen = Embedding(url=url, model=NAME, timeout_s=timeout_s, batch=8)
     async with AsyncExitStack() as stack:
         brain = await stack.enter_async_context(living(at(folder, "", streams=streams, embedding=chosen)))
-        second = embedder.room(brain.parts)
+        second = embedder.service(brain.container)
         stack.push_async_callback(second.stop)
         await second.start()
         yield brain
@@ -82,7 +82,7 @@ async def test_work_longer_than_the_lease_is_done_once(private_server: Starter, 
             for number in range(2 * BATCH):
                 await brain.submit(f"s-{number}", content=f"Slow number {number}.")
             await all_indexed(brain, 2 * BATCH)
-            assert await differences(brain.parts) == []
+            assert await differences(brain.container) == []
             await nothing_failed(brain)
     ours = {text: times for text, times in told.asked.items() if "Slow number" in text}
     assert len(ours) == 2 * BATCH
@@ -117,7 +117,7 @@ async def test_while_it_is_away_little_is_asked_and_little_is_held(
             told.mode = "good"
             told.free.set()
             await all_indexed(brain, COUNT + 1)
-            assert await differences(brain.parts) == []
+            assert await differences(brain.container) == []
             await nothing_failed(brain)
 
 

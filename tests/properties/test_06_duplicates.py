@@ -1,6 +1,6 @@
 """Property 6: every event is delivered two to five times, and the final state is the same.
 
-Signals have no pipeline yet: one signal a dedup key is for the room that will raise them.
+Signals have no pipeline yet: one signal a dedup key is for the service that will raise them.
 """
 
 import random
@@ -40,7 +40,7 @@ async def test_duplicates_change_nothing(private_server: Starter, tmp_path: Path
         await brain.settled()
 
         assert await everything(brain) == once
-        assert await differences(brain.parts) == []
+        assert await differences(brain.container) == []
         await nothing_failed(brain)
 
 

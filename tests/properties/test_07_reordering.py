@@ -24,7 +24,7 @@ from tests.properties.world import (
     living,
     nothing_failed,
     published,
-    rooms,
+    services,
 )
 from tests.servers.plugin import Starter
 from tests.servers.process import Server
@@ -38,9 +38,9 @@ async def test_events_in_any_order_end_in_the_newest_state(
     """The end of a memory before its change before its making, old copies of everything after."""
     chance = random.Random(7)
     async with living(at(tmp_path, private_server(server).url)) as brain:
-        readers = rooms(brain, "indexer-text", "indexer-vector", "embedder")
-        for room in readers:
-            await room.stop()
+        readers = services(brain, "indexer-text", "indexer-vector", "embedder")
+        for service in readers:
+            await service.stop()
         made = [await brain.remember(f"Gate {number} is painted green.") for number in range(30)]
         for memory_id in made[:12]:
             answer = await brain.http.patch(f"/v1/brain/memories/{memory_id}", json={"content": f"Gate {memory_id}."})
@@ -58,21 +58,21 @@ async def test_events_in_any_order_end_in_the_newest_state(
         assert len(entries) == 30 + 12 + 12 + 2 + 8
         await brain.redis.delete(*streams)
         await deliver(brain, [*entries, *chance.sample(entries, 20)], chance)
-        for room in readers:
-            await room.start()
+        for service in readers:
+            await service.start()
         await brain.settled()
-        assert await differences(brain.parts) == []
+        assert await differences(brain.container) == []
 
         late = await published(brain, [*streams, EMBEDDED.name])
         await deliver(brain, late, chance)
         await brain.settled()
-        assert await differences(brain.parts) == []
+        assert await differences(brain.container) == []
         await nothing_failed(brain)
 
 
 async def _relayed(brain: Brain) -> None:
     async def empty() -> bool:
-        return not await brain.parts.truth.take(1)
+        return not await brain.container.truth.take(1)
 
     await until(empty)
 
@@ -88,33 +88,33 @@ async def test_an_old_write_that_comes_after_a_delete_was_forgotten_changes_noth
     """An indexer read the row, stood still, and writes when the memory is long gone and Elasticsearch has forgotten."""
     url = request.getfixturevalue(f"{server}_server").url
     async with fleet(url, mariadb_url, elasticsearch_server, tmp_path) as made:
-        truth, name = made.parts.truth, (await made.parts.text_generation()).name
+        truth, name = made.container.truth, (await made.container.text_generation()).name
         async with httpx.AsyncClient(base_url=elasticsearch_server.url) as http:
             told = await http.put(f"/{name}/_settings", json={"index": {"gc_deletes": f"{GC_DELETES_MS}ms"}})
             assert told.status_code == 200, told.text
-        async with made.rooms("housekeeper", "ingest"):
+        async with made.services("housekeeper", "ingest"):
             await made.submit(0, 6, embed=False)
             await made.caught_up(["ingest"])
-        ids = await ids_of(made.parts)
+        ids = await ids_of(made.container)
         assert len(ids) == 6
-        slow = Slow(made.parts.text)
-        serving = [await made.parts.text_generation()]
+        slow = Slow(made.container.text)
+        serving = [await made.container.text_generation()]
         late = asyncio.create_task(project_text(ids, truth=truth, index=slow, generations=serving))
         await asyncio.wait_for(slow.holds.wait(), PATIENCE_S)
 
         viewer, origin = Viewer(workspace_id="default", agent_id=""), Origin(actor="test")
         for memory_id in ids[:4]:
             await truth.forget(memory_id, viewer, origin, "")
-        async with made.rooms("housekeeper", "indexer-text"):
+        async with made.services("housekeeper", "indexer-text"):
             await made.caught_up(["indexer-text"])
         await asyncio.sleep(10 * GC_DELETES_MS / 1000)
-        before = await made.parts.text.read(name, ids)
+        before = await made.container.text.read(name, ids)
         assert [before[each].tombstone for each in ids] == [True] * 4 + [False] * 2
 
-        slow.goes_on.set()
+        slow.can_continue.set()
         assert await asyncio.wait_for(late, PATIENCE_S) == {}
-        assert await made.parts.text.read(name, ids) == before
-        assert await differences(made.parts) == []
+        assert await made.container.text.read(name, ids) == before
+        assert await differences(made.container) == []
 
 
 class Slow:
@@ -123,11 +123,11 @@ class Slow:
     def __init__(self, index: TextIndex) -> None:
         self._index = index
         self.builder, self.at_once = index.builder, index.at_once
-        self.holds, self.goes_on = asyncio.Event(), asyncio.Event()
+        self.holds, self.can_continue = asyncio.Event(), asyncio.Event()
 
     async def write(
         self, name: str, entries: Sequence[TextEntry | Tombstone], *, visible: bool = True
     ) -> Mapping[str, Exception]:
         self.holds.set()
-        await self.goes_on.wait()
+        await self.can_continue.wait()
         return await self._index.write(name, entries, visible=visible)

@@ -9,12 +9,12 @@ import pytest
 
 from openbrain.domain.times import to_iso
 from openbrain.runtime import adapters
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
 from openbrain_ingest import app as ingest
-from tests.properties.world import HOUR, SERVERS, all_indexed, at, differences, ids_of, living, nothing_failed, rooms
+from tests.properties.world import HOUR, SERVERS, all_indexed, at, differences, ids_of, living, nothing_failed, services
 from tests.servers.plugin import Starter
 
 COUNT = 24
@@ -31,18 +31,18 @@ class Wrong:
 
 
 @asynccontextmanager
-async def skewed(right: Parts, skew: int) -> AsyncIterator[Parts]:
+async def skewed(right: Container, skew: int) -> AsyncIterator[Container]:
     """The parts of a process of that clock: it shares the embedded indexes, and nothing that tells the time."""
-    parts = Parts(right.settings, shared=True)
+    container = Container(right.settings, shared=True)
     clock = Wrong(right.clock, skew)
     shared = {name: getattr(right, name) for name in ("text", "vectors", "embedder", "wake")}
-    parts.__dict__.update(shared, clock=clock, truth=adapters.truth(right.settings, clock))
+    container.__dict__.update(shared, clock=clock, truth=adapters.truth(right.settings, clock))
     try:
-        yield parts
+        yield container
     finally:
         for name in shared:
-            del parts.__dict__[name]
-        await parts.close()
+            del container.__dict__[name]
+        await container.close()
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -50,23 +50,26 @@ async def skewed(right: Parts, skew: int) -> AsyncIterator[Parts]:
 async def test_an_hour_off_changes_nothing(private_server: Starter, tmp_path: Path, server: str, skew: int) -> None:
     async with AsyncExitStack() as stack:
         brain = await stack.enter_async_context(living(at(tmp_path, private_server(server).url)))
-        parts = await stack.enter_async_context(skewed(brain.parts, skew))
-        others = [ingest.room(parts), embedder.room(parts), indexer.text_room(parts), indexer.vector_room(parts)]
-        others.append(housekeeper.housekeeper(parts))  # type: ignore[arg-type]  # the rooms have start and stop alike
-        for room in others:
-            stack.push_async_callback(room.stop)
-            await room.start()
+        parts = await stack.enter_async_context(skewed(brain.container, skew))
+        others = [ingest.service(parts), embedder.service(parts), indexer.text_room(parts), indexer.vector_room(parts)]
+        others.append(housekeeper.housekeeper(parts))  # type: ignore[arg-type]  # the services have start and stop alike
+        for service in others:
+            stack.push_async_callback(service.stop)
+            await service.start()
 
-        for number in range(COUNT):  # the right clock's rooms and the wrong one's share these, each submitted twice
+        for number in range(COUNT):  # the right clock's services and the wrong one's share these, each submitted twice
             for _ in range(2):
                 await brain.submit(f"s-{number}", content=f"Clock number {number} ticks.")
         await all_indexed(brain, COUNT)
-        assert await differences(brain.parts) == []
+        assert await differences(brain.container) == []
 
-        # Now the wrong clock's rooms are alone, and one of them leads.
-        for room in (*rooms(brain, "ingest", "embedder", "indexer-text", "indexer-vector"), brain.system.rooms[0]):
-            await room.stop()
-        soon = to_iso(brain.parts.clock.now() + HOUR // 2)
+        # Now the wrong clock's services are alone, and one of them leads.
+        for service in (
+            *services(brain, "ingest", "embedder", "indexer-text", "indexer-vector"),
+            brain.system.services[0],
+        ):
+            await service.stop()
+        soon = to_iso(brain.container.clock.now() + HOUR // 2)
         memory_id = await brain.remember("The sluice opens in half an hour.", expires_at=soon)
         await brain.submit("again", content="Clock number 3 ticks.")
         await all_indexed(brain, COUNT + 1)
@@ -75,6 +78,6 @@ async def test_an_hour_off_changes_nothing(private_server: Starter, tmp_path: Pa
         assert answer.status_code == 200, answer.text
         await all_indexed(brain, COUNT + 1)
         assert await brain.recalled("sluice", text_weight=1.0) == [memory_id]
-        assert len(await ids_of(brain.parts)) == COUNT + 1
-        assert await differences(brain.parts) == []
+        assert len(await ids_of(brain.container)) == COUNT + 1
+        assert await differences(brain.container) == []
         await nothing_failed(brain)

@@ -81,7 +81,7 @@ async def test_one_poison_delays_nobody_and_can_be_replayed(
             entry = letter.id.removeprefix(f"{_box().name}.")
             assert await revive(brain.redis, _box(), [entry]) == [Revival.DELIVERED]
             await _indexed(brain, COUNT)
-            assert await differences(brain.parts) == []
+            assert await differences(brain.container) == []
             assert await brain.redis.xlen(DEAD) == 0
 
 

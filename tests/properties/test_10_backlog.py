@@ -44,7 +44,7 @@ async def test_a_backlog_drains_shared_with_bounded_memory_and_an_exact_lag(
     assert (found.stored, found.dead) == (ENTRIES, 0), "each remembered once, and indexed as it is"
     assert report["wrong_lags"] == 0, [(each.lag, each.exact) for each in found.samples]
     assert report["most_pending"] <= 2 * BATCH, "nobody holds more than a batch"
-    shares = [count for room, count in found.handled.items() if room.startswith("ingest")]
+    shares = [count for service, count in found.handled.items() if service.startswith("ingest")]
     assert min(shares) > ENTRIES * 0.2, shares
     assert report["stream_at_most"] == ENTRIES
     assert found.left <= 100

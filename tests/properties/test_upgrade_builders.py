@@ -1,4 +1,4 @@
-"""A rolling upgrade, the indexes: a room of old code meets an index that only new code can write."""
+"""A rolling upgrade, the indexes: a service of old code meets an index that only new code can write."""
 
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -9,10 +9,10 @@ import pytest
 
 from openbrain.domain.streams import STORED
 from openbrain.ports.generations import GenerationStatus, IndexKind
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain_indexer import app as indexer
 from tests.flow.conftest import Brain
-from tests.properties.world import SERVERS, at, living, nothing_failed, rooms
+from tests.properties.world import SERVERS, at, living, nothing_failed, services
 from tests.servers.plugin import Starter
 from tests.support.waiting import until
 
@@ -36,16 +36,16 @@ async def test_an_old_room_leaves_to_the_new_one_what_it_cannot_write(
 ) -> None:
     async with AsyncExitStack() as stack:
         brain = await stack.enter_async_context(living(at(tmp_path, private_server(server).url)))
-        truth = brain.parts.truth
+        truth = brain.container.truth
         before = [await brain.remember(f"Written by old code, {number}.", embed=False) for number in range(COUNT)]
         await brain.settled()
-        (old,) = rooms(brain, "indexer-text")
+        (old,) = services(brain, "indexer-text")
         serving = await truth.serving(IndexKind.TEXT)
         assert serving is not None
 
-        parts = Parts(brain.parts.settings, shared=True)
-        following = NextIndex(brain.parts.text)
-        parts.__dict__.update(text=following, truth=truth, wake=brain.parts.wake)
+        container = Container(brain.container.settings, shared=True)
+        following = NextIndex(brain.container.text)
+        container.__dict__.update(text=following, truth=truth, wake=brain.container.wake)
         building = replace(serving, name=f"{serving.name}-next", builder=following.builder, created_at=0)
         await truth.begin(replace(building, status=GenerationStatus.BUILDING))
 
@@ -62,16 +62,16 @@ async def test_an_old_room_leaves_to_the_new_one_what_it_cannot_write(
         await until(lambda: _waiting(brain, COUNT))
         assert await brain.recalled("written", top_k=50, text_weight=1.0), "what serves answers as before"
 
-        new = indexer.text_room(parts)
+        new = indexer.text_room(container)
         stack.push_async_callback(new.stop)
         await new.start()
         assert await new.unready() == {}
         await old.stop()  # as the upgrade goes on: what it held is given back at once
         await brain.settled()
         await nothing_failed(brain)
-        held = await brain.parts.text.read(building.name, [*before, *after])
+        held = await brain.container.text.read(building.name, [*before, *after])
         assert set(held) == set(after), "new code wrote all that came since; what was before comes by its scan"
-        answers = await brain.parts.text.read(serving.name, [*before, *after])
+        answers = await brain.container.text.read(serving.name, [*before, *after])
         assert set(answers) >= set(before)
 
 

@@ -1,4 +1,4 @@
-"""A rolling upgrade, event by event: two versions on one stream, an old and a new room in one group."""
+"""A rolling upgrade, event by event: two versions on one stream, an old and a new service in one group."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from openbrain.domain.streams import STORED
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from tests.support.streams.consumers import eventually, looking, memory_id, publish, scaled, started, stored
 from tests.unit.test_versions import StoredV2, lift
 
@@ -27,12 +27,12 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 class Code:
-    """A room of one version of the code, and what it was given."""
+    """A service of one version of the code, and what it was given."""
 
     def __init__(self, settings: Streams, spec: Any) -> None:
         self.seen: list[int] = []
         self.data: list[Any] = []
-        self.room = Room("embedder", [Subscription(spec=spec, handler=self.handle)], settings)
+        self.service = Service("embedder", [Subscription(spec=spec, handler=self.handle)], settings)
 
     async def handle(self, batch: Sequence[Delivery[Any]]) -> None:
         self.seen += [int(delivery.event.id) for delivery in batch]
@@ -49,7 +49,7 @@ async def test_a_room_that_knows_both_versions_reads_both(url: str) -> None:
     settings = scaled(url)
     new = Code(settings, NEXT)
     await publish(settings, *(stored(number) if number % 2 else second(number) for number in range(20)))
-    async with looking(settings) as looks, started(new.room):
+    async with looking(settings) as looks, started(new.service):
         await eventually(looks.idle)
         assert await looks.dead() == []
 
@@ -58,11 +58,11 @@ async def test_a_room_that_knows_both_versions_reads_both(url: str) -> None:
 
 
 async def test_old_and_new_rooms_at_once_take_everything_between_them(url: str) -> None:
-    """What an old room can't take waits for its next attempt, and a new room takes it up."""
+    """What an old service can't take waits for its next attempt, and a new service takes it up."""
     settings = scaled(url, batch=4, backoff_s=(0.3,) * 30)
     old, new = Code(settings, STORED), Code(settings, NEXT)
-    async with looking(settings) as looks, started(new.room):
-        async with started(old.room):  # where most are of the new version it stops, and holds some until it ends
+    async with looking(settings) as looks, started(new.service):
+        async with started(old.service):  # where most are of the new version it stops, and holds some until it ends
             for start in range(0, 200, 10):
                 await publish(settings, *(stored(n) if n % 3 else second(n) for n in range(start, start + 10)))
             await eventually(lambda: old.seen)
@@ -81,18 +81,18 @@ async def test_an_old_room_alone_loses_no_new_version(url: str) -> None:
     settings = scaled(url, backoff_s=(0.05, 0.05, 0.05))
     old, new = Code(settings, STORED), Code(settings, NEXT)
     async with looking(settings) as looks:
-        async with started(old.room):
+        async with started(old.service):
             await publish(settings, *(stored(number) for number in range(30)), second(99))
             await eventually(looks.dead)
             await eventually(looks.idle)
         assert sorted(old.seen) == list(range(30))
         (letter,) = await looks.dead()
         assert (letter["error"], letter["attempts"]) == ("UnknownVersion", "4")
-        assert "end the upgrade of this room" in letter["message"]
+        assert "end the upgrade of this service" in letter["message"]
         assert letter["__data__"].encode() == second(99)
 
         await publish(settings, letter["__data__"].encode())
-        async with started(new.room):
+        async with started(new.service):
             await eventually(looks.idle)
     assert new.seen == [99]
 
@@ -102,10 +102,10 @@ async def test_where_producers_were_upgraded_first_old_rooms_stop_and_new_ones_t
     old, new = Code(settings, STORED), Code(settings, NEXT)
     await publish(settings, *(second(number) for number in range(60)))
     async with looking(settings) as looks:
-        async with started(old.room):
-            await eventually(lambda: _unready(old.room))
+        async with started(old.service):
+            await eventually(lambda: _unready(old.service))
             assert await looks.dead() == [], "nothing is thrown away"
-        async with started(new.room):
+        async with started(new.service):
             await eventually(looks.idle)
         assert await looks.dead() == []
 
@@ -113,5 +113,5 @@ async def test_where_producers_were_upgraded_first_old_rooms_stop_and_new_ones_t
     assert old.seen == []
 
 
-async def _unready(room: Room) -> bool:
-    return bool(await room.unready())
+async def _unready(service: Service) -> bool:
+    return bool(await service.unready())

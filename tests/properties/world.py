@@ -13,7 +13,7 @@ from openbrain.domain.ids import point_id
 from openbrain.domain.memory import Memory
 from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain.ports.index import Standing
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
 from openbrain_cli.system import running
 from tests.flow.conftest import PATIENT, Brain
@@ -43,8 +43,8 @@ def quick(url: str, **other: Any) -> Streams:
 
 
 @asynccontextmanager
-async def living(settings: Settings, make_parts: Callable[[Settings], Parts] | None = None) -> AsyncIterator[Brain]:
-    """Every room and the API in this process, the streams on the server that the settings name."""
+async def living(settings: Settings, make_parts: Callable[[Settings], Container] | None = None) -> AsyncIterator[Brain]:
+    """Every service and the API in this process, the streams on the server that the settings name."""
     async with running(settings, make_parts) as system:
         key = system.key_file.read_text(encoding="utf-8").strip()
         transport = httpx.ASGITransport(system.api())
@@ -62,21 +62,21 @@ def at(folder: Path, url: str, **groups: Any) -> Settings:
     return Settings(data_dir=folder / "data", **({"streams": quick(url), "recall": PATIENT} | groups))
 
 
-def rooms(brain: Brain, *groups: str) -> list[Any]:
-    """The rooms that read as these groups."""
-    return [room for room in brain.system.rooms if getattr(room, "group", "") in groups]
+def services(brain: Brain, *groups: str) -> list[Any]:
+    """The services that read as these groups."""
+    return [service for service in brain.system.services if getattr(service, "group", "") in groups]
 
 
-async def ids_of(parts: Any) -> list[str]:
+async def ids_of(container: Any) -> list[str]:
     """Every memory that was ever stored."""
-    return [row["id"] for row in await rows(parts.truth._database, "SELECT id FROM memories ORDER BY id")]
+    return [row["id"] for row in await rows(container.truth._database, "SELECT id FROM memories ORDER BY id")]
 
 
 async def all_indexed(brain: Brain, count: int) -> None:
     """Wait until there are so many memories, each indexed as it is, and nothing is on its way."""
 
     async def done() -> bool:
-        database: Any = brain.parts.truth
+        database: Any = brain.container.truth
         (found,) = await rows(database._database, "SELECT COUNT(*) AS n, COUNT(indexed_at) AS done FROM memories")
         return bool(found["n"] == found["done"] == count)
 
@@ -86,29 +86,29 @@ async def all_indexed(brain: Brain, count: int) -> None:
 
 async def count_indexed(brain: Brain) -> int:
     """Memories that every index they want holds as they are."""
-    database: Any = brain.parts.truth
+    database: Any = brain.container.truth
     (found,) = await rows(database._database, "SELECT COUNT(indexed_at) AS done FROM memories")
     return int(found["done"])
 
 
-async def differences(parts: Parts) -> list[str]:
+async def differences(container: Container) -> list[str]:
     """What the text and the vector index hold otherwise than the truth says; empty where all is well."""
     found: list[str] = []
-    ids = await ids_of(parts)
-    truth = await parts.truth.rows(ids)
-    text = await parts.text.read((await parts.text_generation()).name, ids)
+    ids = await ids_of(container)
+    truth = await container.truth.rows(ids)
+    text = await container.text.read((await container.text_generation()).name, ids)
     for memory_id, row in truth.items():
         found += _unlike(f"text {memory_id}", text.get(memory_id), row.revision, tombstone=row.reason is not None)
     wanted = [row for row in truth.values() if row.wants_vector]
-    return found + (await _vector_differences(parts, wanted) if wanted else [])
+    return found + (await _vector_differences(container, wanted) if wanted else [])
 
 
-async def _vector_differences(parts: Parts, wanted: Sequence[Memory]) -> list[str]:
+async def _vector_differences(container: Container, wanted: Sequence[Memory]) -> list[str]:
     found: list[str] = []
-    generation = await parts.existing_vector_generation()
-    passages = await parts.truth.passages([row.id for row in wanted], generation.model)
+    generation = await container.existing_vector_generation()
+    passages = await container.truth.passages([row.id for row in wanted], generation.model)
     points = [point_id(row.id, number) for row in wanted for number in range(max(1, row.passages_high))]
-    vectors = await parts.vectors.read(generation.name, points)
+    vectors = await container.vectors.read(generation.name, points)
     for row in wanted:
         living = row.reason is None and row.id in passages
         count = len(passages[row.id].vectors) if living else 0
@@ -130,23 +130,23 @@ async def nothing_failed(brain: Brain) -> None:
     """No attempt was counted anywhere, and nothing is a dead letter."""
     for spec in READ:
         for group in spec.groups:
-            stream = brain.parts.settings.streams.prefix + spec.name
+            stream = brain.container.settings.streams.prefix + spec.name
             assert await brain.redis.xlen(dead_letters(stream, group)) == 0, (stream, group)
             assert await brain.redis.hlen(f"{stream}.{group}.retries") == 0, (stream, group)
 
 
 async def everything(brain: Brain) -> dict[str, Any]:
     """The final state: rows without the times of their marks, their history, and both indexes."""
-    database: Any = brain.parts.truth
-    ids = await ids_of(brain.parts)
+    database: Any = brain.container.truth
+    ids = await ids_of(brain.container)
     stood = await rows(
         database._database,
         "SELECT id, content, version, revision, reason, text_revision, vector_revision, passages_high FROM memories",
     )
     told = await rows(database._database, "SELECT memory_id, version, revision, action FROM memory_history")
     vectors = await rows(database._database, "SELECT COUNT(*) AS n FROM embeddings")
-    text = await brain.parts.text.read((await brain.parts.text_generation()).name, ids)
-    points = await brain.parts.vectors.read((await brain.parts.existing_vector_generation()).name, ids)
+    text = await brain.container.text.read((await brain.container.text_generation()).name, ids)
+    points = await brain.container.vectors.read((await brain.container.existing_vector_generation()).name, ids)
     return {
         "rows": sorted(tuple(row.values()) for row in stood),
         "history": sorted(tuple(row.values()) for row in told),

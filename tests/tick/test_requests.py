@@ -103,8 +103,8 @@ async def told_again(truth: SqlTruth, clock: FakeClock, work: Fails, minutes: in
             await truth.delete([entry.id])
             if entry.stream == "tick.requested":
                 event = CloudEvent[TickRequested].model_validate_json(entry.body)
-                rooms = (handle(event, truth=truth, clock=clock, work=work, holder=each) for each in ("one", "two"))
-                await asyncio.gather(*rooms)
+                services = (handle(event, truth=truth, clock=clock, work=work, holder=each) for each in ("one", "two"))
+                await asyncio.gather(*services)
 
 
 async def test_what_waiting_may_mend_is_tried_again_and_ends_once(

@@ -22,7 +22,7 @@ SPEC = StreamSpec(name=STREAM, data=ForeignEvent, published_by="another system",
 
 @dataclass
 class Came:
-    """An entry as the room hands it over."""
+    """An entry as the service hands it over."""
 
     id: str
     event: CloudEvent[Any]

@@ -8,7 +8,7 @@ import pytest
 
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from openbrain.ports.housekeeping import OutboxEntry
-from openbrain.runtime.leader import Duty, Leader
+from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain_housekeeper.handlers import relay
 from tests.support.waiting import PATIENCE_S, until
 
@@ -48,7 +48,9 @@ async def nothing() -> None:
 
 
 def keeper(lease: Lease, time: Time, *rounds: Callable[[], Awaitable[int]]) -> Leader:
-    duties = [Duty(f"duty-{place}", round_, lambda _: asyncio.sleep(0.001)) for place, round_ in enumerate(rounds)]
+    duties = [
+        PeriodicJob(f"duty-{place}", round_, lambda _: asyncio.sleep(0.001)) for place, round_ in enumerate(rounds)
+    ]
     return Leader("housekeeper", lease, duties, lease_s=LEASE_S, checks={}, close=nothing, clock=time)
 
 
@@ -65,7 +67,7 @@ class Counted:
             raise self.error
         return 0
 
-    async def goes_on(self) -> None:
+    async def can_continue(self) -> None:
         """Wait for another round."""
         before = self.rounds
 
@@ -77,13 +79,13 @@ class Counted:
 
 async def test_duties_go_on_after_the_process_stood_still_longer_than_its_lease() -> None:
     lease, time, duty = Lease(), Time(), Counted()
-    room = keeper(lease, time, duty)
-    await room.start()
-    await duty.goes_on()
+    service = keeper(lease, time, duty)
+    await service.start()
+    await duty.can_continue()
     for _ in range(20):
         time.ahead += LEASE_S * 2
-        await duty.goes_on()
-    await room.stop()
+        await duty.can_continue()
+    await service.stop()
 
     assert lease.holder == ""
 
@@ -92,15 +94,15 @@ async def test_another_leads_when_the_first_stops_and_never_beside_it() -> None:
     lease, time, first, second = Lease(), Time(), Counted(), Counted()
     one, other = keeper(lease, time, first), keeper(lease, time, second)
     await one.start()
-    await first.goes_on()
+    await first.can_continue()
     await other.start()
-    await first.goes_on()
+    await first.can_continue()
     assert second.rounds == 0
 
     await one.stop()
-    await second.goes_on()
+    await second.can_continue()
     stopped_at = first.rounds
-    await second.goes_on()
+    await second.can_continue()
     await other.stop()
 
     assert first.rounds == stopped_at
@@ -109,13 +111,13 @@ async def test_another_leads_when_the_first_stops_and_never_beside_it() -> None:
 async def test_a_duty_that_fails_harms_no_other_and_comes_back() -> None:
     lease, time, good, bad = Lease(), Time(), Counted(), Counted()
     bad.error = RuntimeError("with content in it")
-    room = keeper(lease, time, good, bad)
-    await room.start()
-    await good.goes_on()
-    await bad.goes_on()
+    service = keeper(lease, time, good, bad)
+    await service.start()
+    await good.can_continue()
+    await bad.can_continue()
     bad.error = None
-    await bad.goes_on()
-    await room.stop()
+    await bad.can_continue()
+    await service.stop()
 
 
 async def test_a_wait_that_fails_does_not_end_its_duty() -> None:
@@ -124,12 +126,12 @@ async def test_a_wait_that_fails_does_not_end_its_duty() -> None:
     async def broken(_: int) -> None:
         raise RuntimeError("the hint's connection")
 
-    duties = [Duty("waits", duty, broken)]
-    room = Leader("housekeeper", lease, duties, lease_s=LEASE_S, checks={}, close=nothing, clock=time)
-    await room.start()
-    await duty.goes_on()
-    await duty.goes_on()
-    await room.stop()
+    duties = [PeriodicJob("waits", duty, broken)]
+    service = Leader("housekeeper", lease, duties, lease_s=LEASE_S, checks={}, close=nothing, clock=time)
+    await service.start()
+    await duty.can_continue()
+    await duty.can_continue()
+    await service.stop()
 
 
 @pytest.mark.parametrize(
@@ -142,18 +144,18 @@ async def test_a_wait_that_fails_does_not_end_its_duty() -> None:
 )
 async def test_with_the_database_away_it_leads_no_longer_than_its_lease(error: Exception) -> None:
     lease, time, duty = Lease(), Time(), Counted()
-    room = keeper(lease, time, duty)
-    await room.start()
-    await duty.goes_on()
+    service = keeper(lease, time, duty)
+    await service.start()
+    await duty.can_continue()
     lease.error = error
 
     async def leads_no_more() -> bool:
-        return not room.leading
+        return not service.leading
 
     await until(leads_no_more)
     lease.error = None
-    await duty.goes_on()
-    await room.stop()
+    await duty.can_continue()
+    await service.stop()
 
 
 class Box:
@@ -207,24 +209,24 @@ async def test_a_duty_in_its_long_pause_is_not_stuck_and_one_that_hangs_is() -> 
         return 0
 
     duties = [
-        Duty("seldom", seldom, lambda _: asyncio.sleep(600), pause_s=600),
-        Duty("hangs", hangs, lambda _: asyncio.sleep(0)),
+        PeriodicJob("seldom", seldom, lambda _: asyncio.sleep(600), pause_s=600),
+        PeriodicJob("hangs", hangs, lambda _: asyncio.sleep(0)),
     ]
-    room = Leader("housekeeper", lease, duties, lease_s=3600, checks={}, close=nothing, clock=time)
-    await room.start()
+    service = Leader("housekeeper", lease, duties, lease_s=3600, checks={}, close=nothing, clock=time)
+    await service.start()
 
     async def ran() -> bool:
         return seldom.rounds == 1
 
     await until(ran)
-    assert room.stuck() == []
+    assert service.stuck() == []
     time.ahead = 50
-    assert room.stuck() == []
+    assert service.stuck() == []
     time.ahead = 500
-    assert set(room.stuck()) == {"hangs", "lease"}
+    assert set(service.stuck()) == {"hangs", "lease"}
     time.ahead = 661
-    assert "seldom" in room.stuck()
-    await room.stop()
+    assert "seldom" in service.stuck()
+    await service.stop()
 
 
 async def test_a_round_that_loses_its_cancellation_begins_no_long_pause() -> None:
@@ -237,7 +239,7 @@ async def test_a_round_that_loses_its_cancellation_begins_no_long_pause() -> Non
             await asyncio.sleep(600)
         return 0
 
-    duties = [Duty("deaf", deaf, lambda _: asyncio.sleep(600))]
+    duties = [PeriodicJob("deaf", deaf, lambda _: asyncio.sleep(600))]
     leader = Leader("housekeeper", Lease(), duties, lease_s=60, checks={}, close=nothing)
     await leader.start()
     await begun.wait()

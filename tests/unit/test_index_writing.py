@@ -10,8 +10,8 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlTruth
 from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.generations import Generation, IndexKind
-from openbrain.usecases.index_writers import Written, everywhere, writable
-from openbrain.usecases.serving_indexes import Prepared
+from openbrain.usecases.index_writers import WritableIndexes, writable, write_to_all
+from openbrain.usecases.serving_indexes import LazyReady
 from tests.support.store.fixtures import FakeClock
 from tests.support.store.schema import make_tables
 
@@ -52,7 +52,7 @@ class Process:
         self.prepared: list[str] = []
         self.wrote: list[str] = []
         self.refusal: OpenBrainError | None = None
-        self.written = Written(
+        self.written = WritableIndexes(
             truth, IndexKind.TEXT, lambda: builder, self._prepare, consumer, lease_s=5, clock=self.seconds
         )
 
@@ -91,7 +91,7 @@ async def test_a_batch_that_outlived_the_lease_is_written_to_what_came_meanwhile
             await truth.begin(replace(FIRST, name="t-2"))
             process.seconds.now += 60
 
-    await everywhere(process.written, stopped_in_the_middle)
+    await write_to_all(process.written, stopped_in_the_middle)
 
     assert process.wrote == ["t-1", "t-2"]
 
@@ -106,7 +106,7 @@ async def test_an_index_that_can_not_be_made_is_no_fault_of_the_entries(
     async def make() -> str:
         raise refusal
 
-    for meets in (process.written.get, Prepared(make)):
+    for meets in (process.written.get, LazyReady(make)):
         with pytest.raises(TryLater, match=str(refusal)):
             await meets()
 
@@ -117,8 +117,8 @@ async def test_an_index_that_can_not_be_made_is_no_fault_of_the_entries(
 async def test_only_what_is_wanted_is_written(truth: SqlTruth) -> None:
     await truth.begin(replace(FIRST, name="t-2"))
     process = Process(truth)
-    await everywhere(process.written, process.write, lambda each: each.name == "t-2")
-    await everywhere(process.written, process.write, lambda each: each.name == "t-3")
+    await write_to_all(process.written, process.write, lambda each: each.name == "t-2")
+    await write_to_all(process.written, process.write, lambda each: each.name == "t-3")
     assert process.wrote == ["t-2"]
 
 

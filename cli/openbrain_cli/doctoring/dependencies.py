@@ -15,7 +15,7 @@ from openbrain.adapters.sql.store import FILE, truth_url
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Checked
 from openbrain.runtime import adapters
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.settings.reasoner import NONE
 from openbrain_cli.doctoring.findings import Finding, Status, clock_problems, down, found, timed
@@ -30,7 +30,7 @@ class _Part(Protocol):
 
 
 def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str], *, here: bool) -> dict[str, Check]:
-    """A check for each part. `ready` and `parts` are what the running system says of itself; `here`: it runs on this
+    """A check for each part. `ready` and `container` are what the running system says of itself; `here`: it runs on this
     machine's data folder."""
     direct: dict[str, tuple[str, Check]] = {
         "truth": (settings.truth.url, lambda: _truth(settings)),
@@ -81,12 +81,12 @@ async def _clock(url: str) -> Sequence[str]:
 
 async def _embedder(settings: Settings) -> Finding:
     """The model that the stored vectors come from, whatever the settings name."""
-    async with Parts(settings) as parts:
+    async with Container(settings) as container:
         serving = None
         if settings.truth.url != adapters.EMBEDDED:
-            serving = await parts.truth.serving(IndexKind.VECTOR)
-        checked, ms = await timed(lambda: parts.embedders.check(serving))
-        setting = parts.embedders.setting
+            serving = await container.truth.serving(IndexKind.VECTOR)
+        checked, ms = await timed(lambda: container.embedders.check(serving))
+        setting = container.embedders.setting
     yellow = []
     if serving is not None and setting != serving.model_name:
         yellow.append(

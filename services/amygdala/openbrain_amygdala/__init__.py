@@ -1,1 +1,1 @@
-"""The room of signals: what burns, heard by every agent."""
+"""The service of signals: what burns, heard by every agent."""

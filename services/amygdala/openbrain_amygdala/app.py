@@ -1,4 +1,4 @@
-"""amygdala as a process: `faststream run openbrain_amygdala.app:app`, or a room of `openbrain up`."""
+"""amygdala as a process: `faststream run openbrain_amygdala.app:app`, or a service of `openbrain up`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,12 +8,12 @@ from openbrain import settings as all_settings
 from openbrain.domain.events import ForeignEvent, SignalAcknowledged, SignalRaised
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.domain.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED, StreamSpec
-from openbrain.runtime.consumers import room_of
-from openbrain.runtime.container import Parts
-from openbrain.runtime.leader import Duty, Leader
+from openbrain.runtime.consumers import consumer_service
+from openbrain.runtime.container import Container
+from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from openbrain_amygdala.handlers.foreign import raise_foreign
 from openbrain_amygdala.handlers.hearing import hear_all
 from openbrain_amygdala.handlers.posting import Posting, post_again
@@ -27,31 +27,31 @@ POST_EVERY_S = 0.25
 POST_AGAIN, POST_AGAIN_EVERY_S = 50, 1.0
 
 
-def room(parts: Parts) -> Room:
+def service(container: Container) -> Service:
     """Raises and acknowledgements, from the shared streams and from those of each bound workspace. No backlog holds
     them up: an alarm is taken while writes of memories are refused."""
 
     async def raised(batch: Sequence[Delivery[SignalRaised]]) -> list[Exception | None]:
-        results = await raise_all(batch, truth=parts.truth, now=parts.clock.now())
-        await parts.wake.notify()
+        results = await raise_all(batch, truth=container.truth, now=container.clock.now())
+        await container.wake.notify()
         return results
 
     async def heard(batch: Sequence[Delivery[SignalAcknowledged]]) -> list[Exception | None]:
-        results = await hear_all(batch, truth=parts.truth, now=parts.clock.now())
-        await parts.wake.notify()
+        results = await hear_all(batch, truth=container.truth, now=container.clock.now())
+        await container.wake.notify()
         return results
 
     async def came(batch: Sequence[Delivery[ForeignEvent]]) -> None:
-        await raise_foreign(batch, truth=parts.truth, rules=events, now=parts.clock.now())
-        await parts.wake.notify()
+        await raise_foreign(batch, truth=container.truth, rules=events, now=container.clock.now())
+        await container.wake.notify()
 
-    events = parts.settings.events
-    workspaces = (None, *parts.settings.streams.bound_workspaces)
+    events = container.settings.events
+    workspaces = (None, *container.settings.streams.bound_workspaces)
     raises = [Subscription(spec=SIGNAL_RAISED, handler=raised, workspace=each) for each in workspaces]
     # A fleet that acknowledges holds up no alarm.
     acks = [Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=heard, workspace=each, apart=True) for each in workspaces]
     others = [Subscription(spec=_foreign(name), handler=came, apart=True) for name in events.streams]
-    return room_of(parts, "amygdala", [*raises, *acks, *others], checks={"truth": parts.truth.check})
+    return consumer_service(container, "amygdala", [*raises, *acks, *others], checks={"truth": container.truth.check})
 
 
 def _foreign(name: str) -> StreamSpec:
@@ -66,46 +66,46 @@ def _foreign(name: str) -> StreamSpec:
     )
 
 
-def duties(parts: Parts) -> Leader:
+def duties(container: Container) -> Leader:
     """What time does to signals, and what is posted to webhooks: by one replica."""
-    signals, webhooks = parts.settings.signals, parts.settings.webhooks
+    signals, webhooks = container.settings.signals, container.settings.webhooks
     kept = Kept(
-        broadcasts=round(parts.settings.streams.retention_s * MICROSECONDS),
+        broadcasts=round(container.settings.streams.retention_s * MICROSECONDS),
         signals=signals.retention_days * DAY,
         subscribers=signals.subscriber_days * DAY,
         dead_letters=webhooks.dead_days * DAY,
     )
 
     async def swept() -> int:
-        moved = await sweep(parts.truth, signals.sweep_batch)
+        moved = await sweep(container.truth, signals.sweep_batch)
         if moved:
-            await parts.wake.notify()
+            await container.wake.notify()
         return moved
 
     found = [
-        Duty("sweep", swept, _pause(signals.sweep_every_s, signals.sweep_batch), signals.sweep_every_s),
-        Duty("purge", lambda: purge(parts.truth, ROUND, kept), _pause(PURGE_EVERY_S, ROUND), PURGE_EVERY_S),
+        PeriodicJob("sweep", swept, _pause(signals.sweep_every_s, signals.sweep_batch), signals.sweep_every_s),
+        PeriodicJob("purge", lambda: purge(container.truth, ROUND, kept), _pause(PURGE_EVERY_S, ROUND), PURGE_EVERY_S),
     ]
     if webhooks.enabled:
-        posting = Posting(parts.truth, parts.poster, webhooks.backoff_s)
+        posting = Posting(container.truth, container.poster, webhooks.backoff_s)
 
         async def posted() -> int:
-            due = await parts.truth.due_webhooks(await parts.truth.time(), webhooks.at_once)
+            due = await container.truth.due_webhooks(await container.truth.time(), webhooks.at_once)
             return sum(await asyncio.gather(*(posting(each) for each in due)))
 
         async def posted_again() -> int:
-            return await post_again(parts.truth, parts.poster, POST_AGAIN)
+            return await post_again(container.truth, container.poster, POST_AGAIN)
 
         found += [
-            Duty("webhooks", posted, _pause(POST_EVERY_S, 1), POST_EVERY_S),
-            Duty("replays", posted_again, _pause(POST_AGAIN_EVERY_S, 1), POST_AGAIN_EVERY_S),
+            PeriodicJob("webhooks", posted, _pause(POST_EVERY_S, 1), POST_EVERY_S),
+            PeriodicJob("replays", posted_again, _pause(POST_AGAIN_EVERY_S, 1), POST_AGAIN_EVERY_S),
         ]
     return Leader(
         "amygdala-duties",
-        parts.truth,
+        container.truth,
         found,
-        lease_s=parts.settings.housekeeping.lease_s,
-        checks={"truth": parts.truth.check},
+        lease_s=container.settings.housekeeping.lease_s,
+        checks={"truth": container.truth.check},
         close=_nothing,
     )
 
@@ -116,12 +116,12 @@ def _pause(seconds: float, full: int) -> Callable[[int], Awaitable[object]]:
 
 
 async def _nothing() -> None:
-    """The parts are closed by the room."""
+    """The parts are closed by the service."""
 
 
 def __getattr__(name: str) -> Any:
     if name != "app":
         raise AttributeError(name)
     loaded = all_settings.load()
-    parts = Parts(loaded)
-    return room(parts).app(loaded.logs, beside=[duties(parts)])
+    container = Container(loaded)
+    return service(container).app(loaded.logs, beside=[duties(container)])

@@ -7,29 +7,29 @@ from starlette.applications import Starlette
 
 from openbrain import settings
 from openbrain.observability import logs
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.streams.monitoring.endpoints import Watched
 from openbrain_api.build import build_api
 
 
-def api(parts: Parts, rooms: Sequence[Watched] = ()) -> Starlette:
-    """The API on the parts of a process, beside the rooms that run in it."""
+def api(container: Container, services: Sequence[Watched] = ()) -> Starlette:
+    """The API on the parts of a process, beside the services that run in it."""
     return build_api(
-        truth=parts.truth,
-        text=parts.text,
-        vectors=parts.vectors,
-        embedders=parts.embedders,
-        clock=parts.clock,
-        gate=parts.gate,
-        wake=parts.wake,
-        rates=parts.rates,
-        pressure=parts.pressure,
-        reasoner=parts.reasoner,
-        streams=parts.streams,
-        hearing=parts.hearing,
-        settings=parts.settings,
-        rooms=rooms,
-        close=None if parts.shared else parts.close,
+        truth=container.truth,
+        text=container.text,
+        vectors=container.vectors,
+        embedders=container.embedders,
+        clock=container.clock,
+        gate=container.gate,
+        wake=container.wake,
+        rates=container.rates,
+        pressure=container.pressure,
+        reasoner=container.reasoner,
+        streams=container.streams,
+        hearing=container.hearing,
+        settings=container.settings,
+        services=services,
+        close=None if container.shared else container.close,
     )
 
 
@@ -38,4 +38,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     loaded = settings.load()
     logs.configure(loaded.logs)
-    return api(Parts(loaded))
+    return api(Container(loaded))

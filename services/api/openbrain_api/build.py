@@ -68,10 +68,10 @@ def build_api(
     streams: StreamAdmin,
     hearing: Hearing,
     settings: Settings,
-    rooms: Sequence[Watched] = (),
+    services: Sequence[Watched] = (),
     close: Callable[[], Awaitable[None]] | None = None,
 ) -> Starlette:
-    """The REST API on these ports; `close` ends them with the app, where they are its own. `rooms` run beside it: their
+    """The REST API on these ports; `close` ends them with the app, where they are its own. `services` run beside it: their
     state is part of /v1/health, /live, /ready and /metrics."""
     committer = Committer(
         truth,
@@ -115,7 +115,7 @@ def build_api(
         discovery=Discovery(text=text, truth=truth, serving=serving, timeout_s=settings.recall.index_timeout_s),
         recorder=recorder,
         chains=Chains(truth),
-        checks=Checks(checks, rooms, clock),
+        checks=Checks(checks, services, clock),
         mind=Checks({"reasoner": reasoner.check}, (), clock),
         admission=Admission(rates, clock, settings.server),
         pressure=pressure,

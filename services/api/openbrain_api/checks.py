@@ -17,17 +17,17 @@ Failing = Mapping[str, Mapping[str, str]]
 
 
 class Checks:
-    """The API's own dependencies, and the rooms that run in the same process."""
+    """The API's own dependencies, and the services that run in the same process."""
 
     def __init__(
         self,
         own: Mapping[str, Check],
-        rooms: Sequence[Watched],
+        services: Sequence[Watched],
         clock: Clock,
         *,
         fresh_s: float = 1.0,
     ) -> None:
-        self.rooms = rooms
+        self.services = services
         self.parts = tuple(own)
         self._own = own
         self._clock = clock
@@ -37,13 +37,13 @@ class Checks:
         self._lock = asyncio.Lock()
 
     async def failing(self) -> Failing:
-        """What does not answer, with the reason; rooms where all is well are absent."""
+        """What does not answer, with the reason; services where all is well are absent."""
         async with self._lock:
             now = self._clock.now()
             if self._known is None or not 0 <= now - self._known[0] < self._fresh:
-                rooms = (room.unready() for room in self.rooms)
-                own, *others = await asyncio.gather(failing(self._examining()), *rooms)
-                names = (OWN, *(room.group for room in self.rooms))
+                services = (service.unready() for service in self.services)
+                own, *others = await asyncio.gather(failing(self._examining()), *services)
+                names = (OWN, *(service.group for service in self.services))
                 reasons = dict(zip(names, (own, *others), strict=True))
                 self._known = (now, {name: why for name, why in reasons.items() if why})
             return self._known[1]
@@ -73,12 +73,12 @@ class Checks:
 
     def stuck(self) -> Mapping[str, list[str]]:
         """The loops that stand still though they should not, by room."""
-        return {room.group: loops for room in self.rooms if (loops := room.stuck())}
+        return {service.group: loops for service in self.services if (loops := service.stuck())}
 
     def paused(self) -> list[str]:
-        """The rooms that operators let rest."""
-        return [room.group for room in self.rooms if room.paused]
+        """The services that operators let rest."""
+        return [service.group for service in self.services if service.paused]
 
     async def measure(self) -> None:
-        """Bring the rooms' gauges up to date."""
-        await asyncio.gather(*(room.measure() for room in self.rooms))
+        """Bring the services' gauges up to date."""
+        await asyncio.gather(*(service.measure() for service in self.services))

@@ -1,4 +1,4 @@
-"""embedder as a process: `faststream run openbrain_embedder.app:app`, or a room of `openbrain up`."""
+"""embedder as a process: `faststream run openbrain_embedder.app:app`, or a service of `openbrain up`."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from openbrain.domain.events import MemoryStored
 from openbrain.domain.streams import REINDEX, STORED
 from openbrain.ports.generations import IndexKind
-from openbrain.runtime.consumers import lazy_app, note_failure, room_of
-from openbrain.runtime.container import Parts
+from openbrain.runtime.consumers import consumer_service, lazy_app, note_failure
+from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery, Handler, Results
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.results import per_delivery
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from openbrain_embedder.handlers import Failures
 from openbrain_embedder.models import Embedding, Events
 
 
-def room(parts: Parts) -> Room:
+def service(container: Container) -> Service:
     """Stored memories, and reindexing while nothing live waits.
 
     What is embedded for a generation beside the serving one comes as reindexing, apart from what is live: its model may
@@ -24,32 +24,34 @@ def room(parts: Parts) -> Room:
     """
 
     def embedding() -> Embedding:
-        return Embedding(parts.truth, parts.embedders, parts.clock, parts.settings.embedding.batch)
+        return Embedding(container.truth, container.embedders, container.clock, container.settings.embedding.batch)
 
     def handler(work: Callable[[Embedding, Events], Awaitable[Failures]], *, makes: bool) -> Handler[MemoryStored]:
         async def handle(batch: Sequence[Delivery[MemoryStored]]) -> Results:
             if makes:
-                await parts.noted_vector_generation()
+                await container.noted_vector_generation()
             failures = await work(embedding(), [delivery.event for delivery in batch])
             if len(failures) < len(batch):
-                await parts.wake.notify()
+                await container.wake.notify()
             return per_delivery(batch, failures)
 
         return handle
 
     async def model_answers() -> object:
-        return await parts.embedders.check(await parts.truth.serving(IndexKind.VECTOR))
+        return await container.embedders.check(await container.truth.serving(IndexKind.VECTOR))
 
-    note = note_failure(parts, IndexKind.VECTOR)
+    note = note_failure(container, IndexKind.VECTOR)
     handle = handler(Embedding.stored, makes=True)
     known, imported = handler(Embedding.known, makes=False), handler(Embedding.imported, makes=False)
     subscriptions = [
         Subscription(spec=STORED, handler=handle, without=known, on_dead=note),
         Subscription(spec=REINDEX, handler=handle, without=imported, on_dead=note, low_priority=True, apart=True),
     ]
-    checks = {"truth": parts.truth.check, "embedder": model_answers}
-    return room_of(parts, "embedder", subscriptions, checks=checks, prepare=parts.noted_vector_generation)
+    checks = {"truth": container.truth.check, "embedder": model_answers}
+    return consumer_service(
+        container, "embedder", subscriptions, checks=checks, prepare=container.noted_vector_generation
+    )
 
 
 def __getattr__(name: str) -> Any:
-    return lazy_app(name, {"app": room})
+    return lazy_app(name, {"app": service})

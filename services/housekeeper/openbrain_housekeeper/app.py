@@ -1,4 +1,4 @@
-"""housekeeper as a process: `faststream run openbrain_housekeeper.app:app`, or a room of `openbrain up`."""
+"""housekeeper as a process: `faststream run openbrain_housekeeper.app:app`, or a service of `openbrain up`."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,8 +21,8 @@ from openbrain.ports.erasing import CLOSE, FORGET, PURGE
 from openbrain.ports.generations import MODEL_CHANGE, IndexKind
 from openbrain.ports.reconciling import VERIFY
 from openbrain.ports.reindexing import REINDEX
-from openbrain.runtime.container import Parts
-from openbrain.runtime.leader import Duty, Leader
+from openbrain.runtime.container import Container
+from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain.streams.handling.runtime import consumer_name
 from openbrain.streams.monitoring import endpoints
 from openbrain.streams.operating.erasing import StreamEraser
@@ -58,19 +58,19 @@ RELAYED = (
 """What stands in the outbox."""
 
 
-def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
-    """The room, wired. `project_text` writes memories into a text index that needs it to be clean of erased ones."""
-    settings = parts.settings.housekeeping
-    streams = parts.settings.streams
+def housekeeper(container: Container, project_text: Project | None = None) -> Leader:
+    """The service, wired. `project_text` writes memories into a text index that needs it to be clean of erased ones."""
+    settings = container.settings.housekeeping
+    streams = container.settings.streams
     client: Redis = connect(streams)
     publisher = Publisher(streams, client)
     redelivery = Redelivery(client, streams)
     keeping = StreamKeeping(client, streams)
-    broadcasting = Broadcasting(parts.truth, client, publisher, streams)
+    broadcasting = Broadcasting(container.truth, client, publisher, streams)
 
     async def relay_next() -> int:
         async with broadcasting.lock:
-            done = await relay(parts.truth, publisher, settings.relay_batch, broadcasting.settle)
+            done = await relay(container.truth, publisher, settings.relay_batch, broadcasting.settle)
             if done >= settings.relay_batch:
                 await broadcasting.ahead()
         return done
@@ -78,36 +78,36 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
     async def relay_more(done: int) -> None:
         # A full batch says that there is more.
         if done < settings.relay_batch:
-            await parts.wake.wait(settings.relay_poll_ms / 1000)
+            await container.wake.wait(settings.relay_poll_ms / 1000)
 
     async def trim_streams() -> int:
-        outside = await parts.truth.outside_groups()
+        outside = await container.truth.outside_groups()
         await remake(client, streams, outside)
         await redelivery.tidy()
-        return await keeping.round(outside) + await broadcasting.trim(await parts.truth.time())
+        return await keeping.round(outside) + await broadcasting.trim(await container.truth.time())
 
     async def expire_due() -> int:
-        ended = await expire(parts.truth, ROUND)
+        ended = await expire(container.truth, ROUND)
         if ended:
-            await parts.wake.notify()
+            await container.wake.notify()
         return ended
 
     async def close() -> None:
         await client.aclose()
-        if not parts.shared:
-            await parts.close()
+        if not container.shared:
+            await container.close()
 
     async def ask_redis() -> None:
         await client.execute_command("PING")  # type: ignore[no-untyped-call]
 
-    rebuild = reindexing(parts, client, publisher)
-    compared = verifier(parts, client)
+    rebuild = reindexing(container, client, publisher)
+    compared = verifier(container, client)
     verifying = Verifying(compared)
     worker = Worker(
-        parts.truth,
+        container.truth,
         {
-            **kinds(parts, StreamEraser(client, streams, parts.clock), project_text),
-            **steps(redelivery, parts.truth),
+            **kinds(container, StreamEraser(client, streams, container.clock), project_text),
+            **steps(redelivery, container.truth),
             REINDEX: rebuild,
             MODEL_CHANGE: rebuild,
             VERIFY: verifying,
@@ -118,79 +118,79 @@ def housekeeper(parts: Parts, project_text: Project | None = None) -> Leader:
     )
 
     async def purge_past() -> int:
-        now = await parts.truth.time()  # a clock of ours that is ahead must give up nobody's import
-        kept = parts.settings.recall.kept_days
+        now = await container.truth.time()  # a clock of ours that is ahead must give up nobody's import
+        kept = container.settings.recall.kept_days
         ended = now - settings.operation_days * DAY
         silent = now - round(settings.import_silence_s * MICROSECONDS)
-        ticks = await parts.truth.purge_ticks(ended, ROUND) + await parts.truth.give_up_imports(silent, ROUND)
-        return max(ticks, await purge(parts.truth, ROUND, ended, now - kept * DAY))
+        ticks = await container.truth.purge_ticks(ended, ROUND) + await container.truth.give_up_imports(silent, ROUND)
+        return max(ticks, await purge(container.truth, ROUND, ended, now - kept * DAY))
 
     vaults = VaultCheck(
-        parts.truth,
-        parts.clock,
-        tuple(parts.settings.vaults.folders),
+        container.truth,
+        container.clock,
+        tuple(container.settings.vaults.folders),
         Patience(
-            late=round(parts.settings.tick.late_s * MICROSECONDS),
-            unheard=round(parts.settings.tick.unheard_s * MICROSECONDS),
+            late=round(container.settings.tick.late_s * MICROSECONDS),
+            unheard=round(container.settings.tick.unheard_s * MICROSECONDS),
         ),
     )
 
     schedule = TickSchedule(
-        parts.truth,
-        parts.clock,
-        tuple(parts.settings.vaults.folders),
-        parts.settings.tick.schedule,
-        parts.settings.tick.extract_at,
+        container.truth,
+        container.clock,
+        tuple(container.settings.vaults.folders),
+        container.settings.tick.schedule,
+        container.settings.tick.extract_at,
     )
 
     async def ask_for_ticks() -> int:
         asked = await schedule.round()
         if asked:
-            await parts.wake.notify()
+            await container.wake.notify()
         return asked
 
     async def operate() -> int:
         worked = await worker.round()
         if worked:
-            await parts.wake.notify()
+            await container.wake.notify()
         return worked
 
     return Leader(
         "housekeeper",
-        parts.truth,
+        container.truth,
         [
-            Duty("relay", relay_next, relay_more),
-            Duty("broadcasts", broadcasting.mend, _every(settings.mend_every_s), settings.mend_every_s),
-            Duty(
+            PeriodicJob("relay", relay_next, relay_more),
+            PeriodicJob("broadcasts", broadcasting.mend, _every(settings.mend_every_s), settings.mend_every_s),
+            PeriodicJob(
                 "expire",
-                when_room(expire_due, parts.pressure),
+                when_room(expire_due, container.pressure),
                 _every(settings.expiry_every_s),
                 settings.expiry_every_s,
             ),
-            Duty("purge", purge_past, _every(settings.purge_every_s), settings.purge_every_s),
-            Duty("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
-            Duty("trim", trim_streams, _every(settings.trim_every_s), settings.trim_every_s),
-            *duties(parts, compared),
-            Duty("ticks", ask_for_ticks, lambda _: asyncio.sleep(TICKS_EVERY_S), TICKS_EVERY_S),
-            Duty("vaults", vaults.round, lambda _: asyncio.sleep(VAULTS_EVERY_S), VAULTS_EVERY_S),
+            PeriodicJob("purge", purge_past, _every(settings.purge_every_s), settings.purge_every_s),
+            PeriodicJob("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
+            PeriodicJob("trim", trim_streams, _every(settings.trim_every_s), settings.trim_every_s),
+            *duties(container, compared),
+            PeriodicJob("ticks", ask_for_ticks, lambda _: asyncio.sleep(TICKS_EVERY_S), TICKS_EVERY_S),
+            PeriodicJob("vaults", vaults.round, lambda _: asyncio.sleep(VAULTS_EVERY_S), VAULTS_EVERY_S),
         ],
         lease_s=settings.lease_s,
-        checks={"redis": ask_redis, "truth": parts.truth.check},
+        checks={"redis": ask_redis, "truth": container.truth.check},
         close=close,
     )
 
 
-def kinds(parts: Parts, streams: StreamEraser, project_text: Project | None) -> dict[str, Step]:
+def kinds(container: Container, streams: StreamEraser, project_text: Project | None) -> dict[str, Step]:
     """What the operations of each kind do."""
-    truth, clock = parts.truth, parts.clock
+    truth, clock = container.truth, container.clock
     indexes: Indexes = {
-        "text": (lambda: parts.text, lambda: truth.written(IndexKind.TEXT)),
-        "vectors": (lambda: parts.vectors, lambda: truth.written(IndexKind.VECTOR)),
+        "text": (lambda: container.text, lambda: truth.written(IndexKind.TEXT)),
+        "vectors": (lambda: container.vectors, lambda: truth.written(IndexKind.VECTOR)),
     }
     return {
-        FORGET: held_back(Forgetting(truth, clock), parts.pressure),
+        FORGET: held_back(Forgetting(truth, clock), container.pressure),
         PURGE: Purging(truth, streams, indexes, clock, project_text),
-        CLOSE: held_back(Closing(truth, streams, clock), parts.pressure),
+        CLOSE: held_back(Closing(truth, streams, clock), container.pressure),
     }
 
 
@@ -199,29 +199,29 @@ def _every(seconds: float) -> Callable[[int], Awaitable[object]]:
     return lambda done: asyncio.sleep(0 if done >= ROUND else seconds)
 
 
-def application(parts: Parts) -> AsgiFastStream:
+def application(container: Container) -> AsgiFastStream:
     """The application for `faststream run`; its broker only declares what the relay publishes."""
-    room = housekeeper(parts)
-    broker = RedisBroker(specification_url=without_login(parts.settings.streams.url))
+    service = housekeeper(container)
+    broker = RedisBroker(specification_url=without_login(container.settings.streams.url))
     for spec in RELAYED:
-        name = parts.settings.streams.prefix + spec.address
+        name = container.settings.streams.prefix + spec.address
         broker.publisher(stream=name, schema=CloudEvent[spec.data], description=spec.about)  # type: ignore[name-defined]
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
-        logs.configure(parts.settings.logs)
-        await room.start()
+        logs.configure(container.settings.logs)
+        await service.start()
         try:
             with long_running():
                 yield
         finally:
-            await room.stop()
+            await service.stop()
 
     return AsgiFastStream(
         broker,
         logger=None,
         lifespan=lifespan,
-        asgi_routes=endpoints.routes([room]),
+        asgi_routes=endpoints.routes([service]),
         specification=AsyncAPI(title="openbrain housekeeper", version=openbrain.__version__),
         asyncapi_path="/docs",
     )
@@ -230,4 +230,4 @@ def application(parts: Parts) -> AsgiFastStream:
 def __getattr__(name: str) -> Any:
     if name != "app":
         raise AttributeError(name)
-    return application(Parts(all_settings.load()))
+    return application(Container(all_settings.load()))

@@ -71,7 +71,7 @@ class Filling:
             try:
                 lost = await self._lost(index, each)
             except TryLater:
-                continue  # it is away: rooms and API tell it
+                continue  # it is away: services and API tell it
             if lost and each.status != GenerationStatus.BUILDING:  # that one is compared by who builds it
                 await self._own.truth.lost(each)
         found = [each for each in await self._own.generations() if each.lost_at]

@@ -1,4 +1,4 @@
-"""Duty `trim`: what streams and dead letters keep, by time and by the room that they have."""
+"""Duty `trim`: what streams and dead letters keep, by time and by the service that they have."""
 
 from collections.abc import Awaitable, Callable, Sequence
 

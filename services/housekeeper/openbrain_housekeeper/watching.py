@@ -10,8 +10,8 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain.ports.generations import IndexKind
 from openbrain.runtime import adapters
-from openbrain.runtime.container import Parts
-from openbrain.runtime.leader import Duty
+from openbrain.runtime.container import Container
+from openbrain.runtime.leader import PeriodicJob
 from openbrain.streams.monitoring.waiting import waiting_since
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.filling import LOOK_S, Filling
@@ -26,9 +26,9 @@ _DRAIN_S = 1.0
 """After something was announced, before more is."""
 
 
-def verifier(parts: Parts, client: Redis) -> Verifier:
+def verifier(container: Container, client: Redis) -> Verifier:
     """On these parts."""
-    prefix = parts.settings.streams.prefix
+    prefix = container.settings.streams.prefix
     oldest = {
         kind: partial(
             waiting_since,
@@ -39,51 +39,51 @@ def verifier(parts: Parts, client: Redis) -> Verifier:
                 for group in spec.groups
                 if group in groups
             ],
-            parts.clock,
+            container.clock,
         )
         for kind, groups in _GROUPS.items()
     }
-    settings = parts.settings
+    settings = container.settings
     asked = Asked(
         repair=True,
         patient=False,
         grace=round(settings.housekeeping.grace_s * MICROSECONDS),
         retention=round(settings.streams.retention_s * MICROSECONDS),
     )
-    indexes: Indexes = {IndexKind.TEXT: lambda: parts.text, IndexKind.VECTOR: lambda: parts.vectors}
-    return Verifier(parts.truth, indexes, Gate(parts.truth, oldest, parts.clock), parts.clock, asked)
+    indexes: Indexes = {IndexKind.TEXT: lambda: container.text, IndexKind.VECTOR: lambda: container.vectors}
+    return Verifier(container.truth, indexes, Gate(container.truth, oldest, container.clock), container.clock, asked)
 
 
-def duties(parts: Parts, own: Verifier) -> Sequence[Duty]:
+def duties(container: Container, own: Verifier) -> Sequence[PeriodicJob]:
     """What it does by itself. Embedded indexes are compared by the process that they belong to."""
-    settings = parts.settings.housekeeping
+    settings = container.settings.housekeeping
     marks = Marks(own)
 
     async def announce() -> int:
         announced = await marks.round()
         if announced:
-            await parts.wake.notify()
+            await container.wake.notify()
         return announced
 
     async def after_marks(announced: int) -> None:
         await asyncio.sleep(min(_DRAIN_S, settings.reconcile_every_s) if announced else settings.reconcile_every_s)
 
-    found = [Duty("reconcile", announce, after_marks, settings.reconcile_every_s)]
-    if not parts.shared and adapters.EMBEDDED in (parts.settings.text.url, parts.settings.vectors.url):
+    found = [PeriodicJob("reconcile", announce, after_marks, settings.reconcile_every_s)]
+    if not container.shared and adapters.EMBEDDED in (container.settings.text.url, container.settings.vectors.url):
         return found
     everything = Everything(own, settings.verify_every_s, settings.digests_every_s)
     filling = Filling(
         own,
         {
-            IndexKind.TEXT: lambda generation: parts.text.prepare(generation.name),
-            IndexKind.VECTOR: lambda generation: parts.vectors.prepare(generation.name, generation.dimensions),
+            IndexKind.TEXT: lambda generation: container.text.prepare(generation.name),
+            IndexKind.VECTOR: lambda generation: container.vectors.prepare(generation.name, generation.dimensions),
         },
     )
 
     async def compare() -> int:
         done = await everything.round()
         if done:
-            await parts.wake.notify()
+            await container.wake.notify()
         return done
 
     async def after_piece(done: int) -> None:
@@ -92,11 +92,11 @@ def duties(parts: Parts, own: Verifier) -> Sequence[Duty]:
     async def fill() -> int:
         done = await filling.round()
         if done:
-            await parts.wake.notify()
+            await container.wake.notify()
         return done
 
     return [
         *found,
-        Duty("verify", compare, after_piece, settings.verify_every_s),
-        Duty("fill", fill, lambda _: asyncio.sleep(filling.pause_s), LOOK_S),
+        PeriodicJob("verify", compare, after_piece, settings.verify_every_s),
+        PeriodicJob("fill", fill, lambda _: asyncio.sleep(filling.pause_s), LOOK_S),
     ]

@@ -1,4 +1,4 @@
-"""indexer as two processes: `faststream run openbrain_indexer.app:text` and `…:vector`, or rooms of `openbrain up`."""
+"""indexer as two processes: `faststream run openbrain_indexer.app:text` and `…:vector`, or services of `openbrain up`."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -9,31 +9,31 @@ from openbrain.domain.events import MemoryEmbedded, MemoryStored, MemorySupersed
 from openbrain.domain.memory import Change
 from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain.ports.generations import Generation, IndexKind
-from openbrain.runtime.consumers import lazy_app, note_failure, room_of
-from openbrain.runtime.container import Parts
+from openbrain.runtime.consumers import consumer_service, lazy_app, note_failure
+from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.results import per_delivery
-from openbrain.streams.reading.service import Check, Room
+from openbrain.streams.reading.service import Check, Service
 from openbrain.usecases import index_loss
-from openbrain.usecases.index_writers import Written, everywhere
+from openbrain.usecases.index_writers import WritableIndexes, write_to_all
 from openbrain_indexer.handlers import Failures, project_text, project_vector
 
 BATCHES = 4
-"""Indexes are paid by the batch (a commit, a refresh, a request), so that these rooms take more entries at once."""
+"""Indexes are paid by the batch (a commit, a refresh, a request), so that these services take more entries at once."""
 
 
-def text_room(parts: Parts) -> Room:
+def text_room(container: Container) -> Service:
     """Everything that changes or ends a memory, into the full-text index."""
 
     async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
-        return await project_text(ids, truth=parts.truth, index=parts.text, generations=generations)
+        return await project_text(ids, truth=container.truth, index=container.text, generations=generations)
 
     async def handle(batch: Sequence[Delivery[MemoryStored | MemorySuperseded]]) -> Results:
-        await parts.text_generation()
-        return per_delivery(batch, await _projected(batch, parts.text_written, project))
+        await container.text_generation()
+        return per_delivery(batch, await _projected(batch, container.text_writers, project))
 
-    on_dead = note_failure(parts, IndexKind.TEXT)
+    on_dead = note_failure(container, IndexKind.TEXT)
     # Apart: what is live mostly waits for the index to show it, and a rebuild can be written meanwhile.
     subscriptions = [
         Subscription(spec=STORED, handler=handle, on_dead=on_dead),
@@ -41,49 +41,56 @@ def text_room(parts: Parts) -> Room:
         Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True),
     ]
     checks: Mapping[str, Check] = {
-        "truth": parts.truth.check,
-        "text": parts.text.check,
-        "generations": parts.text_written.check,
-        "index": partial(_all_there, parts, IndexKind.TEXT),
+        "truth": container.truth.check,
+        "text": container.text.check,
+        "generations": container.text_writers.check,
+        "index": partial(_all_there, container, IndexKind.TEXT),
     }
-    return room_of(parts, "indexer-text", subscriptions, checks=checks, prepare=parts.text_generation, batches=BATCHES)
+    return consumer_service(
+        container, "indexer-text", subscriptions, checks=checks, prepare=container.text_generation, batches=BATCHES
+    )
 
 
-def vector_room(parts: Parts) -> Room:
+def vector_room(container: Container) -> Service:
     """What was embedded and what ended, into the vector index."""
 
     async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
-        return await project_vector(ids, truth=parts.truth, index=parts.vectors, generations=generations)
+        return await project_vector(ids, truth=container.truth, index=container.vectors, generations=generations)
 
     async def handle(batch: Sequence[Delivery[MemoryEmbedded | MemoryStored | MemorySuperseded]]) -> Results:
-        await parts.existing_vector_generation()
-        return per_delivery(batch, await _projected(batch, parts.vector_written, project))
+        await container.existing_vector_generation()
+        return per_delivery(batch, await _projected(batch, container.vector_writers, project))
 
-    on_dead = note_failure(parts, IndexKind.VECTOR)
+    on_dead = note_failure(container, IndexKind.VECTOR)
     subscriptions = [
         Subscription(spec=EMBEDDED, handler=handle, on_dead=on_dead),
         Subscription(spec=SUPERSEDED, handler=handle, on_dead=on_dead),
         Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True),
     ]
     checks: Mapping[str, Check] = {
-        "truth": parts.truth.check,
-        "vectors": parts.vectors.check,
-        "generations": parts.vector_written.check,
-        "index": partial(_all_there, parts, IndexKind.VECTOR),
+        "truth": container.truth.check,
+        "vectors": container.vectors.check,
+        "generations": container.vector_writers.check,
+        "index": partial(_all_there, container, IndexKind.VECTOR),
     }
-    return room_of(
-        parts, "indexer-vector", subscriptions, checks=checks, prepare=parts.existing_vector_generation, batches=BATCHES
+    return consumer_service(
+        container,
+        "indexer-vector",
+        subscriptions,
+        checks=checks,
+        prepare=container.existing_vector_generation,
+        batches=BATCHES,
     )
 
 
-async def _all_there(parts: Parts, kind: IndexKind) -> None:
-    index = parts.text if kind is IndexKind.TEXT else parts.vectors
-    await index_loss.all_there(index, index.builder, await parts.truth.written(kind))
+async def _all_there(container: Container, kind: IndexKind) -> None:
+    index = container.text if kind is IndexKind.TEXT else container.vectors
+    await index_loss.all_there(index, index.builder, await container.truth.written(kind))
 
 
 async def _projected(
     batch: Sequence[Delivery[Any]],
-    written: Written,
+    written: WritableIndexes,
     project: Callable[[Sequence[str], Sequence[Generation]], Awaitable[Failures]],
 ) -> Failures:
     """Each memory into the generations that its event is about: all, those of a model, or the one it names."""
@@ -96,7 +103,7 @@ async def _projected(
         def wanted(each: Generation, name: str | None = name, model: str | None = model) -> bool:
             return name in (None, each.name) and model in (None, each.model)
 
-        await everywhere(written, write, wanted)
+        await write_to_all(written, write, wanted)
     return failures
 
 

@@ -1,4 +1,4 @@
-"""ingest as a process: `faststream run openbrain_ingest.app:app`, or a room of `openbrain up`."""
+"""ingest as a process: `faststream run openbrain_ingest.app:app`, or a service of `openbrain up`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,38 +6,38 @@ from typing import Any
 from openbrain.domain.memory import DAY
 from openbrain.domain.streams import SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
-from openbrain.runtime.consumers import lazy_app, room_of
-from openbrain.runtime.container import Parts
+from openbrain.runtime.consumers import consumer_service, lazy_app
+from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from openbrain.usecases.submit import Tenants
 from openbrain_ingest.handlers import accept
 
 
-def room(parts: Parts) -> Room:
+def service(container: Container) -> Service:
     """Submissions, from the shared stream and from the one of each bound workspace."""
-    tenants = Tenants(parts.truth)
-    settings = parts.settings
+    tenants = Tenants(container.truth)
+    settings = container.settings
 
     async def handle(batch: Sequence[Delivery[MemorySubmitted]]) -> list[Exception | None]:
-        await parts.pressure.admit_events()
+        await container.pressure.admit_events()
         results = await accept(
             batch,
-            truth=parts.truth,
+            truth=container.truth,
             tenants=tenants,
-            clock=parts.clock,
-            gate=parts.gate,
+            clock=container.clock,
+            gate=container.gate,
             key_lifetime=settings.housekeeping.stream_key_days * DAY,
         )
-        await parts.wake.notify()
+        await container.wake.notify()
         return results
 
     workspaces = (None, *settings.streams.bound_workspaces)
     subscriptions = [Subscription(spec=SUBMITTED, handler=handle, workspace=workspace) for workspace in workspaces]
-    checks = {"truth": parts.truth.check, "outbox": parts.pressure.admit_events}
-    return room_of(parts, "ingest", subscriptions, checks=checks)
+    checks = {"truth": container.truth.check, "outbox": container.pressure.admit_events}
+    return consumer_service(container, "ingest", subscriptions, checks=checks)
 
 
 def __getattr__(name: str) -> Any:
-    return lazy_app(name, {"app": room})
+    return lazy_app(name, {"app": service})

@@ -1,1 +1,1 @@
-"""The room that keeps the vault."""
+"""The service that keeps the vault."""

@@ -1,4 +1,4 @@
-"""tick as a process: `faststream run openbrain_tick.app:app`, or a room of `openbrain up`."""
+"""tick as a process: `faststream run openbrain_tick.app:app`, or a service of `openbrain up`."""
 
 import hashlib
 from collections.abc import Sequence
@@ -8,12 +8,12 @@ from openbrain.domain.errors import NotFound
 from openbrain.domain.events import TickRequested
 from openbrain.domain.streams import TICK_REQUESTED
 from openbrain.ports.ticks import TickJob
-from openbrain.runtime.consumers import lazy_app, room_of
-from openbrain.runtime.container import Parts
+from openbrain.runtime.consumers import consumer_service, lazy_app
+from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.runtime import consumer_name
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from openbrain.vault.folder import Folder
 from openbrain.vault.pages.index import Index
 from openbrain_tick.handling import HOLD_S, handle_all
@@ -24,8 +24,8 @@ from openbrain_tick.writing import Vault
 class Vaults:
     """The vaults of the settings, opened when first asked for and known from then on."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._settings = parts.settings
+    def __init__(self, container: Container) -> None:
+        self._settings = container.settings
         self._open: dict[str, Vault] = {}
 
     def of(self, workspace_id: str) -> Vault:
@@ -49,18 +49,18 @@ class Vaults:
         )
 
 
-def room(parts: Parts) -> Room:
+def service(container: Container) -> Service:
     """Requests for ticks, from the schedule, the API and producers."""
-    vaults, settings = Vaults(parts), parts.settings
+    vaults, settings = Vaults(container), container.settings
     hold_s = min(HOLD_S, settings.streams.lease_s * 0.75)
 
     def ports() -> Ports:
         return Ports(
-            truth=parts.truth,
-            clock=parts.clock,
-            gate=parts.gate,
-            reasoner=parts.reasoner,
-            prober=parts.prober,
+            truth=container.truth,
+            clock=container.clock,
+            gate=container.gate,
+            reasoner=container.reasoner,
+            prober=container.prober,
             probes=settings.vaults.probes,
             prompt_chars=settings.reasoner.prompt_chars,
             transcripts=settings.tick.projects_dir,
@@ -74,14 +74,14 @@ def room(parts: Parts) -> Room:
 
     async def handle(batch: Sequence[Delivery[TickRequested]]) -> list[Exception | None]:
         results = await handle_all(
-            batch, truth=parts.truth, clock=parts.clock, work=work, holder=consumer_name(), hold_s=hold_s
+            batch, truth=container.truth, clock=container.clock, work=work, holder=consumer_name(), hold_s=hold_s
         )
-        await parts.wake.notify()
+        await container.wake.notify()
         return results
 
     subscriptions = [Subscription(spec=TICK_REQUESTED, handler=handle)]
-    return room_of(parts, "tick", subscriptions, checks={"truth": parts.truth.check})
+    return consumer_service(container, "tick", subscriptions, checks={"truth": container.truth.check})
 
 
 def __getattr__(name: str) -> Any:
-    return lazy_app(name, {"app": room})
+    return lazy_app(name, {"app": service})

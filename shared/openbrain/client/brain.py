@@ -13,7 +13,7 @@ from openbrain.client.arguments import Changes, Filters
 from openbrain.client.breaker import Breaker
 from openbrain.client.resources.access import Access
 from openbrain.client.resources.discovery import Discovery
-from openbrain.client.resources.ending import Ending
+from openbrain.client.resources.ending import Erasures
 from openbrain.client.resources.indexes import Indexes
 from openbrain.client.resources.models import Models
 from openbrain.client.resources.signals import Signals
@@ -32,7 +32,7 @@ Offer = Submission | Mapping[str, object]
 
 
 class OpenBrain(
-    Discovery, Transfers, Access, Indexes, Models, Verifying, Streams, Signals, Webhooks, Ticks, Vault, Ending
+    Discovery, Transfers, Access, Indexes, Models, Verifying, Streams, Signals, Webhooks, Ticks, Vault, Erasures
 ):
     """One server, one key. Errors are those of `openbrain.domain.errors`; what is down or busy is asked again first.
 

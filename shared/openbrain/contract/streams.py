@@ -28,8 +28,8 @@ class GroupAnswer(Answer):
     """One group of a stream. Ages are seconds by the stream server's clock."""
 
     name: str
-    readers: Readers = Field(description="Whose it is: a room's, a registered reader's, or nobody's that we know.")
-    exists: bool = Field(description="Whether the server knows it; a room makes its group when it starts.")
+    readers: Readers = Field(description="Whose it is: a service's, a registered reader's, or nobody's that we know.")
+    exists: bool = Field(description="Whether the server knows it; a service makes its group when it starts.")
     paused: bool
     lag: int = Field(description="Entries that it was not given yet: exact, counted where the server can't tell.")
     pending: int = Field(description="In hand or parked.")

@@ -19,7 +19,7 @@ class StreamSpec:
     per_workspace: bool = False
     """Whether `<name>.<workspace>` exists beside it (for broadcast: instead of it)."""
     from_outside: bool = False
-    """Whether others than our rooms append to it: what can't be taken from them is refused, one by one, and says
+    """Whether others than our services append to it: what can't be taken from them is refused, one by one, and says
     nothing of the reader."""
     foreign: bool = False
     """Whether it is another system's: its name stands as it is, and its entries are their fields."""
@@ -161,7 +161,7 @@ def replays(stream: str, group: str) -> str:
 
 
 GROUPS: tuple[str, ...] = tuple(dict.fromkeys(group for spec in STREAMS for group in spec.groups))
-"""Every group of a room."""
+"""Every group of a service."""
 
 
 def every_stream(bound_workspaces: Iterable[str] = ()) -> dict[str, StreamSpec]:

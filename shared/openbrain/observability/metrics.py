@@ -28,7 +28,7 @@ from prometheus_client import (
 )
 
 REGISTRY = CollectorRegistry()
-"""Of the process: all rooms of `openbrain up` share it."""
+"""Of the process: all services of `openbrain up` share it."""
 PlatformCollector(registry=REGISTRY)
 ProcessCollector(registry=REGISTRY)
 GCCollector(registry=REGISTRY)
@@ -85,7 +85,7 @@ STREAM_BATCH_ENTRIES = Histogram(
     registry=REGISTRY,
 )
 STREAM_BREAKER_OPEN = Gauge(
-    "openbrain_stream_breaker_open", "1 while a dependency of the room is down.", ("group",), registry=REGISTRY
+    "openbrain_stream_breaker_open", "1 while a dependency of the service is down.", ("group",), registry=REGISTRY
 )
 STREAM_STOPPED = Gauge(
     "openbrain_stream_stopped",

@@ -32,7 +32,7 @@ class GenerationStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """One index generation: rooms and API read the serving one from here, name and model together."""
+    """One index generation: services and API read the serving one from here, name and model together."""
 
     kind: IndexKind
     name: str

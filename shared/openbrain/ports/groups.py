@@ -21,7 +21,7 @@ class Pause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutsideGroup:
-    """A reader that is none of our rooms: a stream keeps what it has not read."""
+    """A reader that is none of our services: a stream keeps what it has not read."""
 
     stream: str
     name: str
@@ -34,7 +34,7 @@ class Groups(Protocol):
     """Doing it again changes nothing."""
 
     async def pause_group(self, name: str, actor: str, reason: str) -> Pause:
-        """Let every replica of a room rest, on all its streams; again: the pause that stands."""
+        """Let every replica of a service rest, on all its streams; again: the pause that stands."""
 
     async def resume_group(self, name: str) -> bool:
         """Let it work; whether it rested."""

@@ -44,7 +44,7 @@ class GroupState:
     name: str
     readers: Readers
     exists: bool
-    """Whether the server knows it; a room makes its group when it starts."""
+    """Whether the server knows it; a service makes its group when it starts."""
     lag: int
     """Entries that it was not given yet: exact, also where the server can't tell."""
     pending: int

@@ -54,7 +54,7 @@ class Landed(StrEnum):
 
     CREATED = "created"
     PRESENT = "present"
-    HOMELESS = "homeless"
+    MISSING_PARENT = "homeless"
     """It speaks of a memory that is not here."""
 
 

@@ -184,7 +184,7 @@ def embedded_folders(settings: Settings) -> list[Path]:
 
 
 def close_to_others(settings: Settings) -> None:
-    """A room alone keeps little in its data folder, where there is one; that little is its owner's too."""
+    """A service alone keeps little in its data folder, where there is one; that little is its owner's too."""
     from openbrain.adapters.local.data_folder import make_private
 
     if settings.data_dir.is_dir():

@@ -1,4 +1,4 @@
-"""What every room's app.py does alike: shape the room, note failures on the truth, make the app when asked."""
+"""What every service's app.py does alike: shape the service, note failures on the truth, make the app when asked."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -7,28 +7,28 @@ from typing import Any
 from openbrain import settings
 from openbrain.domain.errors import error_kind, error_text
 from openbrain.ports.generations import IndexKind
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery, OnDead
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Check, Room
-from openbrain.usecases.serving_indexes import Prepared
+from openbrain.streams.reading.service import Check, Service
+from openbrain.usecases.serving_indexes import LazyReady
 
 MOST_ENTRIES = 512
-"""Up to which a room takes several times the usual number."""
+"""Up to which a service takes several times the usual number."""
 
 
-def room_of(
-    parts: Parts,
+def consumer_service(
+    container: Container,
     group: str,
     subscriptions: Sequence[Subscription],
     *,
     checks: Mapping[str, Check],
-    prepare: Prepared[Any] | None = None,
+    prepare: LazyReady[Any] | None = None,
     batches: int = 1,
-) -> Room:
-    """A room that owns `parts` when it is alone in its process, and borrows them otherwise. `batches`: how many times
+) -> Service:
+    """A service that owns `container` when it is alone in its process, and borrows them otherwise. `batches`: how many times
     the usual number of entries it takes at once, in as much more time."""
-    usual = parts.settings.streams
+    usual = container.settings.streams
     batch = max(usual.batch, min(MOST_ENTRIES, batches * usual.batch))
     streams = usual.model_copy(update={"batch": batch, "batch_s": batches * usual.batch_s})
 
@@ -39,16 +39,16 @@ def room_of(
         try:
             yield
         finally:
-            if not parts.shared:
-                await parts.close()
+            if not container.shared:
+                await container.close()
 
     async def paused() -> bool:
-        return group in {each.name for each in await parts.truth.pauses()}
+        return group in {each.name for each in await container.truth.pauses()}
 
-    return Room(group, subscriptions, streams, resources=resources, checks=checks, paused=paused)
+    return Service(group, subscriptions, streams, resources=resources, checks=checks, paused=paused)
 
 
-def note_failure(parts: Parts, index: IndexKind) -> OnDead:
+def note_failure(container: Container, index: IndexKind) -> OnDead:
     """Writes the reason of a dead letter onto the memory's row: its state becomes failed. What a generation beside the
     one that serves could not take says nothing of the memory."""
 
@@ -56,14 +56,14 @@ def note_failure(parts: Parts, index: IndexKind) -> OnDead:
         if getattr(delivery.event.data, "generation", None) is not None:
             return
         reason = f"{error_kind(error)}: {error_text(error)}"
-        await parts.truth.record_failure(index, delivery.event.data.memory_id, reason)
+        await container.truth.record_failure(index, delivery.event.data.memory_id, reason)
 
     return on_dead
 
 
-def lazy_app(name: str, rooms: Mapping[str, Callable[[Parts], Room]]) -> Any:
+def lazy_app(name: str, services: Mapping[str, Callable[[Container], Service]]) -> Any:
     """For a module's `__getattr__`: the application of this name, made from the process's settings."""
-    if name not in rooms:
+    if name not in services:
         raise AttributeError(name)
     loaded = settings.load()
-    return rooms[name](Parts(loaded)).app(loaded.logs)
+    return services[name](Container(loaded)).app(loaded.logs)

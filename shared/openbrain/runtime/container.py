@@ -25,12 +25,12 @@ from openbrain.streams.handling.runtime import consumer_name
 from openbrain.usecases import serving_indexes
 from openbrain.usecases.backpressure import Pressure
 from openbrain.usecases.embedders import Embedders
-from openbrain.usecases.index_writers import Written
-from openbrain.usecases.serving_indexes import Prepared
+from openbrain.usecases.index_writers import WritableIndexes
+from openbrain.usecases.serving_indexes import LazyReady
 
 
-class Parts:
-    """What the rooms of a process share. `shared`: the process runs every room, so embedded indexes are allowed."""
+class Container:
+    """What the services of a process share. `shared`: the process runs every service, so embedded indexes are allowed."""
 
     def __init__(self, settings: Settings, *, shared: bool = False) -> None:
         self.settings = settings
@@ -106,26 +106,26 @@ class Parts:
         return adapters.hearing(self.settings)
 
     @cached_property
-    def text_generation(self) -> Prepared[Generation]:
+    def text_generation(self) -> LazyReady[Generation]:
         """The serving full-text generation."""
-        return Prepared(
+        return LazyReady(
             lambda: serving_indexes.text_generation(self.truth, self.text, adapters.text_name(self.settings))
         )
 
     @cached_property
-    def vector_generation(self) -> Prepared[Generation]:
+    def vector_generation(self) -> LazyReady[Generation]:
         """The serving vector generation with its index, made with the first model where there is none."""
-        return Prepared(self._vector_generation)
+        return LazyReady(self._vector_generation)
 
     async def _vector_generation(self) -> Generation:
         await self._noted_vector_generation()
         return await serving_indexes.existing_vector_generation(self.truth, self.vectors)
 
     @cached_property
-    def noted_vector_generation(self) -> Prepared[Generation]:
+    def noted_vector_generation(self) -> LazyReady[Generation]:
         """The serving vector generation, noted with the first model where there is none. For who embeds: its index is
         made by who writes it, so that nothing here waits for the vector server."""
-        return Prepared(self._noted_vector_generation)
+        return LazyReady(self._noted_vector_generation)
 
     async def _noted_vector_generation(self) -> Generation:
         serving = await self.truth.serving(IndexKind.VECTOR)
@@ -149,14 +149,14 @@ class Parts:
             return False
 
     @cached_property
-    def existing_vector_generation(self) -> Prepared[Generation]:
+    def existing_vector_generation(self) -> LazyReady[Generation]:
         """The serving vector generation, for who has not."""
-        return Prepared(lambda: serving_indexes.existing_vector_generation(self.truth, self.vectors))
+        return LazyReady(lambda: serving_indexes.existing_vector_generation(self.truth, self.vectors))
 
     @cached_property
-    def text_written(self) -> Written:
+    def text_writers(self) -> WritableIndexes:
         """The full-text generations that this process writes."""
-        return Written(
+        return WritableIndexes(
             self.truth,
             IndexKind.TEXT,
             lambda: self.text.builder,
@@ -165,9 +165,9 @@ class Parts:
         )
 
     @cached_property
-    def vector_written(self) -> Written:
+    def vector_writers(self) -> WritableIndexes:
         """The vector generations that this process writes."""
-        return Written(
+        return WritableIndexes(
             self.truth,
             IndexKind.VECTOR,
             lambda: self.vectors.builder,
@@ -178,7 +178,7 @@ class Parts:
     def _refuse_embedded(self, what: str, url: str, name: str) -> None:
         if url == adapters.EMBEDDED and not self.shared:
             raise SetupError(
-                f"the embedded {what} belongs to one process, and a room started alone is not it: "
+                f"the embedded {what} belongs to one process, and a service started alone is not it: "
                 f"set {name} to a server, or run everything with `openbrain up`"
             )
 

@@ -23,7 +23,7 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
+class PeriodicJob:
     """One round of work, and the wait before the next. `round` returns how much it did, for the log of unusual work."""
 
     name: str
@@ -43,7 +43,7 @@ class Leader:
         self,
         name: str,
         leases: Leases,
-        duties: Sequence[Duty],
+        duties: Sequence[PeriodicJob],
         *,
         lease_s: float,
         checks: Mapping[str, Callable[[], Awaitable[object]]],
@@ -139,7 +139,7 @@ class Leader:
             await asyncio.gather(*tasks, return_exceptions=True)
             _log.info("leader.leads_no_more", lease=self.group, holder=self._holder)
 
-    async def _repeat(self, duty: Duty, over: asyncio.Event) -> None:
+    async def _repeat(self, duty: PeriodicJob, over: asyncio.Event) -> None:
         backoff = Backoff(0.1, LONGEST_PAUSE_S)
         while not over.is_set():
             self._heard[duty.name] = self._clock()

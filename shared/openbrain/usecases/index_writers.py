@@ -22,7 +22,7 @@ _log = structlog.get_logger(__name__)
 Prepare = Callable[[Generation], Awaitable[object]]
 
 
-class Written:
+class WritableIndexes:
     """The written generations of a kind that this process can write, the serving one first."""
 
     def __init__(
@@ -100,8 +100,8 @@ async def drop_generation(truth: Generations, index: Replaceable, generation: Ge
     await truth.drop(generation.kind, generation.name)
 
 
-async def everywhere(
-    written: Written,
+async def write_to_all(
+    written: WritableIndexes,
     write: Callable[[Sequence[Generation]], Awaitable[None]],
     wanted: Callable[[Generation], bool] = lambda _: True,
 ) -> None:

@@ -79,7 +79,7 @@ def _same_builder(generation: Generation, builder: str) -> bool:
     return False
 
 
-class Prepared(Generic[T]):
+class LazyReady(Generic[T]):
     """Something that must stand before a handler can work: made at start if it can be, else when it is needed."""
 
     def __init__(self, prepare: Callable[[], Awaitable[T]]) -> None:

@@ -15,15 +15,15 @@ from openbrain.adapters.sql.store import SqlTruth
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import Memory
 from openbrain.ports.generations import IndexKind
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.usecases import serving_indexes
-from openbrain_embedder.app import room as embedder_room
-from tests.support.embedder.handler import Room as Handler
-from tests.support.embedder.handler import WithFaults, model, room
+from openbrain_embedder.app import service as embedder_room
+from tests.support.embedder.handler import Service as Handler
+from tests.support.embedder.handler import WithFaults, model, service
 from tests.support.streams.consumers import eventually, looking, publish, scaled, started
 
-__all__ = ["model", "room"]
+__all__ = ["model", "service"]
 
 KNOWN = [f"what {number} is about was said before" for number in range(5)]
 
@@ -34,10 +34,10 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def parts(url: str, tmp_path: Path, truth: SqlTruth, model: WithFaults) -> AsyncIterator[Parts]:
+async def parts(url: str, tmp_path: Path, truth: SqlTruth, model: WithFaults) -> AsyncIterator[Container]:
     """Of a process that has not asked its model yet; the index was made by another one."""
     streams = scaled(url, batch=8)
-    made = Parts(Settings(_env_file=None, data_dir=tmp_path, streams=streams.model_dump()), shared=True)
+    made = Container(Settings(_env_file=None, data_dir=tmp_path, streams=streams.model_dump()), shared=True)
     index = QdrantEdgeVectors(tmp_path / "vectors")
     made.__dict__.update(truth=truth, embedder=model, vectors=index)
     await serving_indexes.vector_generation(truth, index, await MiniLM.identity(model), "v")
@@ -45,34 +45,34 @@ async def parts(url: str, tmp_path: Path, truth: SqlTruth, model: WithFaults) ->
     await index.close()
 
 
-async def _stored(room: Handler, parts: Parts) -> tuple[list[Memory], list[Memory]]:
+async def _stored(service: Handler, container: Container) -> tuple[list[Memory], list[Memory]]:
     """Forty memories on the stream: every second says what was said before."""
     for text in KNOWN:
-        await room.embed(await room.store(text))
-    await room.announced()
+        await service.embed(await service.store(text))
+    await service.announced()
     known, new = [], []
     for number in range(20):
-        known.append(await room.store(KNOWN[number % len(KNOWN)]))
-        new.append(await room.store(f"number {number} was never said before"))
-    entries = await room.truth.take(1000)
-    await room.truth.delete([entry.id for entry in entries])
-    await publish(parts.settings.streams, *(entry.body for entry in entries if entry.stream == "memory.stored"))
+        known.append(await service.store(KNOWN[number % len(KNOWN)]))
+        new.append(await service.store(f"number {number} was never said before"))
+    entries = await service.truth.take(1000)
+    await service.truth.delete([entry.id for entry in entries])
+    await publish(container.settings.streams, *(entry.body for entry in entries if entry.stream == "memory.stored"))
     return known, new
 
 
 @pytest.mark.parametrize("asked_before", [True, False], ids=["asked before", "not yet asked"])
 async def test_known_vectors_pass_and_the_others_come_when_the_model_does(
-    room: Handler, parts: Parts, model: WithFaults, asked_before: bool
+    service: Handler, container: Container, model: WithFaults, asked_before: bool
 ) -> None:
-    known, new = await _stored(room, parts)
+    known, new = await _stored(service, container)
     if asked_before:
-        await parts.noted_vector_generation()
+        await container.noted_vector_generation()
     else:
         model.missing = TryLater("the model's server is away")
     model.fault = lambda _: TryLater("the model's server is away")
 
     async def announced() -> list[str]:
-        entries = [entry for entry in await room.truth.take(1000) if entry.stream == "memory.embedded"]
+        entries = [entry for entry in await service.truth.take(1000) if entry.stream == "memory.embedded"]
         return [str(orjson.loads(entry.body)["subject"]) for entry in entries]
 
     async def all_known_are() -> bool:
@@ -81,10 +81,10 @@ async def test_known_vectors_pass_and_the_others_come_when_the_model_does(
     async def all_are() -> bool:
         return len(await announced()) == len(known) + len(new)
 
-    async with looking(parts.settings.streams) as looks, started(embedder_room(parts)):
+    async with looking(container.settings.streams) as looks, started(embedder_room(container)):
         await eventually(all_known_are)
         assert sorted(await announced()) == sorted(each.id for each in known)
-        assert all([await room.vectors(each) for each in known])
+        assert all([await service.vectors(each) for each in known])
 
         async def the_others_wait() -> bool:
             return await looks.pending() == len(new)
@@ -95,7 +95,7 @@ async def test_known_vectors_pass_and_the_others_come_when_the_model_does(
         await eventually(all_are)
         await eventually(looks.idle)
         assert sorted((await announced())[len(known) :]) == sorted(each.id for each in new), "each once"
-        assert all([await room.vectors(each) for each in new])
+        assert all([await service.vectors(each) for each in new])
         assert (await looks.state(), await looks.dead()) == ({}, [])
 
 
@@ -108,13 +108,13 @@ async def no_vector_server() -> AsyncIterator[str]:
 
 
 async def test_the_first_start_of_all_waits_for_no_vector_server(
-    url: str, tmp_path: Path, room: Handler, truth: SqlTruth, model: WithFaults, no_vector_server: str
+    url: str, tmp_path: Path, service: Handler, truth: SqlTruth, model: WithFaults, no_vector_server: str
 ) -> None:
     """What is stored is embedded, and the index noted with all that it is made by; it is made when its server comes."""
     streams, vectors = scaled(url, batch=8).model_dump(), {"url": no_vector_server}
-    alone = Parts(Settings(_env_file=None, data_dir=tmp_path, streams=streams, vectors=vectors), shared=True)
+    alone = Container(Settings(_env_file=None, data_dir=tmp_path, streams=streams, vectors=vectors), shared=True)
     alone.__dict__.update(truth=truth, embedder=model)
-    row = await room.store("nothing was said before")
+    row = await service.store("nothing was said before")
     entries = await truth.take(1000)
     await truth.delete([entry.id for entry in entries])
     await publish(alone.settings.streams, *(entry.body for entry in entries if entry.stream == "memory.stored"))
@@ -125,7 +125,7 @@ async def test_the_first_start_of_all_waits_for_no_vector_server(
     async with looking(alone.settings.streams) as looks, started(embedder_room(alone)):
         await eventually(announced)
         await eventually(looks.idle)
-        assert await room.vectors(row)
+        assert await service.vectors(row)
         assert (await looks.state(), await looks.dead()) == ({}, [])
     noted = await truth.serving(IndexKind.VECTOR)
     identity = await MiniLM.identity(model)

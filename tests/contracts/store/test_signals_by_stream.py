@@ -1,4 +1,4 @@
-"""What the room does with entries: raises by key, acknowledgements whose they are, time's rounds."""
+"""What the service does with entries: raises by key, acknowledgements whose they are, time's rounds."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +28,7 @@ def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @dataclass
 class Came:
-    """An entry as the room hands it over."""
+    """An entry as the service hands it over."""
 
     event: CloudEvent[Any]
     id: str = f"{START // 1000}-0"

@@ -21,12 +21,12 @@ from tests.support.streams.consumers import (
     looking,
     publish,
     renewed,
-    room,
     scaled,
+    service,
     started,
     stored,
 )
-from tests.support.streams.room import run
+from tests.support.streams.service import run
 
 Start = Callable[[Streams], BaseProcess]
 
@@ -87,7 +87,7 @@ async def test_what_a_killed_process_held_is_taken_over_after_the_lease(url: str
         await eventually(begun)
         killed.kill()
         killed.join()
-        async with started(room(settings, seen)):
+        async with started(service(settings, seen)):
             await eventually(lambda: sorted(seen.all) == [0, 1, 2, 3, 4])
             await eventually(looks.idle)
             assert await looks.state() == {}
@@ -173,9 +173,9 @@ async def test_leases_are_renewed_while_a_handler_runs(url: str) -> None:
 
         settings, one, two = scaled(url, lease_s=lease_s, reap_s=0.02), Seen(slow), Seen()
         await publish(settings, stored(1), stored(2))
-        async with looking(settings) as looks, started(room(settings, one)):
+        async with looking(settings) as looks, started(service(settings, one)):
             await eventually(lambda: one.all == [1, 2])
-            async with started(room(settings, two)):
+            async with started(service(settings, two)):
                 await eventually(looks.idle)
                 assert await looks.state() == {}
 
@@ -189,9 +189,9 @@ async def test_waiting_for_a_turn_is_renewed_too(url: str) -> None:
         settings, lock = scaled(url, lease_s=lease_s, reap_s=0.02, shutdown_s=0.3), asyncio.Lock()
         waiting, other = Seen(), Seen()
         await publish(settings, stored(1))
-        async with looking(settings) as looks, lock, started(room(settings, waiting, lock=lock)):
+        async with looking(settings) as looks, lock, started(service(settings, waiting, lock=lock)):
             await eventually(looks.pending)
-            async with started(room(settings, other)):
+            async with started(service(settings, other)):
                 await asyncio.sleep(2.5 * lease_s)
 
         assert (waiting.all, other.all) == ([], [])
@@ -224,7 +224,7 @@ async def test_what_was_lost_while_waiting_is_not_handled(
 ) -> None:
     settings, lock, seen = scaled(url, lease_s=3), asyncio.Lock(), Seen()
     await publish(settings, stored(1), stored(2))
-    async with looking(settings) as looks, started(room(settings, seen, lock=lock)):
+    async with looking(settings) as looks, started(service(settings, seen, lock=lock)):
         await eventually(looks.idle)
         async with lock:
             await publish(settings, stored(3))

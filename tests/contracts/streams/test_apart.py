@@ -1,4 +1,4 @@
-"""A stream that stands apart: however slow its handler is, and whatever it needs is away, the room's others go on."""
+"""A stream that stands apart: however slow its handler is, and whatever it needs is away, the service's others go on."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from openbrain.domain.streams import REINDEX, STORED
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from tests.support.streams.consumers import (
     Answer,
     Seen,
@@ -40,12 +40,12 @@ def reindexed(number: int) -> bytes:
     return encode(REINDEX.name, data, event_id=str(number), at=0)
 
 
-def room(settings: Streams, live: Answer, beside: Answer, *, apart: bool = True) -> Room:
+def service(settings: Streams, live: Answer, beside: Answer, *, apart: bool = True) -> Service:
     reads = [
         Subscription(spec=STORED, handler=live),
         Subscription(spec=REINDEX, handler=beside, low_priority=True, apart=apart),
     ]
-    return Room("embedder", reads, settings)
+    return Service("embedder", reads, settings)
 
 
 async def test_a_handler_that_hangs_holds_up_no_other_stream(url: str) -> None:
@@ -57,7 +57,7 @@ async def test_a_handler_that_hangs_holds_up_no_other_stream(url: str) -> None:
         return None
 
     settings, live = scaled(url, lease_s=30), Seen()
-    async with looking(settings, REINDEX.name) as looks, started(room(settings, live, hang)):
+    async with looking(settings, REINDEX.name) as looks, started(service(settings, live, hang)):
         await publish(settings, reindexed(1), stream=REINDEX.name)
         await asyncio.wait_for(begun.wait(), PATIENCE_S)
         await publish(settings, *(stored(number) for number in range(20)))
@@ -78,7 +78,7 @@ async def test_what_it_needs_may_be_away_and_the_others_try_on(url: str) -> None
 
     done: list[int] = []
     settings, live = scaled(url, breaker_s=0.5, breaker_max_s=0.5), Seen()
-    async with looking(settings, REINDEX.name) as looks, started(room(settings, live, needs_it)):
+    async with looking(settings, REINDEX.name) as looks, started(service(settings, live, needs_it)):
         await publish(settings, *(reindexed(number) for number in range(5)), stream=REINDEX.name)
 
         async def taken() -> bool:
@@ -111,7 +111,7 @@ async def test_a_room_that_rests_rests_there_too(url: str) -> None:
     ]
     await publish(settings, stored(1))
     await publish(settings, reindexed(1), stream=REINDEX.name)
-    made = Room("embedder", reads, settings, paused=paused)
+    made = Service("embedder", reads, settings, paused=paused)
     async with started(made):
         await asyncio.sleep(10 * 0.05)  # nothing can be waited for: it must not happen
         assert (live.all, beside.all) == ([], [])

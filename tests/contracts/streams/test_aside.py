@@ -10,7 +10,7 @@ from openbrain.domain.streams import REINDEX, STORED, StreamSpec
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from tests.support.streams.consumers import (
     Answer,
     Looks,
@@ -58,14 +58,14 @@ class Model:
         return Subscription(spec=spec, handler=self.handle, without=self.without, low_priority=low_priority)
 
 
-def room(settings: Streams, model: Model) -> Room:
-    return Room("embedder", [model.reads()], settings)
+def service(settings: Streams, model: Model) -> Service:
+    return Service("embedder", [model.reads()], settings)
 
 
 async def test_what_needs_no_model_passes_batch_after_batch_and_the_rest_comes_in_order(url: str) -> None:
     model, settings = Model(), scaled(url, batch=4, breaker_s=0.3, lease_s=0.3, reap_s=0.02)
     await publish(settings, *(stored(number) for number in range(60)))
-    async with looking(settings) as looks, started(room(settings, model)):
+    async with looking(settings) as looks, started(service(settings, model)):
         await eventually(lambda: len(model.done) == 30)
         assert model.done == list(range(0, 60, 2))
         await publish(settings, stored(60), stored(61))
@@ -84,7 +84,7 @@ async def test_what_needs_no_model_passes_batch_after_batch_and_the_rest_comes_i
 async def test_no_more_is_taken_than_may_wait_and_the_stream_keeps_the_rest(url: str) -> None:
     model, settings = Model(), scaled(url, batch=4, aside=10)
     await publish(settings, *(stored(number) for number in range(1, 100, 2)), stored(100))
-    async with looking(settings) as looks, started(room(settings, model)):
+    async with looking(settings) as looks, started(service(settings, model)):
         await eventually(lambda: _pending(looks, 10))
         tried = len(model.tried)
         await eventually(lambda: len(model.tried) >= tried + 3)
@@ -101,7 +101,7 @@ async def test_no_more_is_taken_than_may_wait_and_the_stream_keeps_the_rest(url:
 async def test_the_model_is_tried_with_a_batch_and_not_with_all_that_waits(url: str) -> None:
     model, settings = Model(), scaled(url, batch=4)
     await publish(settings, *(stored(number) for number in range(1, 40, 2)))
-    async with looking(settings) as looks, started(room(settings, model)):
+    async with looking(settings) as looks, started(service(settings, model)):
         await eventually(lambda: _pending(looks, 20))
         tried = len(model.tried)
         await eventually(lambda: len(model.tried) >= tried + 3)
@@ -112,7 +112,7 @@ async def test_what_waits_is_given_back_uncounted_when_the_room_stops(url: str) 
     model, settings = Model(), scaled(url, batch=4)
     await publish(settings, *(stored(number) for number in range(40)))
     async with looking(settings) as looks:
-        async with started(room(settings, model)):
+        async with started(service(settings, model)):
             await eventually(lambda: len(model.done) == 20)
         assert len(await looks.parked()) == await looks.pending() == 20
 
@@ -122,7 +122,7 @@ async def test_what_waits_is_given_back_uncounted_when_the_room_stops(url: str) 
         async def taken_up() -> bool:
             return not await looks.parked()
 
-        async with started(room(settings, other)):
+        async with started(service(settings, other)):
             await publish(settings, stored(41), stored(42))
             await eventually(lambda: other.done == [42])
             await eventually(taken_up)
@@ -139,7 +139,7 @@ async def test_when_nothing_can_go_on_nothing_more_is_read(url: str) -> None:
     model, settings = Model(), scaled(url, batch=4)
     model.database = False
     await publish(settings, *(stored(number) for number in range(40)))
-    async with looking(settings) as looks, started(room(settings, model)):
+    async with looking(settings) as looks, started(service(settings, model)):
         await eventually(lambda: len(model.tried) >= 5)
         assert await looks.pending() <= 8, "the batch that met it, and one that was tried without"
         model.database = model.there = True
@@ -155,7 +155,7 @@ async def test_reindexing_goes_on_beside_live_entries_that_can_only_wait(url: st
     reads = [live.reads(), low.reads(REINDEX, low_priority=True)]
     reindex = [stored(number).replace(b"memory.stored", b"memory.reindex") for number in range(20)]
     await publish(settings, *(stored(number) for number in range(1, 20, 2)))
-    async with looking(settings) as looks, started(Room("embedder", reads, settings)):
+    async with looking(settings) as looks, started(Service("embedder", reads, settings)):
         await eventually(lambda: live.tried)
         await publish(settings, *reindex, stream="memory.reindex")
         await eventually(lambda: low.done == list(range(0, 20, 2)))
@@ -180,7 +180,7 @@ async def test_an_entry_that_fails_without_the_model_fails_alone_and_is_counted(
 
     reads = Subscription(spec=STORED, handler=failing(model.handle), without=failing(model.without))
     await publish(settings, *(stored(number) for number in range(12)))
-    async with looking(settings) as looks, started(Room("embedder", [reads], settings)):
+    async with looking(settings) as looks, started(Service("embedder", [reads], settings)):
         await eventually(lambda: len(model.done) == 5)
         assert model.done == [0, 2, 4, 8, 10]
         assert len(await looks.parked()) == 1

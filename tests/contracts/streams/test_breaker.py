@@ -1,4 +1,4 @@
-"""A dependency that is down: the room pauses, no attempt is burned, the same batch is completed after."""
+"""A dependency that is down: the service pauses, no attempt is burned, the same batch is completed after."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from openbrain.domain.errors import TryLater
 from openbrain.domain.streams import REINDEX, STORED, SUPERSEDED
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from tests.support.streams.consumers import (
     Seen,
     eventually,
@@ -18,8 +18,8 @@ from tests.support.streams.consumers import (
     numbers,
     publish,
     renewed,
-    room,
     scaled,
+    service,
     started,
     stored,
 )
@@ -45,7 +45,7 @@ async def test_the_same_batch_is_tried_with_growing_pauses_and_completed(url: st
     dependency = Dependency()
     settings, seen = scaled(url, breaker_s=0.05, breaker_max_s=0.4, lease_s=0.3), Seen(dependency.ask)
     await publish(settings, stored(1), stored(2))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(lambda: len(seen.batches) >= 6)
         await publish(settings, stored(3))
         tried = len(seen.batches)
@@ -67,7 +67,7 @@ async def test_while_it_is_down_it_is_asked_seldom(url: str) -> None:
     dependency = Dependency()
     settings, seen = scaled(url, breaker_s=0.2, breaker_max_s=0.2), Seen(dependency.ask)
     await publish(settings, stored(1))
-    async with started(room(settings, seen)):
+    async with started(service(settings, seen)):
         await eventually(lambda: seen.batches)
         await asyncio.sleep(1)
 
@@ -81,10 +81,10 @@ async def test_a_long_pause_outlives_no_lease(url: str) -> None:
         settings = scaled(url, breaker_s=pause_s, breaker_max_s=pause_s, lease_s=lease_s, reap_s=0.02)
         paused, other = Seen(dependency.ask), Seen()
         await publish(settings, stored(1))
-        async with looking(settings) as looks, started(room(settings, paused)):
+        async with looking(settings) as looks, started(service(settings, paused)):
             await eventually(lambda: paused.batches)
             dependency.up = True
-            async with started(room(settings, other)):
+            async with started(service(settings, other)):
                 await eventually(looks.idle)
                 assert await looks.state() == {}
 
@@ -101,7 +101,7 @@ async def test_only_the_items_that_wait_are_kept(url: str) -> None:
 
     settings, seen = scaled(url), Seen(some_cached)
     await publish(settings, *(stored(number) for number in range(4)))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(lambda: len(seen.batches) >= 3)
         assert await looks.pending() == 2
         up.set()
@@ -116,7 +116,7 @@ async def test_one_stream_that_meets_it_pauses_the_whole_room(url: str) -> None:
     first, second = Seen(dependency.ask), Seen()
     superseded = stored(5).replace(b"memory.stored", b"memory.superseded").replace(b'"change"', b'"reason"')
     superseded = superseded.replace(b'"created"', b'"forgotten"')
-    both = Room("indexer-text", [_reads(STORED, first), _reads(SUPERSEDED, second)], settings)
+    both = Service("indexer-text", [_reads(STORED, first), _reads(SUPERSEDED, second)], settings)
     await publish(settings, stored(1))
     async with started(both):
         await eventually(lambda: first.batches)
@@ -139,7 +139,7 @@ async def test_a_failing_neighbour_does_not_hide_that_a_dependency_is_down(url: 
 
     settings, seen = scaled(url, backoff_s=(60,)), Seen(mixed)
     await publish(settings, stored(1), stored(2), stored(3))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(lambda: seen.batches.count([2]) >= 3)
         up.set()
         await eventually(lambda: [3] in seen.batches)
@@ -162,7 +162,7 @@ async def test_low_priority_is_read_only_while_the_live_streams_are_quiet(url: s
     await publish(settings, *reindex, stream="memory.reindex")
     await publish(settings, *(stored(number) for number in range(20)))
     reads = [_reads(REINDEX, low, low_priority=True), _reads(STORED, live)]
-    async with started(Room("embedder", reads, settings)):
+    async with started(Service("embedder", reads, settings)):
         await eventually(lambda: len(order) == 26)
         assert order == ["live"] * 20 + ["low"] * 6
         await publish(settings, reindex[0], stream="memory.reindex")

@@ -12,7 +12,7 @@ from openbrain.streams.dead_letters.listing import Revival
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery
-from tests.support.streams.consumers import Seen, eventually, looking, publish, room, started, stored
+from tests.support.streams.consumers import Seen, eventually, looking, publish, service, started, stored
 from tests.support.streams.views import fill, group_of
 
 
@@ -25,7 +25,7 @@ async def test_a_dead_letter_is_one_until_it_is_delivered_again(
         return [NeverRetry("no") if int(each.event.id) in refuse else None for each in batch]
 
     seen = Seen(handle)
-    async with started(room(settings, seen)), looking(settings) as looks:
+    async with started(service(settings, seen)), looking(settings) as looks:
         await publish(settings, *map(stored, range(4)))
         await eventually(looks.idle)
         letters, after = await admin.dead(DeadFilter(group="embedder", error="NeverRetry"), 10)

@@ -11,9 +11,9 @@ import pytest
 
 from openbrain.domain.errors import NeverRetry, TryLater
 from openbrain.streams.group.delivery import Delivery, Results
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from tests.servers.plugin import Starter
-from tests.support.streams.consumers import Looks, Seen, eventually, looking, numbers, publish, room, scaled, stored
+from tests.support.streams.consumers import Looks, Seen, eventually, looking, numbers, publish, scaled, service, stored
 from tests.support.tcp_proxy import TcpProxy
 
 EVENTS = 400
@@ -48,19 +48,19 @@ async def test_every_entry_is_handled_at_least_once_or_a_dead_letter(
     async with TcpProxy(process.port).open() as proxy:
         direct = scaled(process.url, batch=8, backoff_s=(0.05,) * 12, lease_s=0.5, abandoned_limit=50, shutdown_s=1)
         shaky = direct.model_copy(update={"url": f"redis://127.0.0.1:{proxy.port}/0"})
-        rooms = [room(shaky, handle), room(direct, handle)]
+        services = [service(shaky, handle), service(direct, handle)]
         async with looking(direct) as looks:
             await looks.client.config_set("appendfsync", "no")
             producing = asyncio.create_task(_produce(direct))
-            await asyncio.gather(*(each.start() for each in rooms))
+            await asyncio.gather(*(each.start() for each in services))
             try:
                 while not producing.done():
-                    await _harm(chance, rooms, proxy, looks)
+                    await _harm(chance, services, proxy, looks)
                 proxy.silent = False
                 await producing
                 await eventually(looks.idle)
             finally:
-                await asyncio.gather(*(each.stop() for each in rooms))
+                await asyncio.gather(*(each.stop() for each in services))
             dead = {int(letter["__data__"].split('"id":"')[1].split('"')[0]) for letter in await looks.dead()}
             assert await looks.state() == {}
 
@@ -74,7 +74,7 @@ async def _produce(settings: Any) -> None:
         await asyncio.sleep(0.05)
 
 
-async def _harm(chance: random.Random, rooms: list[Room], proxy: TcpProxy, looks: Looks) -> None:
+async def _harm(chance: random.Random, services: list[Service], proxy: TcpProxy, looks: Looks) -> None:
     """One thing goes wrong, and some time passes."""
     match chance.choice(["cut", "silence", "restart room", "steal", "nothing"]):
         case "cut":
@@ -84,7 +84,7 @@ async def _harm(chance: random.Random, rooms: list[Room], proxy: TcpProxy, looks
             await asyncio.sleep(0.3)
             proxy.silent = False
         case "restart room":
-            victim = chance.choice(rooms)
+            victim = chance.choice(services)
             await victim.stop()
             await victim.start()
         case "steal":  # as if a third consumer took some and died
@@ -102,12 +102,12 @@ async def test_two_consumers_share_the_work(valkey_server: Any) -> None:
         await asyncio.sleep(0.01)
 
     one, two = Seen(slow), Seen(slow)
-    rooms = [room(settings, one), room(settings, two)]
-    await asyncio.gather(*(each.start() for each in rooms))
+    services = [service(settings, one), service(settings, two)]
+    await asyncio.gather(*(each.start() for each in services))
     await publish(settings, *(stored(number) for number in range(200)))
     async with looking(settings) as looks:
         await eventually(looks.idle)
-    await asyncio.gather(*(each.stop() for each in rooms))
+    await asyncio.gather(*(each.stop() for each in services))
 
     assert sorted(one.all + two.all) == list(range(200))
     assert min(len(one.all), len(two.all)) >= 40

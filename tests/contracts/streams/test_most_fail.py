@@ -14,7 +14,7 @@ from openbrain.domain.submission import MemorySubmitted
 from openbrain.observability import metrics
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from tests.support.streams.consumers import (
     Looks,
     Seen,
@@ -22,8 +22,8 @@ from tests.support.streams.consumers import (
     looking,
     numbers,
     publish,
-    room,
     scaled,
+    service,
     started,
     stored,
 )
@@ -73,7 +73,7 @@ async def test_a_deployment_that_fails_all_loses_nothing_and_burns_next_to_nothi
     deployment, settings = Deployment(error=error if not whole else LookupError, whole=whole), scaled(url, **QUICK)
     seen = Seen(deployment.handle)
     await publish(settings, *(stored(number) for number in range(FIRST)))
-    reading = room(settings, seen)
+    reading = service(settings, seen)
     with capture_logs() as logs:
         async with looking(settings) as looks, started(reading):
             await eventually(lambda: stopped(looks))
@@ -102,7 +102,7 @@ async def test_it_is_tried_with_one_entry_after_growing_pauses(url: str) -> None
     deployment, settings = Deployment(), scaled(url, batch=16, breaker_s=0.1, breaker_max_s=0.4)
     seen = Seen(deployment.handle)
     await publish(settings, *(stored(number) for number in range(16)))
-    async with started(room(settings, seen)):
+    async with started(service(settings, seen)):
         await eventually(lambda: len(seen.batches) >= 6)
     probes = seen.batches[1:]
     assert {len(batch) for batch in probes} == {1}
@@ -116,7 +116,7 @@ async def test_a_poison_in_front_does_not_hide_in_a_quiet_stream_that_the_others
     deployment, settings = Deployment(), scaled(url, **QUICK)
     deployment.poison, seen = {0}, Seen(deployment.handle)
     await publish(settings, *(stored(number) for number in range(16)))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(lambda: len(seen.batches) > 4)
         deployment.broken = False
         await eventually(looks.idle)
@@ -128,7 +128,7 @@ async def test_one_poison_among_good_neighbours_is_buried_as_ever(url: str) -> N
     deployment, settings = Deployment(whole=True), scaled(url, batch=16)
     deployment.broken, deployment.poison = False, {7}
     await publish(settings, *(stored(number) for number in range(FIRST)))
-    async with looking(settings) as looks, started(room(settings, deployment.handle)):
+    async with looking(settings) as looks, started(service(settings, deployment.handle)):
         await eventually(looks.dead)
         assert [letter["attempts"] for letter in await looks.dead()] == ["4"]
         await eventually(lambda: len(deployment.done) == FIRST - 1)
@@ -138,7 +138,7 @@ async def test_a_heap_of_poison_in_a_quiet_stream_does_not_hold_back_what_comes_
     deployment, settings = Deployment(), scaled(url, **QUICK)
     deployment.broken, deployment.poison = False, set(range(12))
     await publish(settings, *(stored(number) for number in range(12)))
-    async with looking(settings) as looks, started(room(settings, deployment.handle)):
+    async with looking(settings) as looks, started(service(settings, deployment.handle)):
         await eventually(lambda: stopped(looks))
         await publish(settings, stored(100))
         await eventually(lambda: deployment.done == [100])
@@ -161,7 +161,7 @@ async def test_events_of_ours_that_cannot_be_read_stop_it_and_are_kept(url: str)
     async with looking(settings) as looks:
         for number in range(20):
             await looks.client.xadd(looks.stream, {"__data__": f"no event {number}"})
-        async with started(room(settings, seen)):
+        async with started(service(settings, seen)):
             await eventually(lambda: stopped(looks))
             await eventually(looks.pending)
             assert await looks.dead() == []
@@ -175,7 +175,7 @@ async def test_what_others_send_is_refused_without_end_and_stops_nothing(url: st
         return [Invalid("org", "not yours")] * len(batch)
 
     settings = scaled(url, batch=16)
-    ingest = Room("ingest", [Subscription(spec=SUBMITTED, handler=refusing)], settings)
+    ingest = Service("ingest", [Subscription(spec=SUBMITTED, handler=refusing)], settings)
     async with looking(settings, SUBMITTED.name, "ingest") as looks:
         for number in range(40):
             await looks.client.xadd(looks.stream, {"__data__": f"no event {number}"})
@@ -189,7 +189,7 @@ async def test_what_others_send_is_refused_without_end_and_stops_nothing(url: st
 
 async def test_a_bug_of_ours_stops_a_stream_of_others_too(url: str) -> None:
     deployment, settings = Deployment(), scaled(url, batch=16)
-    ingest = Room("ingest", [Subscription(spec=SUBMITTED, handler=deployment.handle)], settings)
+    ingest = Service("ingest", [Subscription(spec=SUBMITTED, handler=deployment.handle)], settings)
     async with looking(settings, SUBMITTED.name, "ingest") as looks:
         for number in range(20):
             await looks.client.xadd(looks.stream, {"__data__": submitted(number)})
@@ -205,12 +205,12 @@ async def test_what_is_kept_is_given_back_uncounted_when_the_room_stops(url: str
     deployment, settings = Deployment(), scaled(url, batch=16, lease_s=30)
     await publish(settings, *(stored(number) for number in range(FIRST)))
     async with looking(settings) as looks:
-        async with started(room(settings, deployment.handle)):
+        async with started(service(settings, deployment.handle)):
             await eventually(lambda: stopped(looks))
         assert len(await looks.parked()) == await looks.pending() > 0
         assert await looks.state() == {}
         deployment.broken = False
-        async with started(room(settings, deployment.handle)):
+        async with started(service(settings, deployment.handle)):
             await eventually(looks.idle)
         assert await looks.dead() == []
     assert sorted(deployment.done) == list(range(FIRST))
@@ -222,10 +222,10 @@ async def test_what_it_kept_is_done_by_a_replica_that_is_well(url: str) -> None:
     well.broken = False
     settings = scaled(url, batch=16, lease_s=30, reap_s=0.02, breaker_s=0.05, breaker_max_s=0.2)
     await publish(settings, *(stored(number) for number in range(16)))
-    reading, seen = room(settings, broken.handle), Seen(well.handle)
+    reading, seen = service(settings, broken.handle), Seen(well.handle)
     async with looking(settings) as looks, started(reading):
         await eventually(lambda: stopped(looks))
-        async with started(room(settings, seen)):
+        async with started(service(settings, seen)):
             await publish(settings, *(stored(number) for number in range(16, FIRST)))
             await eventually(lambda: len(well.done) == FIRST)
             assert "entries" in await reading.unready(), "the first one stands, and probes"
@@ -240,8 +240,8 @@ async def test_replicas_that_all_fail_hand_one_entry_to_and_fro_and_no_attempt_c
     settings = scaled(url, batch=16, lease_s=30, reap_s=0.02, breaker_s=0.05, breaker_max_s=0.1)
     seen = [Seen(each.handle) for each in replicas]
     await publish(settings, *(stored(number) for number in range(16)))
-    rooms = [room(settings, each) for each in seen]
-    async with looking(settings) as looks, started(*rooms):
+    services = [service(settings, each) for each in seen]
+    async with looking(settings) as looks, started(*services):
         await eventually(lambda: all(len(each.batches) > 12 for each in seen))
         for each in seen:
             whole = [batch for batch in each.batches if len(batch) > 1]

@@ -16,7 +16,7 @@ from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.operating.trim import plan, remake, trim, waited_for
-from tests.support.streams.consumers import Seen, eventually, looking, publish, room, started, stored
+from tests.support.streams.consumers import Seen, eventually, looking, publish, service, started, stored
 from tests.support.streams.views import fill, group_of
 
 
@@ -58,7 +58,7 @@ async def test_parked_entries_are_shown_with_when_they_are_due(settings: Streams
     async def fail(_: Sequence[Delivery[Any]]) -> None:
         raise LookupError
 
-    async with started(room(slow, Seen(fail))), looking(slow) as looks:
+    async with started(service(slow, Seen(fail))), looking(slow) as looks:
         await publish(slow, stored(1))
         await eventually(looks.parked)
         seen = await group_of(admin)
@@ -74,7 +74,7 @@ async def test_a_replay_is_read_by_its_group_and_disturbs_no_other(
 ) -> None:
     stream = settings.prefix + STORED.name
     ours, theirs = Seen(), Seen()
-    async with started(room(settings, ours), room(settings, theirs, "indexer-text")), looking(settings) as looks:
+    async with started(service(settings, ours), service(settings, theirs, "indexer-text")), looking(settings) as looks:
         await publish(settings, *map(stored, range(20)))
         await eventually(looks.idle)
         before = await redis.xinfo_groups(stream)
@@ -128,7 +128,7 @@ async def test_live_entries_go_before_a_replay(settings: Streams, redis: Any, wo
     await fill(redis, stream, 3)
     await work.hand_over(STORED.name, "embedder", "-", "+", 10)
     await publish(settings, *map(stored, range(3, 9)))
-    reading = room(settings.model_copy(update={"batch": 3}), Seen(note))  # full batches: something waits behind them
+    reading = service(settings.model_copy(update={"batch": 3}), Seen(note))  # full batches: something waits behind them
     async with started(reading):
         await eventually(lambda: reading._session and reading._session.runtime.replaying)
         gate.set()
@@ -143,7 +143,7 @@ async def test_a_paused_room_takes_nothing_up_and_resumes(settings: Streams) -> 
     async def paused() -> bool:
         return wanted["paused"]
 
-    resting = room(settings, seen, paused=paused)
+    resting = service(settings, seen, paused=paused)
     async with started(resting), looking(settings) as looks:
         await publish(settings, *map(stored, range(3)))
         await eventually(lambda: resting.paused)

@@ -10,9 +10,19 @@ from openbrain.domain.errors import NeverRetry, SetupError
 from openbrain.domain.streams import STORED, SUBMITTED
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from tests.servers.plugin import Starter
-from tests.support.streams.consumers import Seen, eventually, looking, memory_id, publish, room, scaled, started, stored
+from tests.support.streams.consumers import (
+    Seen,
+    eventually,
+    looking,
+    memory_id,
+    publish,
+    scaled,
+    service,
+    started,
+    stored,
+)
 from tests.support.waiting import PATIENCE_S
 
 SERVERS = ("valkey", "redis")
@@ -26,7 +36,7 @@ def url(request: pytest.FixtureRequest) -> str:
 async def test_what_was_there_before_the_group_and_what_comes_later_arrives(url: str) -> None:
     settings, seen = scaled(url), Seen()
     await publish(settings, stored(1), stored(2))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(lambda: seen.all == [1, 2])
         await publish(settings, stored(3))
         await eventually(lambda: seen.all == [1, 2, 3])
@@ -36,7 +46,7 @@ async def test_what_was_there_before_the_group_and_what_comes_later_arrives(url:
 async def test_a_delivery_carries_its_event_and_its_place(url: str) -> None:
     settings, seen = scaled(url), Seen()
     await publish(settings, stored(7))
-    async with started(room(settings, seen)):
+    async with started(service(settings, seen)):
         await eventually(lambda: seen.deliveries)
 
     (delivery,) = seen.deliveries
@@ -50,7 +60,7 @@ async def test_a_delivery_carries_its_event_and_its_place(url: str) -> None:
 async def test_batches_are_bounded(url: str) -> None:
     settings, seen = scaled(url, batch=4), Seen()
     await publish(settings, *(stored(number) for number in range(10)))
-    async with started(room(settings, seen)):
+    async with started(service(settings, seen)):
         await eventually(lambda: len(seen.all) == 10)
 
     assert [len(batch) for batch in seen.batches] == [4, 4, 2]
@@ -58,7 +68,7 @@ async def test_batches_are_bounded(url: str) -> None:
 
 async def test_a_room_that_starts_again_goes_on_where_it_was(url: str) -> None:
     settings, seen = scaled(url), Seen()
-    again = room(settings, seen)
+    again = service(settings, seen)
     for number in range(3):
         await publish(settings, stored(number))
         async with looking(settings) as looks, started(again):
@@ -76,7 +86,7 @@ async def test_malformed_entries_are_dead_letters_and_their_neighbours_are_handl
     async with looking(settings) as looks:
         await looks.client.xadd(looks.stream, {"body": "no such field", "stream": "mine"})
         await publish(settings, stored(4))
-        async with started(room(settings, seen)):
+        async with started(service(settings, seen)):
             await eventually(looks.idle)
         dead = await looks.dead()
 
@@ -94,7 +104,7 @@ async def test_an_entry_of_very_many_fields_is_a_dead_letter_too(url: str) -> No
     async with looking(settings) as looks:
         await looks.client.xadd(looks.stream, {f"field{number}": "x" for number in range(5000)})
         await publish(settings, stored(1))
-        async with started(room(settings, seen)):
+        async with started(service(settings, seen)):
             await eventually(looks.idle)
         (letter,) = await looks.dead()
 
@@ -109,7 +119,7 @@ async def test_one_bad_item_never_harms_its_neighbours(url: str) -> None:
 
     settings, seen = scaled(url, backoff_s=(60,)), Seen(fail_on_3)
     await publish(settings, *(stored(number) for number in range(6)))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(lambda: len(seen.batches) == 7)
         await eventually(looks.parked)
 
@@ -128,7 +138,7 @@ async def test_results_speak_for_each_item(url: str) -> None:
 
     settings, seen = scaled(url, backoff_s=(60,)), Seen(some)
     await publish(settings, *(stored(number) for number in range(4)))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(looks.parked)
         await eventually(looks.dead)
         assert await looks.pending() == 1
@@ -144,7 +154,7 @@ async def test_a_wrong_number_of_results_acknowledges_nothing(url: str) -> None:
 
     settings, seen = scaled(url, backoff_s=(60,)), Seen(too_few)
     await publish(settings, stored(1), stored(2))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(lambda: len(seen.batches) == 3)
 
         async def both_parked() -> bool:
@@ -165,7 +175,7 @@ async def test_a_stream_bound_to_a_workspace_is_read_beside_the_shared_one(url: 
         b'{"specversion":"1.0","id":"1","source":"/x","type":"openbrain.memory.submitted.v1",'
         b'"data":{"content":"c","type":"fact","agent_id":"a","workspace_id":"other"}}'
     )
-    async with started(Room("ingest", both, settings)):
+    async with started(Service("ingest", both, settings)):
         await publish(settings, body, stream="memory.submitted")
         await eventually(lambda: len(heard) == 1)
         await publish(settings, body, stream="memory.submitted.acme")
@@ -187,7 +197,7 @@ async def test_handlers_of_one_room_never_run_at_the_same_time(url: str) -> None
     settings, lock = scaled(url, batch=1), asyncio.Lock()
     seen = Seen(slow)
     await publish(settings, *(stored(number) for number in range(8)))
-    async with started(room(settings, seen, "one", lock=lock), room(settings, seen, "two", lock=lock)):
+    async with started(service(settings, seen, "one", lock=lock), service(settings, seen, "two", lock=lock)):
         await eventually(lambda: len(seen.all) == 16)
 
     assert most == 1
@@ -197,7 +207,7 @@ async def test_handlers_of_one_room_never_run_at_the_same_time(url: str) -> None
 async def test_a_group_that_vanished_is_made_again_at_the_beginning(url: str, gone: str) -> None:
     settings, seen = scaled(url), Seen()
     await publish(settings, stored(1))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(looks.idle)
         if gone == "DEL":
             await looks.client.delete(looks.stream)
@@ -211,7 +221,7 @@ async def test_a_group_that_vanished_is_made_again_at_the_beginning(url: str, go
 @pytest.mark.parametrize("name", SERVERS)
 async def test_a_flushed_server_is_read_on(private_server: Starter, name: str) -> None:
     settings, seen = scaled(private_server(name).url), Seen()
-    reading = room(settings, seen)
+    reading = service(settings, seen)
     await publish(settings, stored(1))
     async with looking(settings) as looks, started(reading):
         await eventually(looks.idle)
@@ -228,7 +238,7 @@ async def test_a_room_waits_for_redis_and_can_be_stopped_while_it_waits(private_
     settings, seen = scaled(server.url), Seen()
     await publish(settings, stored(1))
     server.stop()
-    patient, hasty = room(settings, seen), room(settings, Seen(), "other")
+    patient, hasty = service(settings, seen), service(settings, Seen(), "other")
     starting = asyncio.create_task(patient.start())
     given_up = asyncio.create_task(hasty.start())
     await asyncio.sleep(0.3)
@@ -249,14 +259,14 @@ async def test_a_room_waits_for_redis_and_can_be_stopped_while_it_waits(private_
 async def test_a_room_must_read_each_stream_once() -> None:
     twice = [Subscription(spec=STORED, handler=Seen())] * 2
     with pytest.raises(SetupError, match="each once"):
-        Room("embedder", twice, scaled("redis://localhost"))
+        Service("embedder", twice, scaled("redis://localhost"))
     with pytest.raises(SetupError, match="at least one"):
-        Room("embedder", [], scaled("redis://localhost"))
+        Service("embedder", [], scaled("redis://localhost"))
 
 
 async def test_nothing_connects_before_the_room_starts() -> None:
     nowhere = scaled("redis://127.0.0.1:1")
-    made = room(nowhere, Seen())
+    made = service(nowhere, Seen())
     assert made.app() is not None
     assert made.stuck() == []
     await made.measure()

@@ -19,8 +19,8 @@ from tests.support.streams.consumers import (
     looking,
     memory_id,
     publish,
-    room,
     scaled,
+    service,
     started,
     stored,
 )
@@ -38,7 +38,7 @@ async def fail(_: Sequence[Delivery[Any]]) -> None:
 async def test_four_attempts_with_growing_pauses_then_a_dead_letter(url: str) -> None:
     settings, seen = scaled(url), Seen(fail)
     await publish(settings, stored(1))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(looks.dead)
         await eventually(looks.idle)
         await asyncio.sleep(0.3)
@@ -67,7 +67,7 @@ async def test_a_later_success_leaves_nothing_behind(url: str) -> None:
 
     settings, seen = scaled(url), Seen(fail_twice)
     await publish(settings, stored(1))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await eventually(lambda: len(seen.all) == 3)
         await eventually(looks.idle)
         assert await looks.state() == {}
@@ -88,7 +88,7 @@ async def test_what_is_refused_for_good_is_not_tried_again_and_the_truth_is_told
 
     settings, seen = scaled(url), Seen(refuse)
     await publish(settings, stored(1), b"not an event")
-    async with looking(settings) as looks, started(room(settings, seen, on_dead=on_dead)):
+    async with looking(settings) as looks, started(service(settings, seen, on_dead=on_dead)):
         await eventually(looks.idle)
         letters = await looks.dead()
 
@@ -106,7 +106,7 @@ async def test_a_reason_that_cannot_be_kept_does_not_keep_the_entry(url: str) ->
 
     settings = scaled(url)
     await publish(settings, stored(1))
-    async with looking(settings) as looks, started(room(settings, Seen(refuse), on_dead=on_dead)):
+    async with looking(settings) as looks, started(service(settings, Seen(refuse), on_dead=on_dead)):
         await eventually(looks.dead)
         await eventually(looks.idle)
 
@@ -120,7 +120,7 @@ async def test_many_parked_entries_hide_none_that_is_due(url: str) -> None:
 
     seen = Seen(fail_always_but)
     await publish(settings, *(stored(number) for number in range(20)), *(stored(number) for number in range(20, 24)))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
 
         async def only_the_hopeless_are_left() -> bool:
             tried = [value.split(" ")[0] for value in (await looks.state()).values()]

@@ -1,4 +1,4 @@
-"""A room needs no more rights on Redis than the documentation says."""
+"""A service needs no more rights on Redis than the documentation says."""
 
 import uuid
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from openbrain.observability import metrics
 from openbrain.streams.group.delivery import Delivery
-from tests.support.streams.consumers import Seen, eventually, looking, publish, room, scaled, started, stored
+from tests.support.streams.consumers import Seen, eventually, looking, publish, scaled, service, started, stored
 
 COMMANDS = (
     "xreadgroup xgroup xpending xclaim xack xadd xinfo xlen xrange hget hset hdel del exists time ping eval evalsha"
@@ -33,7 +33,7 @@ async def test_a_room_with_its_own_keys_and_commands_only(url: str) -> None:
     await admin.execute_command("ACL", "SETUSER", user, "reset", "on", ">secret", *rights)
     try:
         await publish(confined, stored(1), stored(2), b"not an event")
-        reading = room(confined, Seen(fail_on_1))
+        reading = service(confined, Seen(fail_on_1))
         async with looking(free) as looks, started(reading):
             await eventually(looks.idle)
             assert sorted(letter["error"] for letter in await looks.dead()) == ["Invalid", "LookupError"]

@@ -8,7 +8,7 @@ import pytest
 
 from openbrain.domain.errors import TryLater
 from openbrain.streams.group.delivery import Delivery
-from tests.support.streams.consumers import Seen, eventually, looking, publish, room, scaled, started, stored
+from tests.support.streams.consumers import Seen, eventually, looking, publish, scaled, service, started, stored
 from tests.support.waiting import PATIENCE_S
 
 NEVER_S = 10 * PATIENCE_S
@@ -29,7 +29,7 @@ async def test_the_running_handler_ends_and_its_batch_is_acknowledged(url: str) 
 
     settings, seen = scaled(url), Seen(slow)
     await publish(settings, stored(1), stored(2))
-    stopping = room(settings, seen)
+    stopping = service(settings, seen)
     async with looking(settings) as looks:
         async with started(stopping):
             await eventually(lambda: seen.batches)
@@ -42,7 +42,7 @@ async def test_what_was_not_begun_is_taken_by_another_at_once(url: str) -> None:
     settings, lock, seen, other = scaled(url, lease_s=60, shutdown_s=1), asyncio.Lock(), Seen(), Seen()
     await publish(settings, stored(1), stored(2))
     async with looking(settings) as looks:
-        stopping = room(settings, seen, lock=lock)
+        stopping = service(settings, seen, lock=lock)
         await stopping.start()
         await lock.acquire()
         await publish(settings, stored(3))
@@ -52,7 +52,7 @@ async def test_what_was_not_begun_is_taken_by_another_at_once(url: str) -> None:
         lock.release()
         await closing
         handled = set(seen.all)
-        async with started(room(settings, other)):
+        async with started(service(settings, other)):
             await eventually(looks.idle)
             assert await looks.state() == {}
 
@@ -69,12 +69,12 @@ async def test_a_batch_that_waits_for_a_dependency_is_given_back(url: str) -> No
     await publish(settings, stored(1), stored(2))
     async with looking(settings) as looks:
         loop = asyncio.get_running_loop()
-        async with started(room(settings, seen)):
+        async with started(service(settings, seen)):
             await eventually(lambda: seen.batches)
             began = loop.time()
         assert loop.time() - began < PATIENCE_S, "not when the pause ends"
         assert len(await looks.parked()) == 2
-        async with started(room(settings, other)):
+        async with started(service(settings, other)):
             await eventually(looks.idle)
             assert await looks.state() == {}
 
@@ -91,9 +91,9 @@ async def test_an_attempt_that_failed_before_keeps_its_count_when_it_is_given_ba
     seen, other = Seen(fail_then_wait), Seen()
     await publish(settings, stored(1))
     async with looking(settings) as looks:
-        async with started(room(settings, seen)):
+        async with started(service(settings, seen)):
             await eventually(lambda: len(seen.batches) == 2)
-        async with started(room(settings, other)):
+        async with started(service(settings, other)):
             await eventually(looks.idle)
 
     assert [delivery.failures for delivery in other.deliveries] == [1]
@@ -111,10 +111,10 @@ async def test_a_handler_that_does_not_end_is_cancelled_and_its_batch_given_back
     settings, seen, other = scaled(url, lease_s=NEVER_S, shutdown_s=0.3), Seen(endless), Seen()
     await publish(settings, stored(1))
     async with looking(settings) as looks:
-        async with started(room(settings, seen)):
+        async with started(service(settings, seen)):
             await eventually(lambda: seen.batches)
         assert cancelled.is_set()
-        async with started(room(settings, other)):
+        async with started(service(settings, other)):
             await eventually(looks.idle)
 
     assert other.all == [1]
@@ -130,9 +130,9 @@ async def test_stopping_under_load_loses_and_counts_nothing(url: str) -> None:
     await publish(settings, *(stored(number) for number in range(60)))
     async with looking(settings) as looks:
         for _ in range(5):
-            async with started(room(settings, seen)):
+            async with started(service(settings, seen)):
                 await asyncio.sleep(0.06)
-        async with started(room(settings, seen)):
+        async with started(service(settings, seen)):
             await eventually(looks.idle)
         assert await looks.state() == {}
         assert await looks.dead() == []
@@ -150,10 +150,10 @@ async def test_what_arrives_while_rooms_come_and_go_waits_for_no_lease(url: str)
 
         producing = asyncio.create_task(produce())
         while not producing.done():
-            async with started(room(settings, seen)):
+            async with started(service(settings, seen)):
                 await asyncio.sleep(0.03)
         await producing
-        async with started(room(settings, seen)):
+        async with started(service(settings, seen)):
             await eventually(looks.idle)
         assert await looks.state() == {}
 

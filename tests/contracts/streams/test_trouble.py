@@ -11,11 +11,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from openbrain.settings import Streams
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from openbrain.streams.redis.connection import silence_s
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess
-from tests.support.streams.consumers import Looks, Seen, eventually, looking, publish, room, scaled, started, stored
+from tests.support.streams.consumers import Looks, Seen, eventually, looking, publish, scaled, service, started, stored
 from tests.support.tcp_proxy import TcpProxy
 
 Trouble = Callable[[Any], Awaitable[object]]
@@ -46,8 +46,8 @@ TROUBLES = {"READONLY": (_demote, _promote), "NOREPLICAS": (_want_replicas, _wan
 
 
 @asynccontextmanager
-async def _reading(settings: Streams, seen: Seen) -> AsyncIterator[tuple[Looks, Room]]:
-    reading = room(settings, seen)
+async def _reading(settings: Streams, seen: Seen) -> AsyncIterator[tuple[Looks, Service]]:
+    reading = service(settings, seen)
     async with looking(settings) as looks, started(reading):
         await publish(settings, stored(1))
         await eventually(looks.idle)
@@ -134,7 +134,7 @@ async def test_an_effect_that_is_done_is_acknowledged_when_redis_is_back(server:
 
     seen.answer = effect
     await publish(settings, stored(1))
-    async with looking(settings) as looks, started(room(settings, seen)):
+    async with looking(settings) as looks, started(service(settings, seen)):
         await once.wait()
         await asyncio.sleep(0.5)
         server.resume()
@@ -148,7 +148,7 @@ async def test_a_silent_network_loses_nothing(server: ServerProcess) -> None:
     async with TcpProxy(server.port).open() as proxy:
         settings, seen = scaled(server.url, lease_s=0.5), Seen()
         through = settings.model_copy(update={"url": f"redis://127.0.0.1:{proxy.port}/0"})
-        async with looking(settings) as looks, started(room(through, seen)):
+        async with looking(settings) as looks, started(service(through, seen)):
             await publish(settings, stored(1))
             await eventually(looks.idle)
             proxy.silent = True
@@ -168,7 +168,7 @@ async def test_reset_connections_cost_little(server: ServerProcess) -> None:
     async with TcpProxy(server.port).open() as proxy:
         settings, seen = scaled(server.url), Seen()
         through = settings.model_copy(update={"url": f"redis://127.0.0.1:{proxy.port}/0"})
-        async with looking(settings) as looks, started(room(through, seen)):
+        async with looking(settings) as looks, started(service(through, seen)):
             for number in range(5):
                 proxy.cut()
                 await publish(settings, stored(number))
@@ -180,7 +180,7 @@ async def test_no_key_of_the_right_kind_is_said_and_mended(server: ServerProcess
     settings, seen = scaled(server.url), Seen()
     async with looking(settings) as looks:
         await looks.client.set(looks.stream, "not a stream")
-        reading = room(settings, seen)
+        reading = service(settings, seen)
         async with started(reading):
             await eventually(lambda: _not_ready(reading))
             assert reading.stuck() == []
@@ -191,7 +191,7 @@ async def test_no_key_of_the_right_kind_is_said_and_mended(server: ServerProcess
 
 async def test_an_idle_room_asks_little(server: ServerProcess) -> None:
     settings = Streams(url=server.url, prefix="idle.")
-    async with looking(settings) as looks, started(room(settings, Seen())):
+    async with looking(settings) as looks, started(service(settings, Seen())):
         await asyncio.sleep(0.3)
         began, before = time.monotonic(), int((await looks.client.info("stats"))["total_commands_processed"])
         await asyncio.sleep(1.5)
@@ -201,11 +201,11 @@ async def test_an_idle_room_asks_little(server: ServerProcess) -> None:
     assert (after - before) / took_s < 40 / 3
 
 
-async def _not_ready(reading: Room) -> bool:
+async def _not_ready(reading: Service) -> bool:
     return "redis" in await reading.unready()
 
 
-async def _ready(reading: Room) -> bool:
+async def _ready(reading: Service) -> bool:
     return await reading.unready() == {}
 
 

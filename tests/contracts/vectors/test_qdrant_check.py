@@ -24,7 +24,7 @@ def _answer(status: int) -> Answer:
 
 @pytest.fixture
 async def writer(server: Server, vectors: QdrantVectors) -> QdrantVectors:
-    """Has made its index, as rooms that write do at start."""
+    """Has made its index, as services that write do at start."""
     server.answers["PUT /collections/ob-first/index"] = DONE
     await vectors.prepare("first", 3)
     return vectors

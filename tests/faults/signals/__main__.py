@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--raises", type=int, default=10_000, help="of each seed")
     parser.add_argument("--faults", type=int, default=8, help="of each seed")
-    parser.add_argument("--served", action="store_true", help="rooms as processes, two of each, with every fault")
+    parser.add_argument("--served", action="store_true", help="services as processes, two of each, with every fault")
     parser.add_argument("--agents", type=int, default=20, help="that listen in each seed")
     parser.add_argument("--subscribers", type=int, default=1000, help="that are halted at the end; 0: none")
     return parser

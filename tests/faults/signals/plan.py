@@ -7,11 +7,11 @@ SEVERITIES = ("info", "warning", "critical")
 KINDS = ("kill", "kill in a raise", "flushed", "trimmed", "streams killed", "stop", "network redis", "network api")
 REPLICAS = 2
 SERVED = (
-    *(f"kill {room} {which}" for room in ("amygdala", "api", "housekeeper") for which in range(REPLICAS)),
+    *(f"kill {service} {which}" for service in ("amygdala", "api", "housekeeper") for which in range(REPLICAS)),
     *("kill amygdala leader", "kill housekeeper leader", "stop housekeeper leader"),
     *("kill in a raise", "flushed", "trimmed", "streams killed", "network redis", "network api"),
 )
-"""Of the form with rooms as processes of their own."""
+"""Of the form with services as processes of their own."""
 MODES = ("blackhole", "reset", "refused", "half-open", "latency")
 
 

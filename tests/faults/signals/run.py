@@ -58,7 +58,7 @@ async def run(
     agents: int,
     database: ServerProcess | None = None,
 ) -> Verdict:
-    """All of it, on a stream server that may be killed. On a `database` every room is a process of its own, and there
+    """All of it, on a stream server that may be killed. On a `database` every service is a process of its own, and there
     are two of each; without one all are one process."""
     started, verdict = time.monotonic(), Verdict(plan.seed, agents=agents)
     if database is None:
@@ -155,8 +155,8 @@ async def _strike(fault: Fault, made: Scene) -> None:
         case "kill in a raise":
             """The process does it by itself."""
         case _:
-            what, room, which = fault.kind.split()
-            process = made.process_of(room, which)
+            what, service, which = fault.kind.split()
+            process = made.process_of(service, which)
             made.fleet.signal(process, signal.SIGKILL if what == "kill" else signal.SIGSTOP)
             if what == "stop":
                 await asyncio.sleep(fault.seconds)

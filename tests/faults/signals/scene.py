@@ -36,19 +36,19 @@ class Scene:
     redis: Streams
     read: Callable[[], Truth]
     leader: Callable[[str], int] = lambda _: 0
-    """The process that leads a room's replicas; 0 where none does, or there is but one process."""
+    """The process that leads a service's replicas; 0 where none does, or there is but one process."""
 
     @property
     def process(self) -> Process:
         """The first, or the only one."""
         return self.fleet.processes[0]
 
-    def process_of(self, room: str, which: str) -> Process:
+    def process_of(self, service: str, which: str) -> Process:
         """`which`: the number of a replica, or `leader`."""
-        replicas = self.fleet.of(room)
+        replicas = self.fleet.of(service)
         if which != "leader":
             return replicas[int(which)]
-        pid = self.leader(room)
+        pid = self.leader(service)
         return next((each for each in replicas if each.pid == pid), replicas[0])
 
 

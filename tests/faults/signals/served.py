@@ -1,4 +1,4 @@
-"""What a run of signals happens on in production's form: each room a process, two replicas of each, on servers."""
+"""What a run of signals happens on in production's form: each service a process, two replicas of each, on servers."""
 
 import asyncio
 import contextlib
@@ -55,9 +55,9 @@ async def served_scene(
         fleet = Fleet(zygote, environment, folder)
         stack.push_async_callback(fleet.stop)
         apis = [fleet.start("api") for _ in range(REPLICAS)]
-        for room in ("amygdala", "housekeeper"):
+        for service in ("amygdala", "housekeeper"):
             for number in range(REPLICAS):
-                fleet.start(room, plan={"marks": list(marks)} if (room, number) == ("amygdala", 0) else None)
+                fleet.start(service, plan={"marks": list(marks)} if (service, number) == ("amygdala", 0) else None)
         networks = {"redis": await network(stack, streams.port)}
         places = []
         near = Streams(url=f"redis://127.0.0.1:{networks['redis'].port}/0", prefix=prefix, poll_s=0.5)
@@ -79,7 +79,7 @@ async def served_scene(
             brain,
             direct,
             read=partial(read_served, connect),
-            leader=lambda room: leading(connect, LEASES[room]),
+            leader=lambda service: leading(connect, LEASES[service]),
         )
 
 

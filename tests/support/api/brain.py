@@ -1,6 +1,6 @@
 """A whole OpenBrain in the test's process: the API on a real database, real embedded indexes and the real small model.
 
-What the rooms do between a write and its being indexed is done by `Brain.settle`, with the rooms' own handlers.
+What the services do between a write and its being indexed is done by `Brain.settle`, with the services' own handlers.
 """
 
 import asyncio
@@ -130,7 +130,7 @@ class Brain:
         return secret
 
     async def settle(self) -> None:
-        """Do what the rooms do, until nothing is left to do."""
+        """Do what the services do, until nothing is left to do."""
         identity = await self.embedder.identity()
         text = await serving_indexes.text_generation(self.truth, self.text, "t-1")
         vector = await serving_indexes.vector_generation(self.truth, self.vectors, identity, "v")
@@ -145,8 +145,8 @@ class Brain:
             await self.truth.delete([entry.id for entry in entries])
 
     @asynccontextmanager
-    async def rooms(self) -> AsyncIterator[None]:
-        """The rooms at work while the block runs."""
+    async def services(self) -> AsyncIterator[None]:
+        """The services at work while the block runs."""
 
         async def work() -> None:
             while True:

@@ -64,8 +64,8 @@ async def model() -> AsyncIterator[WithFaults]:
     await opened.close()
 
 
-class Room:
-    """Runs the handler as the room does."""
+class Service:
+    """Runs the handler as the service does."""
 
     def __init__(self, truth: SqlTruth, model: WithFaults, clock: FakeClock) -> None:
         self.truth, self.model, self.clock = truth, model, clock
@@ -96,8 +96,8 @@ class Room:
 
 
 @pytest.fixture
-def room(truth: SqlTruth, model: WithFaults, clock: FakeClock) -> Room:
-    return Room(truth, model, clock)
+def service(truth: SqlTruth, model: WithFaults, clock: FakeClock) -> Service:
+    return Service(truth, model, clock)
 
 
 def event(memory: Memory, change: Change = Change.CREATED, **extensions: Any) -> CloudEvent[MemoryStored]:

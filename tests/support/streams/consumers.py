@@ -1,4 +1,4 @@
-"""For the tests of the stream layer: scaled times, events, rooms that stop themselves, waiting for what must come."""
+"""For the tests of the stream layer: scaled times, events, services that stop themselves, waiting for what must come."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.publishing.publisher import Publisher
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from tests.support.waiting import PATIENCE_S
 
 Answer = Callable[[Sequence[Delivery[Any]]], Awaitable[Results]]
@@ -121,20 +121,20 @@ class Seen:
         return [number for batch in self.batches for number in batch]
 
 
-def room(settings: Streams, handler: Answer, group: str = "embedder", **other: Any) -> Room:
-    """A room that reads memory.stored."""
+def service(settings: Streams, handler: Answer, group: str = "embedder", **other: Any) -> Service:
+    """A service that reads memory.stored."""
     subscription = {name: other.pop(name) for name in ("on_dead",) if name in other}
-    return Room(group, [Subscription(spec=STORED, handler=handler, **subscription)], settings, **other)
+    return Service(group, [Subscription(spec=STORED, handler=handler, **subscription)], settings, **other)
 
 
 @asynccontextmanager
-async def started(*rooms: Room) -> AsyncIterator[None]:
+async def started(*services: Service) -> AsyncIterator[None]:
     """Start these and stop them at the end, whatever happens."""
     try:
-        await asyncio.gather(*(each.start() for each in rooms))
+        await asyncio.gather(*(each.start() for each in services))
         yield
     finally:
-        await asyncio.gather(*(each.stop() for each in rooms))
+        await asyncio.gather(*(each.stop() for each in services))
 
 
 async def publish(settings: Streams, *events: bytes, stream: str = STORED.name) -> None:

@@ -14,148 +14,150 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS, Change, Memory
 from openbrain.ports.store import Edit
 from openbrain_embedder.handlers import embed_known, embed_stored
-from tests.support.embedder.handler import Room, database, event, model, room, truth
+from tests.support.embedder.handler import Service, database, event, model, service, truth
 from tests.support.store.fixtures import START, clock, origin, rows, viewer
 
-__all__ = ["clock", "database", "model", "room", "truth"]
+__all__ = ["clock", "database", "model", "service", "truth"]
 
 
-async def test_a_memory_gets_its_vector_and_it_is_announced(room: Room) -> None:
-    memory = await room.store("We deploy on Thursdays.", speaker="Caroline")
-    await room.announced()
+async def test_a_memory_gets_its_vector_and_it_is_announced(service: Service) -> None:
+    memory = await service.store("We deploy on Thursdays.", speaker="Caroline")
+    await service.announced()
     stored = event(memory, causationid="submission-7", traceparent="00-aa-bb-01")
 
-    failures = await embed_stored([stored], truth=room.truth, embedder=room.model, clock=room.clock, batch=8)
+    failures = await embed_stored([stored], truth=service.truth, embedder=service.model, clock=service.clock, batch=8)
 
     assert failures == {}
-    assert len(await room.vectors(memory)) == 1
-    assert room.model.asked == [["2027-01-15 Caroline: We deploy on Thursdays."]], "date and speaker come first"
-    (announced,) = await room.announced()
+    assert len(await service.vectors(memory)) == 1
+    assert service.model.asked == [["2027-01-15 Caroline: We deploy on Thursdays."]], "date and speaker come first"
+    (announced,) = await service.announced()
     assert announced["data"]["memory_id"] == memory.id
-    assert announced["data"]["model"] == (await room.model.identity()).key
+    assert announced["data"]["model"] == (await service.model.identity()).key
     assert (announced["causationid"], announced["traceparent"]) == ("submission-7", "00-aa-bb-01")
 
 
-async def test_the_same_events_again_ask_no_model(room: Room) -> None:
-    memory = await room.store("We deploy on Thursdays.")
-    await room.embed(memory, memory)
-    before = await room.vectors(memory)
-    asked = len(room.model.asked)
+async def test_the_same_events_again_ask_no_model(service: Service) -> None:
+    memory = await service.store("We deploy on Thursdays.")
+    await service.embed(memory, memory)
+    before = await service.vectors(memory)
+    asked = len(service.model.asked)
 
-    assert await room.embed(memory, memory, memory) == {}
+    assert await service.embed(memory, memory, memory) == {}
 
     assert asked == 1, "several events of one memory are one"
-    assert len(room.model.asked) == asked
-    assert await room.vectors(memory) == before
+    assert len(service.model.asked) == asked
+    assert await service.vectors(memory) == before
 
 
-async def test_memories_that_read_the_same_are_embedded_once(room: Room) -> None:
-    memories = [await room.store("We deploy on Thursdays.") for _ in range(5)]
+async def test_memories_that_read_the_same_are_embedded_once(service: Service) -> None:
+    memories = [await service.store("We deploy on Thursdays.") for _ in range(5)]
 
-    await room.embed(*memories)
+    await service.embed(*memories)
 
-    assert len(room.model.asked) == 1
-    assert len(room.model.asked[0]) == 1
-    assert len({(await room.vectors(each))[0].tobytes() for each in memories}) == 1
+    assert len(service.model.asked) == 1
+    assert len(service.model.asked[0]) == 1
+    assert len({(await service.vectors(each))[0].tobytes() for each in memories}) == 1
 
 
-async def test_what_needs_no_vector_is_passed_by(room: Room, truth: SqlTruth) -> None:
-    forgotten = await room.store("forgotten")
+async def test_what_needs_no_vector_is_passed_by(service: Service, truth: SqlTruth) -> None:
+    forgotten = await service.store("forgotten")
     await truth.forget(forgotten.id, viewer(), origin(), "")
-    plain = await room.store("text only", wants_vector=False)
-    duplicate = await room.store("duplicate")
+    plain = await service.store("text only", wants_vector=False)
+    duplicate = await service.store("duplicate")
     unknown = Memory(id=uuid7(START), workspace_id="w1", content="", type=forgotten.type)
 
     with capture_logs() as logs:
-        assert await room.embed(forgotten, plain, unknown) == {}
-        assert await room.embed(duplicate, change=Change.DUPLICATE) == {}
+        assert await service.embed(forgotten, plain, unknown) == {}
+        assert await service.embed(duplicate, change=Change.DUPLICATE) == {}
 
-    assert room.model.asked == []
+    assert service.model.asked == []
     assert [(entry["event"], entry["count"]) for entry in logs] == [("embedder.unknown_memories", 1)]
 
 
-async def test_the_row_as_it_stands_is_embedded_and_an_old_event_changes_nothing(room: Room, truth: SqlTruth) -> None:
-    old = await room.store("We deploy on Thursdays.")
+async def test_the_row_as_it_stands_is_embedded_and_an_old_event_changes_nothing(
+    service: Service, truth: SqlTruth
+) -> None:
+    old = await service.store("We deploy on Thursdays.")
     new = await truth.update(Edit(memory_id=old.id, viewer=viewer(), origin=origin(), content="We deploy on Mondays."))
 
-    await room.embed(old)
-    first = await room.vectors(new)
-    await room.embed(new)
-    await room.embed(old)
+    await service.embed(old)
+    first = await service.vectors(new)
+    await service.embed(new)
+    await service.embed(old)
 
-    assert [text for asked in room.model.asked for text in asked] == ["2027-01-15 We deploy on Mondays."]
-    assert await room.vectors(new) == first
+    assert [text for asked in service.model.asked for text in asked] == ["2027-01-15 We deploy on Mondays."]
+    assert await service.vectors(new) == first
 
 
-async def test_new_metadata_is_announced_again_without_asking_the_model(room: Room, truth: SqlTruth) -> None:
-    memory = await room.store("We deploy on Thursdays.")
-    await room.embed(memory)
-    await room.announced()
+async def test_new_metadata_is_announced_again_without_asking_the_model(service: Service, truth: SqlTruth) -> None:
+    memory = await service.store("We deploy on Thursdays.")
+    await service.embed(memory)
+    await service.announced()
     new = await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), tags=("deploy",)))
 
-    await room.embed(new, change=Change.METADATA)
+    await service.embed(new, change=Change.METADATA)
 
-    assert len(room.model.asked) == 1
-    assert [each["data"]["revision"] for each in await room.announced()] == [new.revision]
+    assert len(service.model.asked) == 1
+    assert [each["data"]["revision"] for each in await service.announced()] == [new.revision]
 
 
-async def test_a_row_that_moves_on_during_embedding_is_left_to_its_own_event(room: Room, truth: SqlTruth) -> None:
-    memory = await room.store("We deploy on Thursdays.")
-    embed = room.model.embed
+async def test_a_row_that_moves_on_during_embedding_is_left_to_its_own_event(service: Service, truth: SqlTruth) -> None:
+    memory = await service.store("We deploy on Thursdays.")
+    embed = service.model.embed
 
     async def change_meanwhile(inputs: Sequence[str]) -> Sequence["array[float]"]:
         await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="We deploy on Mondays."))
         return await embed(inputs)
 
-    room.model.embed = change_meanwhile  # type: ignore[method-assign]
-    assert await room.embed(memory) == {}
-    room.model.embed = embed  # type: ignore[method-assign]
-    assert await room.vectors(memory) == ()
+    service.model.embed = change_meanwhile  # type: ignore[method-assign]
+    assert await service.embed(memory) == {}
+    service.model.embed = embed  # type: ignore[method-assign]
+    assert await service.vectors(memory) == ()
 
-    await room.embed(memory)
-    assert len(await room.vectors(memory)) == 1
+    await service.embed(memory)
+    assert len(await service.vectors(memory)) == 1
 
 
-async def test_a_long_memory_has_all_its_passages_and_fewer_after_it_shrinks(room: Room, truth: SqlTruth) -> None:
+async def test_a_long_memory_has_all_its_passages_and_fewer_after_it_shrinks(service: Service, truth: SqlTruth) -> None:
     text = " ".join(f"Sentence {number} says something of its own." for number in range(160))
-    memory = await room.store(text)
+    memory = await service.store(text)
 
-    await room.embed(memory, batch=4)
-    many = await room.vectors(memory)
+    await service.embed(memory, batch=4)
+    many = await service.vectors(memory)
     new = await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="short now"))
-    await room.embed(new)
+    await service.embed(new)
 
-    assert len(many) == len(room.model.passages(text, "2027-01-15"))
+    assert len(many) == len(service.model.passages(text, "2027-01-15"))
     assert len(many) > 5
-    assert max(map(len, room.model.asked)) == 4, "no more inputs than a batch at once"
-    assert len(await room.vectors(new)) == 1
+    assert max(map(len, service.model.asked)) == 4, "no more inputs than a batch at once"
+    assert len(await service.vectors(new)) == 1
 
 
-async def test_known_inputs_pass_while_the_model_is_down(room: Room) -> None:
-    known = await room.store("We deploy on Thursdays.")
-    await room.embed(known)
-    twin = await room.store("We deploy on Thursdays.")
-    other = await room.store("Something new.")
-    await room.announced()
-    room.model.fault = lambda _: TryLater("the model is down")
+async def test_known_inputs_pass_while_the_model_is_down(service: Service) -> None:
+    known = await service.store("We deploy on Thursdays.")
+    await service.embed(known)
+    twin = await service.store("We deploy on Thursdays.")
+    other = await service.store("Something new.")
+    await service.announced()
+    service.model.fault = lambda _: TryLater("the model is down")
 
-    failures = await room.embed(twin, other)
+    failures = await service.embed(twin, other)
 
     assert set(failures) == {other.id}
     assert isinstance(failures[other.id], TryLater)
-    assert [each["data"]["memory_id"] for each in await room.announced()] == [twin.id]
+    assert [each["data"]["memory_id"] for each in await service.announced()] == [twin.id]
 
 
-async def test_without_the_model_what_is_known_is_saved_and_the_model_is_not_even_looked_for(room: Room) -> None:
-    known = await room.store("We deploy on Thursdays.")
-    await room.embed(known)
-    twin, other = await room.store("We deploy on Thursdays."), await room.store("Something new.")
-    unwanted = await room.store("text only", wants_vector=False)
-    await room.announced()
-    key, asked = (await room.model.identity()).key, len(room.model.asked)
-    room.model.missing = TryLater("away")
+async def test_without_the_model_what_is_known_is_saved_and_the_model_is_not_even_looked_for(service: Service) -> None:
+    known = await service.store("We deploy on Thursdays.")
+    await service.embed(known)
+    twin, other = await service.store("We deploy on Thursdays."), await service.store("Something new.")
+    unwanted = await service.store("text only", wants_vector=False)
+    await service.announced()
+    key, asked = (await service.model.identity()).key, len(service.model.asked)
+    service.model.missing = TryLater("away")
     events = [event(each) for each in (twin, other, unwanted)]
-    ports: dict[str, Any] = {"truth": room.truth, "embedder": room.model}
+    ports: dict[str, Any] = {"truth": service.truth, "embedder": service.model}
 
     failures = await embed_known(events, **ports, model=key)
     of_another_model = await embed_known(events, **ports, model="another")
@@ -163,86 +165,86 @@ async def test_without_the_model_what_is_known_is_saved_and_the_model_is_not_eve
     assert set(failures) == {other.id}
     assert set(of_another_model) == {twin.id, other.id}, "vectors of one model are none of another"
     assert isinstance(failures[other.id], TryLater)
-    assert [each["data"]["memory_id"] for each in await room.announced()] == [twin.id]
-    assert len(room.model.asked) == asked
+    assert [each["data"]["memory_id"] for each in await service.announced()] == [twin.id]
+    assert len(service.model.asked) == asked
 
 
-async def test_what_was_done_before_the_model_went_away_stays_done(room: Room, database: Database) -> None:
-    memories = [await room.store(f"memory number {number}") for number in range(6)]
-    room.model.fault = lambda _: TryLater("down") if len(room.model.asked) == 3 else None
+async def test_what_was_done_before_the_model_went_away_stays_done(service: Service, database: Database) -> None:
+    memories = [await service.store(f"memory number {number}") for number in range(6)]
+    service.model.fault = lambda _: TryLater("down") if len(service.model.asked) == 3 else None
 
-    failures = await room.embed(*memories, batch=2)
+    failures = await service.embed(*memories, batch=2)
 
     assert len(failures) == 2
-    assert [len(await room.vectors(each)) for each in memories] == [
+    assert [len(await service.vectors(each)) for each in memories] == [
         0 if each.id in failures else 1 for each in memories
     ]
     assert await rows(database, "SELECT COUNT(*) AS count FROM embeddings") == [{"count": 4}]
 
 
 @pytest.mark.parametrize("error", [NeverRetry("not this one"), OpenBrainError("failed"), ValueError("bug")])
-async def test_a_text_that_the_model_refuses_does_not_fail_its_neighbours(room: Room, error: Exception) -> None:
-    memories = [await room.store(f"memory number {number}") for number in range(9)]
+async def test_a_text_that_the_model_refuses_does_not_fail_its_neighbours(service: Service, error: Exception) -> None:
+    memories = [await service.store(f"memory number {number}") for number in range(9)]
     bad = memories[4]
-    room.model.fault = lambda inputs: error if any("number 4" in text for text in inputs) else None
+    service.model.fault = lambda inputs: error if any("number 4" in text for text in inputs) else None
 
-    assert await room.embed(*memories) == {bad.id: error}
+    assert await service.embed(*memories) == {bad.id: error}
 
-    assert [len(await room.vectors(each)) for each in memories] == [0 if each is bad else 1 for each in memories]
-    assert len(room.model.asked) <= 9, "found by halving"
+    assert [len(await service.vectors(each)) for each in memories] == [0 if each is bad else 1 for each in memories]
+    assert len(service.model.asked) <= 9, "found by halving"
 
 
-async def test_a_long_memory_with_one_refused_passage_has_no_vectors_yet(room: Room) -> None:
+async def test_a_long_memory_with_one_refused_passage_has_no_vectors_yet(service: Service) -> None:
     error = NeverRetry("not this one")
-    memory = await room.store(" ".join(f"Sentence {number} is here." for number in range(180)))
-    room.model.fault = lambda inputs: error if any("Sentence 150 " in text for text in inputs) else None
+    memory = await service.store(" ".join(f"Sentence {number} is here." for number in range(180)))
+    service.model.fault = lambda inputs: error if any("Sentence 150 " in text for text in inputs) else None
 
-    assert await room.embed(memory) == {memory.id: error}
-    assert await room.vectors(memory) == ()
+    assert await service.embed(memory) == {memory.id: error}
+    assert await service.vectors(memory) == ()
 
-    room.model.fault = lambda _: None
-    room.model.asked.clear()
-    assert await room.embed(memory) == {}
-    assert all("Sentence 150 " in text for text in room.model.asked[0]), "the other passages were kept"
+    service.model.fault = lambda _: None
+    service.model.asked.clear()
+    assert await service.embed(memory) == {}
+    assert all("Sentence 150 " in text for text in service.model.asked[0]), "the other passages were kept"
 
 
-async def test_a_refusal_stays_a_refusal_when_the_model_then_goes_away(room: Room) -> None:
+async def test_a_refusal_stays_a_refusal_when_the_model_then_goes_away(service: Service) -> None:
     refusal = NeverRetry("not this one")
-    memories = [await room.store(f"memory number {number}") for number in range(2)]
-    room.model.fault = lambda inputs: refusal if "number 0" in inputs[0] else TryLater("down")
+    memories = [await service.store(f"memory number {number}") for number in range(2)]
+    service.model.fault = lambda inputs: refusal if "number 0" in inputs[0] else TryLater("down")
 
-    failures = await room.embed(*memories, batch=1)
+    failures = await service.embed(*memories, batch=1)
 
     assert failures[memories[0].id] is refusal
     assert isinstance(failures[memories[1].id], TryLater)
 
 
 @pytest.mark.parametrize("missing", [TryLater("down"), SetupError("run `ollama pull x`")])
-async def test_a_model_that_can_not_be_asked_for_is_waited_for(room: Room, missing: Exception) -> None:
-    memory = await room.store("We deploy on Thursdays.")
-    room.model.missing = missing
+async def test_a_model_that_can_not_be_asked_for_is_waited_for(service: Service, missing: Exception) -> None:
+    memory = await service.store("We deploy on Thursdays.")
+    service.model.missing = missing
 
     with pytest.raises(TryLater, match=str(missing)):
-        await room.embed(memory)
+        await service.embed(memory)
 
-    room.model.missing = None
-    assert await room.embed(memory) == {}
+    service.model.missing = None
+    assert await service.embed(memory) == {}
 
 
 @pytest.mark.parametrize(("took", "saved"), [(0.0, [0, 0, 0]), (0.3, [0, 2, 4])])
 async def test_a_quick_model_s_slices_are_saved_together_and_a_slow_one_s_each(
-    room: Room, database: Database, took: float, saved: list[int]
+    service: Service, database: Database, took: float, saved: list[int]
 ) -> None:
-    memories = [await room.store(f"memory number {number}") for number in range(6)]
-    embed, found = room.model.embed, []
+    memories = [await service.store(f"memory number {number}") for number in range(6)]
+    embed, found = service.model.embed, []
 
     async def look_first(inputs: Sequence[str]) -> Sequence["array[float]"]:
         (count,) = await rows(database, "SELECT COUNT(*) AS count FROM embeddings")
         found.append(count["count"])
-        room.clock.advance(int(took * MICROSECONDS))
+        service.clock.advance(int(took * MICROSECONDS))
         return await embed(inputs)
 
-    room.model.embed = look_first  # type: ignore[method-assign]
-    assert await room.embed(*memories, batch=2) == {}
+    service.model.embed = look_first  # type: ignore[method-assign]
+    assert await service.embed(*memories, batch=2) == {}
     assert found == saved
-    assert all([await room.vectors(each) for each in memories])
+    assert all([await service.vectors(each) for each in memories])

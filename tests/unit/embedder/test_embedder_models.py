@@ -17,11 +17,11 @@ from openbrain.domain.memory import Change, Memory
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.usecases.embedders import Embedders
 from openbrain_embedder.models import Embedding
-from tests.support.embedder.handler import Room, WithFaults, database, event, model, room, truth
+from tests.support.embedder.handler import Service, WithFaults, database, event, model, service, truth
 from tests.support.embedder.second_model import SECOND, Second, named
 from tests.support.store.fixtures import START, clock
 
-__all__ = ["clock", "database", "model", "room", "truth"]
+__all__ = ["clock", "database", "model", "service", "truth"]
 
 FIRST_NAME = IDENTITY.name
 
@@ -49,9 +49,9 @@ async def second() -> AsyncIterator[Second]:
 
 
 @pytest.fixture
-async def embedding(truth: SqlTruth, model: WithFaults, second: Second, room: Room) -> Embedding:
+async def embedding(truth: SqlTruth, model: WithFaults, second: Second, service: Service) -> Embedding:
     await truth.ensure(generation(IDENTITY, GenerationStatus.SERVING))
-    return Embedding(truth, named({FIRST_NAME: model, "second": second}, FIRST_NAME), room.clock, 32)
+    return Embedding(truth, named({FIRST_NAME: model, "second": second}, FIRST_NAME), service.clock, 32)
 
 
 def reindex(memory: Memory, name: str | None = BESIDE.name, **more: Any) -> CloudEvent[MemoryReindex]:
@@ -81,35 +81,37 @@ async def _has(truth: SqlTruth, memory: Memory, identity: Any) -> bool:
     return memory.id in await truth.passages([memory.id], identity.key)
 
 
-async def test_while_one_serves_its_model_alone_is_asked(embedding: Embedding, room: Room, second: Second) -> None:
-    memory = await room.store("We deploy on Thursdays.")
+async def test_while_one_serves_its_model_alone_is_asked(
+    embedding: Embedding, service: Service, second: Second
+) -> None:
+    memory = await service.store("We deploy on Thursdays.")
 
     assert await embedding.stored([event(memory)]) == {}
 
-    assert await _has(room.truth, memory, IDENTITY)
+    assert await _has(service.truth, memory, IDENTITY)
     assert second.asked == []
-    assert await _outbox(room.truth, "memory.reindex") == []
+    assert await _outbox(service.truth, "memory.reindex") == []
 
 
 async def test_the_serving_model_comes_first_and_the_other_is_asked_for_behind_it(
-    embedding: Embedding, room: Room, second: Second
+    embedding: Embedding, service: Service, second: Second
 ) -> None:
-    await room.truth.begin(BESIDE)
-    memory, again = await room.store("We deploy on Thursdays."), await room.store("stored twice, told twice")
-    await _outbox(room.truth, "memory.stored")
+    await service.truth.begin(BESIDE)
+    memory, again = await service.store("We deploy on Thursdays."), await service.store("stored twice, told twice")
+    await _outbox(service.truth, "memory.stored")
 
     assert await embedding.stored([event(memory), event(again), event(again, Change.DUPLICATE)]) == {}
 
     assert second.asked == [], "nothing live waits for it"
-    asked = await _outbox(room.truth, "memory.reindex")
+    asked = await _outbox(service.truth, "memory.reindex")
     assert [(each["memory_id"], each["generation"]) for each in asked] == [
         (each.id, BESIDE.name) for each in sorted((memory, again), key=lambda each: each.id)
     ]
 
     assert await embedding.stored([reindex(memory)]) == {}
 
-    assert await _has(room.truth, memory, SECOND)
-    entries = await _announced(room.truth)
+    assert await _has(service.truth, memory, SECOND)
+    entries = await _announced(service.truth)
     assert [stream for stream, _ in entries] == ["memory.reindex"], "nothing live waits for its vectors either"
     told = MemoryReindex.model_validate(entries[0][1])
     assert (told.model, told.generation, told.version) == (SECOND.key, None, memory.version)
@@ -119,44 +121,46 @@ async def test_the_serving_model_comes_first_and_the_other_is_asked_for_behind_i
     assert await embedding.stored([reindex(memory), reindex(memory), done]) == {}
     assert await embedding.known([done]) == await embedding.imported([done]) == {}
     assert len(second.asked) == 1, "what is there is not embedded again"
-    assert await _announced(room.truth) == [], "and not told again"
+    assert await _announced(service.truth) == [], "and not told again"
 
 
 async def test_embedding_again_asks_the_model_and_replaces_what_was_known(
-    embedding: Embedding, room: Room, second: Second
+    embedding: Embedding, service: Service, second: Second
 ) -> None:
-    await room.truth.begin(BESIDE)
-    memory = await room.store("We deploy on Thursdays.")
+    await service.truth.begin(BESIDE)
+    memory = await service.store("We deploy on Thursdays.")
     await embedding.stored([reindex(memory)])
-    before = (await room.truth.passages([memory.id], SECOND.key))[memory.id].vectors
+    before = (await service.truth.passages([memory.id], SECOND.key))[memory.id].vectors
     other = [vector[::-1] for vector in before]
-    await room.truth.save(dict(zip(await _hashes(room, memory), other, strict=True)), [], SECOND.key, replace=True)
-    assert (await room.truth.passages([memory.id], SECOND.key))[memory.id].vectors != before
+    await service.truth.save(
+        dict(zip(await _hashes(service, memory), other, strict=True)), [], SECOND.key, replace=True
+    )
+    assert (await service.truth.passages([memory.id], SECOND.key))[memory.id].vectors != before
 
     assert await embedding.stored([reindex(memory, re_embed=True)]) == {}
 
-    assert (await room.truth.passages([memory.id], SECOND.key))[memory.id].vectors == before
+    assert (await service.truth.passages([memory.id], SECOND.key))[memory.id].vectors == before
     assert len(second.asked) == 2
 
 
-async def _hashes(room: Room, memory: Memory) -> list[str]:
+async def _hashes(service: Service, memory: Memory) -> list[str]:
     from tests.support.store.fixtures import rows
 
     table = f"SELECT input_hash FROM memory_passages WHERE memory_id = '{memory.id}' AND model = '{SECOND.key}'"
-    return [row["input_hash"] for row in await rows(room.truth._database, table)]
+    return [row["input_hash"] for row in await rows(service.truth._database, table)]
 
 
 async def test_a_slow_or_absent_second_model_fails_its_own_events_alone(
-    embedding: Embedding, room: Room, second: Second
+    embedding: Embedding, service: Service, second: Second
 ) -> None:
-    await room.truth.begin(BESIDE)
-    one, other = await room.store("one"), await room.store("other")
+    await service.truth.begin(BESIDE)
+    one, other = await service.store("one"), await service.store("other")
     second.fault = lambda _: TryLater("its server is away")
 
     failures = await embedding.stored([event(one), reindex(other)])
 
     assert {name: type(error) for name, error in failures.items()} == {other.id: TryLater}
-    assert await _has(room.truth, one, IDENTITY)
+    assert await _has(service.truth, one, IDENTITY)
 
     again = await embedding.imported([reindex(one, None), reindex(other)])
 
@@ -164,43 +168,43 @@ async def test_a_slow_or_absent_second_model_fails_its_own_events_alone(
 
 
 async def test_a_generation_that_was_given_up_is_embedded_for_no_more(
-    embedding: Embedding, room: Room, second: Second
+    embedding: Embedding, service: Service, second: Second
 ) -> None:
-    await room.truth.begin(BESIDE)
-    memory = await room.store("We deploy on Thursdays.")
-    await room.truth.retire(IndexKind.VECTOR, BESIDE.name)
+    await service.truth.begin(BESIDE)
+    memory = await service.store("We deploy on Thursdays.")
+    await service.truth.retire(IndexKind.VECTOR, BESIDE.name)
 
     assert await embedding.stored([reindex(memory), event(memory)]) == {}
 
     assert second.asked == []
-    assert await _outbox(room.truth, "memory.reindex") == []
+    assert await _outbox(service.truth, "memory.reindex") == []
 
 
-async def test_after_the_swap_the_kept_one_is_kept_up(embedding: Embedding, room: Room, second: Second) -> None:
-    await room.truth.begin(BESIDE)
-    await room.truth.swap(IndexKind.VECTOR, BESIDE.name)
-    memory = await room.store("written after the swap")
-    await _outbox(room.truth, "memory.stored")
+async def test_after_the_swap_the_kept_one_is_kept_up(embedding: Embedding, service: Service, second: Second) -> None:
+    await service.truth.begin(BESIDE)
+    await service.truth.swap(IndexKind.VECTOR, BESIDE.name)
+    memory = await service.store("written after the swap")
+    await _outbox(service.truth, "memory.stored")
 
     assert await embedding.stored([event(memory)]) == {}
 
-    assert [len(second.asked), len(room.model.asked)] == [1, 0], "the new one serves, whatever the settings name"
-    (asked,) = await _outbox(room.truth, "memory.reindex")
+    assert [len(second.asked), len(service.model.asked)] == [1, 0], "the new one serves, whatever the settings name"
+    (asked,) = await _outbox(service.truth, "memory.reindex")
     assert asked["generation"] == f"v-{FIRST_NAME}"
     assert await embedding.stored([reindex(memory, asked["generation"])]) == {}
-    assert await _has(room.truth, memory, IDENTITY)
+    assert await _has(service.truth, memory, IDENTITY)
 
 
 @pytest.mark.parametrize("change", ["changed", "removed"])
 async def test_a_kept_one_whose_model_is_gone_is_not_gone_back_to(
-    truth: SqlTruth, room: Room, second: Second, model: WithFaults, change: str
+    truth: SqlTruth, service: Service, second: Second, model: WithFaults, change: str
 ) -> None:
     await truth.ensure(generation(SECOND, GenerationStatus.SERVING))
     await truth.begin(generation(IDENTITY, GenerationStatus.BUILDING))
     await truth.swap(IndexKind.VECTOR, f"v-{FIRST_NAME}")
     models = {FIRST_NAME: model} if change == "removed" else {FIRST_NAME: model, "second": Second("6" * 64)}
-    embedding = Embedding(truth, named(models, FIRST_NAME), room.clock, 32)
-    memory = await room.store("written after the swap")
+    embedding = Embedding(truth, named(models, FIRST_NAME), service.clock, 32)
+    memory = await service.store("written after the swap")
 
     with capture_logs() as logs:
         assert await embedding.stored([event(memory), reindex(memory, "v-second")]) == {}
@@ -209,14 +213,16 @@ async def test_a_kept_one_whose_model_is_gone_is_not_gone_back_to(
     assert [each.name for each in await truth.written(IndexKind.VECTOR)] == [f"v-{FIRST_NAME}"]
 
 
-async def test_other_weights_under_the_name_are_never_mixed_in(truth: SqlTruth, room: Room, second: Second) -> None:
+async def test_other_weights_under_the_name_are_never_mixed_in(
+    truth: SqlTruth, service: Service, second: Second
+) -> None:
     """Waiting for somebody to begin the change; then what is live goes to the one that is built."""
     await truth.ensure(generation(SECOND, GenerationStatus.SERVING))
     changed = Second("6" * 64)
     opened = iter([second, changed])
     embedders = Embedders(lambda: next(opened), lambda _: next(opened), lambda _: "second")
-    embedding = Embedding(truth, embedders, room.clock, 32)
-    before, after = await room.store("before"), await room.store("after")
+    embedding = Embedding(truth, embedders, service.clock, 32)
+    before, after = await service.store("before"), await service.store("after")
     assert await embedding.stored([event(before)]) == {}
     second.now = changed.now
     await _outbox(truth, "memory.stored")
@@ -238,19 +244,23 @@ async def test_other_weights_under_the_name_are_never_mixed_in(truth: SqlTruth, 
     assert not await _has(truth, after, SECOND)
 
 
-async def test_the_setting_does_not_decide_once_something_serves(truth: SqlTruth, room: Room, second: Second) -> None:
+async def test_the_setting_does_not_decide_once_something_serves(
+    truth: SqlTruth, service: Service, second: Second
+) -> None:
     await truth.ensure(generation(SECOND, GenerationStatus.SERVING))
-    embedding = Embedding(truth, named({"second": second}, "no-longer-installed"), room.clock, 32)
-    memory = await room.store("We deploy on Thursdays.")
+    embedding = Embedding(truth, named({"second": second}, "no-longer-installed"), service.clock, 32)
+    memory = await service.store("We deploy on Thursdays.")
 
     assert await embedding.stored([event(memory)]) == {}
     assert await _has(truth, memory, SECOND)
 
 
-async def test_a_serving_model_that_is_not_to_be_had_waits(truth: SqlTruth, room: Room, model: WithFaults) -> None:
+async def test_a_serving_model_that_is_not_to_be_had_waits(
+    truth: SqlTruth, service: Service, model: WithFaults
+) -> None:
     await truth.ensure(generation(SECOND, GenerationStatus.SERVING))
-    embedding = Embedding(truth, named({FIRST_NAME: model}, FIRST_NAME), room.clock, 32)
-    memory = await room.store("We deploy on Thursdays.")
+    embedding = Embedding(truth, named({FIRST_NAME: model}, FIRST_NAME), service.clock, 32)
+    memory = await service.store("We deploy on Thursdays.")
 
     failures = await embedding.stored([event(memory)])
 
@@ -260,10 +270,10 @@ async def test_a_serving_model_that_is_not_to_be_had_waits(truth: SqlTruth, room
 
 
 async def test_what_the_second_model_refuses_is_its_own_failure(
-    embedding: Embedding, room: Room, second: Second
+    embedding: Embedding, service: Service, second: Second
 ) -> None:
-    await room.truth.begin(BESIDE)
-    memory = await room.store("We deploy on Thursdays.")
+    await service.truth.begin(BESIDE)
+    memory = await service.store("We deploy on Thursdays.")
     second.fault = lambda _: NeverRetry("no direction")
 
     assert await embedding.stored([event(memory)]) == {}

@@ -11,7 +11,7 @@ from openbrain.domain.events import encode
 from openbrain.domain.memory import MemoryType
 from openbrain.domain.streams import STORED, STREAMS, SUBMITTED, StreamSpec
 from openbrain.domain.submission import MemorySubmitted
-from openbrain.runtime.container import Parts
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.streams.operating.asyncapi import asyncapi, documents, event_schema
 from openbrain_housekeeper.app import application
@@ -59,8 +59,8 @@ def test_the_system_document_names_every_stream_and_reader() -> None:
 
 
 def test_the_housekeepers_page_names_what_it_relays() -> None:
-    parts = Parts(Settings.model_validate({"streams": {"url": "redis://nowhere.invalid", "prefix": "p."}}))
-    document: dict[str, Any] = application(parts).schema.to_specification().to_jsonable()
+    container = Container(Settings.model_validate({"streams": {"url": "redis://nowhere.invalid", "prefix": "p."}}))
+    document: dict[str, Any] = application(container).schema.to_specification().to_jsonable()
     addresses = {channel["address"] for channel in document["channels"].values()}
 
     assert {"p.memory.stored", "p.amygdala.broadcast.{workspace}", "p.tick.completed"} <= addresses

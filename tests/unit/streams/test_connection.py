@@ -12,13 +12,13 @@ from openbrain.domain.errors import Invalid, SetupError, error_text
 from openbrain.domain.streams import STORED
 from openbrain.settings import Streams
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from openbrain.streams.redis.connection import connect, is_gone, silence_s, without_login
 from tests.servers.places import free_port, program
 from tests.servers.plugin import Starter, need
 from tests.servers.probes import redis_pong
 from tests.servers.process import Recipe, ServerProcess
-from tests.support.streams.consumers import Seen, eventually, looking, publish, room, scaled, started, stored
+from tests.support.streams.consumers import Seen, eventually, looking, publish, scaled, service, started, stored
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def sentinel(private_server: Starter, tmp_path: Path) -> Iterator[tuple[ServerPr
 async def test_the_master_is_found_by_sentinel(sentinel: tuple[ServerProcess, int]) -> None:
     server, port = sentinel
     settings, seen = scaled(f"redis+sentinel://127.0.0.1:{port}/main"), Seen()
-    async with started(room(settings, seen)):
+    async with started(service(settings, seen)):
         await publish(settings, stored(1))
         await eventually(lambda: seen.all == [1])
     async with looking(settings.model_copy(update={"url": server.url})) as looks:
@@ -121,4 +121,4 @@ def test_a_room_refuses_its_url_before_it_serves() -> None:
     async def handler(_: Any) -> None: ...
 
     with pytest.raises(SetupError, match="OPENBRAIN_STREAMS__URL must begin"):
-        Room("embedder", [Subscription(spec=STORED, handler=handler)], Streams(url="nosuch://h")).app()
+        Service("embedder", [Subscription(spec=STORED, handler=handler)], Streams(url="nosuch://h")).app()

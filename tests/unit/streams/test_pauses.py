@@ -1,4 +1,4 @@
-"""Pauses, the breaker and the room's clock, with time and chance in hand."""
+"""Pauses, the breaker and the service's clock, with time and chance in hand."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from openbrain.domain.errors import TryLater
 from openbrain.settings import Streams
-from openbrain.streams.handling.backoff import Backoff, Outage, Trouble
+from openbrain.streams.handling.backoff import Backoff, ErrorState, Outage
 from openbrain.streams.handling.breaker import Breaker
 from openbrain.streams.handling.runtime import Closing, Runtime, consumer_name
 from tests.support.waiting import PATIENCE_S
@@ -52,7 +52,7 @@ async def test_trouble_is_told_when_it_begins_changes_and_ends() -> None:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    trouble = Trouble("read s", 5, sleep, Outage())
+    trouble = ErrorState("read s", 5, sleep, Outage())
     with capture_logs() as logs:
         trouble.over()
         for error in (OSError("a"), OSError("b"), ValueError("c"), ValueError("d")):
@@ -73,7 +73,7 @@ async def test_one_pause_of_the_stream_server_is_told_once_by_all_loops_of_a_pro
         """At once."""
 
     outage = Outage()
-    loops = [Trouble(f"loop {number}", 5, sleep, outage) for number in range(20)]
+    loops = [ErrorState(f"loop {number}", 5, sleep, outage) for number in range(20)]
     with capture_logs() as logs:
         for _ in range(2):
             for number, each in enumerate(loops * 2):

@@ -19,7 +19,7 @@ async def health(call: Call[Nothing, Nothing]) -> Reply:
     failing = await checks.failing()
     own = failing.get(OWN, {})
     parts = {part: "down" if part in own else "ok" for part in checks.parts}
-    parts |= {room.group: "down" if room.group in failing else "ok" for room in checks.rooms}
+    parts |= {service.group: "down" if service.group in failing else "ok" for service in checks.services}
     writes = await call.api.pressure.refusal()
     if (answers := call.api.pressure.streams_answer()) is not None:
         parts["streams"] = "ok" if answers else "down"

@@ -86,7 +86,7 @@ async def bury(call: Call[BuryBody, Nothing]) -> Reply:
 
 
 async def pause(call: Call[PauseBody, Nothing]) -> Reply:
-    """Let a room rest, with all its replicas and on all its streams."""
+    """Let a service rest, with all its replicas and on all its streams."""
     operators_only(call)
     made = await call.api.truth.pause_group(_room(call.body.group), call.actor.label, call.body.reason or "")
     told = {"group": made.name, "paused": True, "actor": made.actor, "reason": made.reason or None}
@@ -107,7 +107,7 @@ async def register(call: Call[OutsideBody, Nothing]) -> Reply:
     operators_only(call)
     body = call.body
     if body.group in known(call, body.stream).groups:
-        raise Invalid("group", "is a room's: it is waited for already")
+        raise Invalid("group", "is a service's: it is waited for already")
     made = await call.api.streams.make_group(body.stream, body.group, at_end=body.at_end)
     await call.api.truth.register_group(body.stream, body.group, call.actor.label, body.reason or "")
     told = {"stream": body.stream, "group": body.group, "registered": True, "made": made}
@@ -119,7 +119,7 @@ async def unregister(call: Call[Nothing, OutsideQuery]) -> Reply:
     operators_only(call)
     query = call.query
     if query.group in known(call, query.stream).groups:
-        raise Invalid("group", "is a room's: stop the room, or pause the group")
+        raise Invalid("group", "is a service's: stop the service, or pause the group")
     was = await call.api.truth.unregister_group(query.stream, query.group)
     if not was and not query.destroy:
         raise NotFound("no such group is registered for this stream")
@@ -171,7 +171,7 @@ def moment(milliseconds: int) -> str:
 
 def _room(group: str) -> str:
     if group not in GROUPS:
-        raise Invalid("group", f"must be a room's: {', '.join(GROUPS)}")
+        raise Invalid("group", f"must be a service's: {', '.join(GROUPS)}")
     return group
 
 

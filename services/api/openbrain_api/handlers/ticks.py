@@ -1,4 +1,4 @@
-"""Ticks are the tick room's; here they are asked for and watched."""
+"""Ticks are the tick service's; here they are asked for and watched."""
 
 import asyncio
 

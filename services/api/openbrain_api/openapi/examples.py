@@ -147,7 +147,7 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
     signal_requests.HaltBody: {"everyone stops": {"title": "wrong prices are live", "content": "Nobody deploys."}},
     WebhookBody: {"what is grave": {"url": "https://hooks.example.org/openbrain", "min_severity": "critical"}},
     stream_requests.ReplayBody: {
-        "a day for one room, slowly": {
+        "a day for one service, slowly": {
             "stream": "memory.stored",
             "from": "2026-11-21T00:00:00Z",
             "to": "2026-11-22T00:00:00Z",

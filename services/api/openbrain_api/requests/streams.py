@@ -59,7 +59,7 @@ class ReplayBody(Body):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     stream: StreamName
-    group: Annotated[GroupName | None, Field(description="One of the stream's rooms; null: each of them.")] = None
+    group: Annotated[GroupName | None, Field(description="One of the stream's services; null: each of them.")] = None
     begin: Annotated[
         Place | None, Field(alias="from", description="An entry's id or a time; null: where the stream begins.")
     ] = None

@@ -19,7 +19,7 @@ from openbrain.usecases.transfer_lines import (
     parse_line,
 )
 from openbrain_api.http.reply import problem_fields
-from openbrain_api.transfer.landing import Lander, Numbered
+from openbrain_api.transfer.landing import Importer, Numbered
 from openbrain_api.transfer.lines import lines
 from openbrain_api.writing.bulk import GROUP
 
@@ -30,7 +30,7 @@ CHUNK_BYTES = 2 * limits.LINE_BYTES
 class Import:
     """One file on its way in. Sent again, it does the rest."""
 
-    def __init__(self, header: Header, lander: Lander) -> None:
+    def __init__(self, header: Header, lander: Importer) -> None:
         self._header = header
         self._lander = lander
         self._counts = {"memories": 0, "history": 0, "lineage": 0}

@@ -22,7 +22,7 @@ NOTED_EVERY = 2 * MICROSECONDS
 """How long an import may go on before it is written down how far it is."""
 
 
-class Lander(Protocol):
+class Importer(Protocol):
     """One way of storing."""
 
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
@@ -49,14 +49,14 @@ class _Counting:
     lineage: int = field(default=0, init=False)
 
     def counts(self) -> Mapping[str, object]:
-        """As in `Lander`."""
+        """As in `Importer`."""
         names = ("created", "present", "skipped", "history", "lineage")
-        exact = isinstance(self, AsTheyWere)
+        exact = isinstance(self, VerbatimImport)
         return {"exact": exact, "dry_run": self.dry_run, **{name: getattr(self, name) for name in names}}
 
 
 @dataclass(kw_only=True)
-class AsTheyWere(_Counting):
+class VerbatimImport(_Counting):
     """Rows, chains and history into a workspace where nothing stood."""
 
     export_id: str
@@ -64,7 +64,7 @@ class AsTheyWere(_Counting):
     """When it was last written down how far it is (microseconds)."""
 
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
-        """As in `Lander`."""
+        """As in `Importer`."""
         refused: list[Refused] = []
         items: list[tuple[int, Item]] = []
         for number, line in chunk:
@@ -84,7 +84,7 @@ class AsTheyWere(_Counting):
         except QuotaExceeded as full:
             return [*refused, *((number, full) for number, _ in items)]
         for (number, item), status in zip(items, landed, strict=True):
-            if status is Landed.HOMELESS and not self.dry_run:
+            if status is Landed.MISSING_PARENT and not self.dry_run:
                 refused.append((number, Invalid(_home(item), "names a memory that is not in this file before it")))
             self._count(item, status)
         await self._note()
@@ -119,7 +119,7 @@ class AsTheyWere(_Counting):
 
     def _count(self, item: Item, status: Landed) -> None:
         # Tried without storing, a line may speak of a memory that came earlier and is gone again.
-        if status is Landed.CREATED or (status is Landed.HOMELESS and self.dry_run):
+        if status is Landed.CREATED or (status is Landed.MISSING_PARENT and self.dry_run):
             match item:
                 case Kept():
                     self.created += 1
@@ -131,7 +131,7 @@ class AsTheyWere(_Counting):
             self.present += 1
 
     async def done(self) -> None:
-        """As in `Lander`."""
+        """As in `Importer`."""
         if not self.dry_run:
             self._noted = -NOTED_EVERY
             await self._note()
@@ -143,13 +143,13 @@ def _home(item: Item) -> str:
 
 
 @dataclass(kw_only=True)
-class AsOffered(_Counting):
+class SubmissionImport(_Counting):
     """Living memories remembered as any other: new ids, times of now but for when it happened, no chains or history."""
 
     origin: Origin
 
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
-        """As in `Lander`."""
+        """As in `Importer`."""
         refused: list[Refused] = []
         writes: list[tuple[int, str, Write]] = []
         for number, line in chunk:
@@ -218,18 +218,18 @@ class AsOffered(_Counting):
         return refused
 
     async def done(self) -> None:
-        """As in `Lander`."""
+        """As in `Importer`."""
 
 
 def _seen(write: Write, row: Memory | None) -> bool:
     return row is not None and matches(visible(write.viewer, Criteria(), now=0), row)
 
 
-async def lander(api: Api, actor: Actor, origin: Origin, header: Header, *, dry_run: bool) -> Lander:
+async def lander(api: Api, actor: Actor, origin: Origin, header: Header, *, dry_run: bool) -> Importer:
     """An admin's key fills an empty workspace as it was, and speaks for every agent; any other key only for its own."""
     if Permission.ADMIN not in actor.permissions:
-        return AsOffered(api=api, actor=actor, dry_run=dry_run, origin=origin)
+        return SubmissionImport(api=api, actor=actor, dry_run=dry_run, origin=origin)
     workspace = actor.workspace_id
     if await api.truth.restoring(workspace, header.export_id, origin.actor, begin=not dry_run):
-        return AsTheyWere(api=api, actor=actor, dry_run=dry_run, export_id=header.export_id)
-    return AsOffered(api=api, actor=replace(actor, act_as=(ANY_AGENT,)), dry_run=dry_run, origin=origin)
+        return VerbatimImport(api=api, actor=actor, dry_run=dry_run, export_id=header.export_id)
+    return SubmissionImport(api=api, actor=replace(actor, act_as=(ANY_AGENT,)), dry_run=dry_run, origin=origin)

@@ -122,7 +122,7 @@ class SqlTruth(
 
     async def check(self) -> tuple[str, str, tuple[str, ...]]:
         """Product, version, and what is wrong with it. `TryLater` while it can't be reached."""
-        # Brings the migrations with it, which nothing else of a running room needs.
+        # Brings the migrations with it, which nothing else of a running service needs.
         from openbrain.adapters.sql.schema.commands import checked
 
         return await self._database.read(checked)

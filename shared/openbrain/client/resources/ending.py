@@ -12,7 +12,7 @@ LOOK_S = 10
 """How long one request watches an operation."""
 
 
-class Ending:
+class Erasures:
     """Methods of the client that erase, end many memories or a workspace, and watch operations."""
 
     _wire: Wire

@@ -41,7 +41,7 @@ class Streams:
         rate: int | None = None,
         dry_run: bool = False,
     ) -> contract.Replayed:
-        """Give a stream's rooms, or one of them, again what it keeps between two places: ids of entries, or times with
+        """Give a stream's services, or one of them, again what it keeps between two places: ids of entries, or times with
         their zone. `rate`: entries a second."""
         asked = {"from": begin, "to": end, "group": group, "rate": rate}
         body = {"stream": stream, "dry_run": dry_run, **{name: value for name, value in asked.items() if value}}
@@ -54,7 +54,7 @@ class Streams:
         return await self._wire.ask(contract.Buried, "POST", f"{ADMIN}/streams:bury", body=body, well=QUEUED)
 
     async def pause_group(self, group: str, *, reason: str = "") -> contract.GroupPaused:
-        """Let a room rest, with all its replicas; within seconds."""
+        """Let a service rest, with all its replicas; within seconds."""
         body = {"group": group, **({"reason": reason} if reason else {})}
         return await self._wire.ask(contract.GroupPaused, "POST", f"{ADMIN}/groups:pause", body=body)
 

@@ -23,7 +23,7 @@ class Burial(IntEnum):
     """The group held it and its stream did not: nothing is left to keep."""
 
 
-async def bury(client: Redis, stream: str, group: str, entry: str, why: str) -> Burial:
+async def dead_letter(client: Redis, stream: str, group: str, entry: str, why: str) -> Burial:
     """Move an entry that a group has in hand, or that is parked, to the dead letters. Raises what redis-py raises."""
     keys = (stream, retry_states(stream, group), dead_letters(stream, group))
     return Burial(await BURY_STUCK(client, keys, group, entry, BURIED, why))

@@ -1,4 +1,4 @@
-"""Giving a group again what it was given before: by a stream of its own, which its rooms read after all that is live.
+"""Giving a group again what it was given before: by a stream of its own, which its services read after all that is live.
 
 The stream that is replayed, and every other group of it, is left as it is: no lag changes, nothing is moved back.
 """
@@ -12,7 +12,7 @@ from openbrain.streams.redis.keys import retry_states
 from openbrain.streams.redis.scripts import DROP_REPLAY, REPLAY
 
 MOST = 1000
-"""Entries that may wait in the replay of a group: it grows no longer however slow its rooms are."""
+"""Entries that may wait in the replay of a group: it grows no longer however slow its services are."""
 AT_ONCE = 200
 
 

@@ -38,7 +38,7 @@ class ConsumerGroup:
         """`replays`: the stream whose entries come again on `stream`; its dead letters are theirs."""
         self.client, self.stream, self.group, self.consumer = client, stream, group, consumer
         self.dead = dead_letters(replays or stream, group)
-        self.is_replay, self.told_as = bool(replays), replays or stream
+        self.is_replay, self.metric_stream = bool(replays), replays or stream
         self._keys = (stream, retry_states(stream, group))
         self._backoff_ms = [round(pause * 1000) for pause in settings.backoff_s]
         # Parked entries are due at one idle time, whatever their backoff: they begin with the rest of it.

@@ -1,4 +1,4 @@
-"""What a room reads, declared."""
+"""What a service reads, declared."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from openbrain.streams.group.delivery import Entry, Handler, OnDead
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
-    """One stream read by a room's group."""
+    """One stream read by a service's group."""
 
     spec: StreamSpec
     handler: Handler[Any]
@@ -22,10 +22,10 @@ class Subscription:
     workspace: str | None = None
     """Read `<name>.<workspace>`, bound to this workspace, in place of the shared stream."""
     low_priority: bool = False
-    """Read only while the room's other streams have nothing to read."""
+    """Read only while the service's other streams have nothing to read."""
 
     apart: bool = False
-    """Has its turns and its breaker to itself: it may be slow, and what it needs be away, without the room's others."""
+    """Has its turns and its breaker to itself: it may be slow, and what it needs be away, without the service's others."""
 
     def full_name(self, prefix: str) -> str:
         """The stream's name on the server."""

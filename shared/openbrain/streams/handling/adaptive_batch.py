@@ -6,7 +6,7 @@ _PAYS = 0.75
 """A larger batch pays where an entry takes less than this of what it takes in a smaller one."""
 
 
-class Pace:
+class AdaptiveBatch:
     """Doubles after a full batch that took less than half the time, halves after one that took longer than it, unless
     the time is the same for few entries as for many: then few would only be slower.
 

@@ -36,11 +36,11 @@ class Outage:
     """The stream server is away: the first loop of a process that meets it tells it, and the last that it is over."""
 
     def __init__(self) -> None:
-        self._in: weakref.WeakSet[Trouble] = weakref.WeakSet()
+        self._in: weakref.WeakSet[ErrorState] = weakref.WeakSet()
         """A loop that ends in trouble is out of it."""
         self._told: set[str] = set()
 
-    def met(self, trouble: "Trouble", error: Exception) -> None:
+    def met(self, trouble: "ErrorState", error: Exception) -> None:
         """Tell it, unless it was told."""
         if not self._in:
             self._told.clear()
@@ -50,7 +50,7 @@ class Outage:
             self._told.add(name)
             _log.warning("streams.redis_trouble", loop=trouble.loop, error=type(error).__name__, message=words(error))
 
-    def over(self, trouble: "Trouble") -> None:
+    def over(self, trouble: "ErrorState") -> None:
         """Tell it, where this was the last."""
         self._in.discard(trouble)
         if not self._in:
@@ -61,7 +61,7 @@ PROCESS = Outage()
 """Of this process, which has one stream server, whatever the number of its rooms."""
 
 
-class Trouble:
+class ErrorState:
     """What goes wrong in one loop: says when it begins, changes and ends, and pauses between the tries."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The circuit breaker of a room: while a dependency is down, nothing is tried but now and then one batch."""
+"""The circuit breaker of a service: while a dependency is down, nothing is tried but now and then one batch."""
 
 import time
 from collections.abc import Callable

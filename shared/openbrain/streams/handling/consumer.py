@@ -13,13 +13,13 @@ from openbrain.observability import metrics
 from openbrain.streams.group.consumer_group import ALONE_AFTER, ConsumerGroup
 from openbrain.streams.group.delivery import Delivery, Entry
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.handling.adaptive_batch import Pace
+from openbrain.streams.handling.adaptive_batch import AdaptiveBatch
 from openbrain.streams.handling.backoff import Backoff
-from openbrain.streams.handling.deferred import Aside
+from openbrain.streams.handling.deferred import Deferred
 from openbrain.streams.handling.failure_limit import FailureLimit
 from openbrain.streams.handling.results import one_each
 from openbrain.streams.handling.runtime import Closing, Runtime
-from openbrain.streams.handling.settlement import Abandoned, Ending
+from openbrain.streams.handling.settlement import Abandoned, Settlement
 
 _AT_A_STRETCH = 64
 """Entries parsed before the loop may turn to others."""
@@ -33,15 +33,15 @@ class Consumer:
         self, runtime: Runtime, group: ConsumerGroup, subscription: Subscription, yields: Callable[[], bool]
     ) -> None:
         self.runtime, self.group, self.subscription = runtime, group, subscription
-        self.pace = Pace(runtime.settings.batch, runtime.settings.batch_s)
+        self.pace = AdaptiveBatch(runtime.settings.batch, runtime.settings.batch_s)
         self.held: dict[str, None] = {}
         """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
-        self.aside = Aside(runtime.breaker, runtime.settings.aside if subscription.without else 0)
+        self.aside = Deferred(runtime.breaker, runtime.settings.aside if subscription.without else 0)
         self._settling: set[str] = set()
         """Those whose end is on its way to Redis: a renewal that comes after it finds them gone, and that is right."""
         self._yields = yields
         self._decode = subscription.spec.decoder()
-        settings, labels = runtime.settings, (group.told_as, runtime.group)
+        settings, labels = runtime.settings, (group.metric_stream, runtime.group)
         self.limit = FailureLimit(
             group.stream,
             runtime.group,
@@ -50,7 +50,9 @@ class Consumer:
             least=settings.failing_least,
             clock=runtime.clock,
         )
-        self.ending = Ending(runtime, group, subscription.on_dead, held=self.held, count=self.count, later=self._tried)
+        self.ending = Settlement(
+            runtime, group, subscription.on_dead, held=self.held, count=self.count, later=self._tried
+        )
         self._seconds = metrics.STREAM_HANDLER_SECONDS.labels(*labels)
         self._sizes = metrics.STREAM_BATCH_ENTRIES.labels(*labels)
         self._breaker_open = metrics.STREAM_BREAKER_OPEN.labels(runtime.group)
@@ -157,11 +159,11 @@ class Consumer:
 
     @asynccontextmanager
     async def _turn(self, loop: str, *, aside: bool) -> AsyncIterator[bool]:
-        """The room's lock; gives whether a dependency is away, which is so only where entries can be set aside."""
+        """The service's lock; gives whether a dependency is away, which is so only where entries can be set aside."""
         runtime = self.runtime
         while True:
             runtime.beat(loop, 2 * runtime.settings.breaker_max_s + 60)
-            if not (aside and self.aside.goes_on):
+            if not (aside and self.aside.can_continue):
                 await runtime.until_dependencies_answer()
             if self._yields() or runtime.paused:
                 await runtime.sleep(0.05)
@@ -171,7 +173,7 @@ class Consumer:
                 if runtime.closing.is_set():
                     raise Closing
                 away = runtime.breaker.wait_s() > 0
-                if (away and not (aside and self.aside.goes_on)) or self._yields() or runtime.paused:
+                if (away and not (aside and self.aside.can_continue)) or self._yields() or runtime.paused:
                     continue
                 runtime.beat(loop, runtime.handler_limit_s)
                 yield away

@@ -8,7 +8,7 @@ from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.handling.breaker import Breaker
 
 
-class Aside:
+class Deferred:
     """Entries of one stream that met a dependency that is away; at most so many, the rest stays in the stream.
 
     `most`: 0 where the stream's subscription has nothing that goes on without the dependency.
@@ -23,7 +23,7 @@ class Aside:
         self._breaker, self._most = breaker, most
 
     @property
-    def goes_on(self) -> bool:
+    def can_continue(self) -> bool:
         """Whether entries may be handled though a dependency is away."""
         return self.possible and not self.in_vain
 
@@ -34,7 +34,7 @@ class Aside:
 
     def room(self, wanted: int) -> int:
         """How many of so many entries may be taken now."""
-        if self._breaker.wait_s() > 0 and not self.goes_on:
+        if self._breaker.wait_s() > 0 and not self.can_continue:
             return 0
         return max(0, min(wanted, self._most - len(self.waiting))) if self.waiting else wanted
 

@@ -1,4 +1,4 @@
-"""What the loops of one room share."""
+"""What the loops of one service share."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ from openbrain.streams.handling.breaker import Breaker
 
 
 class Closing(Exception):
-    """The room is closing: what is not begun is left for another."""
+    """The service is closing: what is not begun is left for another."""
 
 
 def consumer_name() -> str:
@@ -24,12 +24,12 @@ def consumer_name() -> str:
 
 @dataclass
 class Runtime:
-    """One running room."""
+    """One running service."""
 
     group: str
     settings: Streams
     lock: asyncio.Lock
-    """One handler of the room at a time."""
+    """One handler of the service at a time."""
     handler_limit_s: float
     """A handler that runs longer counts as stuck."""
     consumer: str = field(default_factory=consumer_name)
@@ -49,7 +49,7 @@ class Runtime:
         self.breaker = Breaker(self.group, pauses, self.clock)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait; raise `Closing` as soon as the room closes."""
+        """Wait; raise `Closing` as soon as the service closes."""
         try:
             async with asyncio.timeout(seconds):
                 await self.closing.wait()
@@ -81,8 +81,8 @@ class Runtime:
         return [loop for loop, deadline in self.deadlines.items() if deadline < now]
 
 
-class Apart(Runtime):
-    """The same running room, but with a lock and a breaker of its own: for a stream that must not hold up others."""
+class IsolatedRuntime(Runtime):
+    """The same running service, but with a lock and a breaker of its own: for a stream that must not hold up others."""
 
     def __init__(self, of: Runtime) -> None:
         self._of = of

@@ -8,7 +8,7 @@ import structlog
 from openbrain.domain.errors import NeverRetry, TryLater, error_kind, error_text
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain.streams.group.delivery import Delivery, Entry, OnDead
-from openbrain.streams.handling.backoff import Trouble
+from openbrain.streams.handling.backoff import ErrorState
 from openbrain.streams.handling.runtime import Runtime
 from openbrain.streams.redis.connection import AWAY, is_gone
 
@@ -20,7 +20,7 @@ class Abandoned(NeverRetry):
     """Too many consumers ended while they held this entry: it may be what ends them."""
 
 
-class Ending:
+class Settlement:
     """Of one stream and group. Asks Redis until it answers; raises `Closing` and cancellation only."""
 
     def __init__(
@@ -108,7 +108,7 @@ class Ending:
 
     async def _insist(self, loop: str, call: Callable[[], Awaitable[T]]) -> T | None:
         """Ask Redis until it answers. None when stream or group are gone, and the entry with them."""
-        trouble = Trouble(loop, self._runtime.settings.reconnect_max_s, self._runtime.sleep)
+        trouble = ErrorState(loop, self._runtime.settings.reconnect_max_s, self._runtime.sleep)
         while True:
             try:
                 result = await call()

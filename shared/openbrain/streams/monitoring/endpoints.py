@@ -1,4 +1,4 @@
-"""The routes of every room: /live, /ready, /metrics."""
+"""The routes of every service: /live, /ready, /metrics."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,7 +16,7 @@ _CHECK_S = 3.0
 
 
 class Watched(Protocol):
-    """What these routes ask of a room."""
+    """What these routes ask of a service."""
 
     group: str
 
@@ -51,21 +51,21 @@ async def failing(checks: Mapping[str, Callable[[], Awaitable[object]]]) -> dict
     return {name: reason for name, reason in zip(checks, answers, strict=True) if reason is not None}
 
 
-def routes(rooms: Sequence[Watched]) -> list[tuple[str, ASGIApp]]:
-    """The routes for one room, or for all rooms of a process."""
+def routes(services: Sequence[Watched]) -> list[tuple[str, ASGIApp]]:
+    """The routes for one service, or for all services of a process."""
 
     async def live() -> Response:
-        stuck = {room.group: loops for room in rooms if (loops := room.stuck())}
+        stuck = {service.group: loops for service in services if (loops := service.stuck())}
         return JSONResponse({"live": not stuck, "stuck": stuck}, 503 if stuck else 200)
 
     async def ready() -> Response:
-        answers = await asyncio.gather(*(room.unready() for room in rooms))
-        failed = {room.group: reasons for room, reasons in zip(rooms, answers, strict=True) if reasons}
-        paused = [room.group for room in rooms if room.paused]
+        answers = await asyncio.gather(*(service.unready() for service in services))
+        failed = {service.group: reasons for service, reasons in zip(services, answers, strict=True) if reasons}
+        paused = [service.group for service in services if service.paused]
         return JSONResponse({"ready": not failed, "failing": failed, "paused": paused}, 503 if failed else 200)
 
     async def metrics() -> Response:
-        await asyncio.gather(*(room.measure() for room in rooms))
+        await asyncio.gather(*(service.measure() for service in services))
         return Response(generate_latest(telemetry.REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
     return [("/live", _Endpoint(live)), ("/ready", _Endpoint(ready)), ("/metrics", _Endpoint(metrics))]

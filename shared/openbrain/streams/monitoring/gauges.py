@@ -1,4 +1,4 @@
-"""Lag, pending and dead letters of a room's streams, asked of Redis when somebody looks."""
+"""Lag, pending and dead letters of a service's streams, asked of Redis when somebody looks."""
 
 import asyncio
 import time

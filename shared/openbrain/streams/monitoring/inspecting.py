@@ -110,7 +110,7 @@ class Look:
 async def look(
     client: Redis, settings: Streams, streams: Mapping[str, Sequence[str]], outside: Sequence[tuple[str, str]] = ()
 ) -> list[StreamState]:
-    """Each of these streams (name without the prefix, to the groups of its rooms). Raises what redis-py raises."""
+    """Each of these streams (name without the prefix, to the groups of its services). Raises what redis-py raises."""
     seconds, micros = await client.time()
     one = Look(client, settings, seconds + micros / 1e6)
     return [

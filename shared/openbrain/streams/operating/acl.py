@@ -1,6 +1,6 @@
 """Who may do what on the stream server: a Redis ACL file, made from the stream table.
 
-A room reads the streams of its groups and buries what they can't take; the housekeeper publishes; a producer appends to
+A service reads the streams of its groups and buries what they can't take; the housekeeper publishes; a producer appends to
 the one stream of its workspace; a subscriber reads the broadcast of its workspace. Nobody else exists.
 """
 
@@ -49,10 +49,10 @@ def users(prefix: str = "", workspaces: Sequence[str] = (), foreign: Sequence[st
     for workspace in workspaces:
         if not _WORKSPACE.fullmatch(workspace):
             raise Invalid("workspace", f"{workspace!r} can't be part of a stream's name: letters, digits, - and _ can")
-    rooms = [
+    services = [
         _consumer(group, prefix, workspaces, foreign if group in SIGNAL_RAISED.groups else ()) for group in _GROUPS
     ]
-    return [*rooms, _housekeeper(prefix), _api(prefix), _producer(prefix), *_of_workspaces(prefix, workspaces)]
+    return [*services, _housekeeper(prefix), _api(prefix), _producer(prefix), *_of_workspaces(prefix, workspaces)]
 
 
 def acl_file(users: Sequence[User], passwords: Mapping[str, str]) -> str:
@@ -72,7 +72,7 @@ _INTRODUCTION = """# Users of the stream server
 
 `openbrain acl --write FOLDER --workspace team-a` writes `users.acl` for Redis' `aclfile` (or Valkey's) and beside it a
 file with the passwords, which nobody else can read; what stands in that file already is kept. The rules come from the
-table of streams. Every room, producer and subscriber has a user of its own; the user `default` is off. Needs Redis 7
+table of streams. Every service, producer and subscriber has a user of its own; the user `default` is off. Needs Redis 7
 or Valkey 8: the rules use selectors."""
 
 
@@ -118,7 +118,7 @@ def _api(prefix: str) -> User:
     watched = f"{_WATCHES} {looks} {_keys([f'{prefix}{spec.name}*' for spec in STREAMS])}"
     hears = f"+xread %R~{prefix}{BROADCAST.name}.*"
     own = "+publish +subscribe +unsubscribe +info +time"
-    about = "wakes rooms, counts requests, looks at streams, makes groups of outside readers, hears broadcasts"
+    about = "wakes services, counts requests, looks at streams, makes groups of outside readers, hears broadcasts"
     return User("api", _rules(prefix, own, counts, watched, hears), about)
 
 

@@ -31,7 +31,7 @@ def event_schema(spec: StreamSpec) -> Mapping[str, Any]:
 
 
 def asyncapi() -> Mapping[str, Any]:
-    """The AsyncAPI 3 document of the whole system, from the same declarations that the rooms run on."""
+    """The AsyncAPI 3 document of the whole system, from the same declarations that the services run on."""
     broker = RedisBroker("redis://localhost:6379")
     for spec in STREAMS:
         message = CloudEvent[spec.data]  # type: ignore[name-defined]
@@ -52,7 +52,7 @@ def asyncapi() -> Mapping[str, Any]:
 
 def _declared(message: type) -> Any:
     async def read(event: Any) -> None:
-        """Only declares: the rooms read."""
+        """Only declares: the services read."""
 
     read.__annotations__["event"] = message
     return read

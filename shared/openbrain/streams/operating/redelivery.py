@@ -77,7 +77,7 @@ class Redelivery:
         """Take an entry out of a group's hands; again: as it was."""
         box = Box(stream, group, self._settings.prefix)
         with answering("the burial"):
-            done = await burying.bury(self._client, self._full(stream), group, entry, why)
+            done = await burying.dead_letter(self._client, self._full(stream), group, entry, why)
             if done is Burial.NOT_IN_HAND and await self._lies_in(box, entry):
                 return Burial.BURIED
             return done

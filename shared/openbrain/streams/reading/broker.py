@@ -71,7 +71,7 @@ class _Connection(RedisConnectionState):
 
     async def connect(self) -> ReadingRedis:
         if self.session is None:
-            raise SetupError("start the room, not its broker's connection")
+            raise SetupError("start the service, not its broker's connection")
         self._client = self.session.client
         self._connected = True
         return self.session.client
@@ -81,7 +81,7 @@ class _Connection(RedisConnectionState):
         self._connected = False
 
 
-class RoomBroker(RedisBroker):
+class ServiceBroker(RedisBroker):
     """Starts and stops a session's own loops with FastStream's."""
 
     def __init__(self, group: str, settings: Streams, new_session: Callable[[], Session]) -> None:

@@ -1,4 +1,4 @@
-"""What operators want of a room, looked at now and then: whether it rests, and what it is to be given again."""
+"""What operators want of a service, looked at now and then: whether it rests, and what it is to be given again."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -15,7 +15,7 @@ _log = structlog.get_logger(__name__)
 
 
 class Controls:
-    """Of one running room. What can't be asked stays as it was; before the first answer the room rests."""
+    """Of one running service. What can't be asked stays as it was; before the first answer the service rests."""
 
     loop = "controls"
 
@@ -25,7 +25,7 @@ class Controls:
         runtime.paused = not self._known
 
     async def run(self) -> None:
-        """Until the room closes."""
+        """Until the service closes."""
         while True:
             self._runtime.beat(self.loop)
             try:
@@ -42,7 +42,7 @@ class Controls:
             if self._paused is not None:
                 self._rest(paused=await self._paused())
         except TryLater:
-            pass  # as it was: the room's own check of the truth tells it
+            pass  # as it was: the service's own check of the truth tells it
         try:
             found = [await self._client.exists(stream) for stream in self._replays]
         except AWAY:

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from openbrain.domain.errors import error_kind, error_text
 from openbrain.streams.group.delivery import Entry
-from openbrain.streams.handling.backoff import Trouble
+from openbrain.streams.handling.backoff import ErrorState
 from openbrain.streams.handling.consumer import Consumer
 from openbrain.streams.handling.runtime import Closing, Runtime
 from openbrain.streams.reading.reclaim import give_back, probe
@@ -34,7 +34,7 @@ class Reader:
     def __init__(self, runtime: Runtime, consumer: Consumer, client: Redis, yields: Callable[[], bool]) -> None:
         self.runtime, self.consumer, self.group = runtime, consumer, consumer.group
         self.loop = f"read {self.group.stream}"
-        self.trouble = Trouble(self.loop, runtime.settings.reconnect_max_s, runtime.sleep)
+        self.trouble = ErrorState(self.loop, runtime.settings.reconnect_max_s, runtime.sleep)
         self._client = client
         self._yields = yields
         self._since: float | None = None
@@ -70,7 +70,7 @@ class Reader:
             return []
 
     async def follow(self) -> None:
-        """Read and handle until the room closes: a stream that FastStream does not read."""
+        """Read and handle until the service closes: a stream that FastStream does not read."""
         block_ms = round(self.runtime.settings.poll_s * 1000)
         while True:
             try:
@@ -92,7 +92,7 @@ class Reader:
             if consumer.rests:
                 await self._rest(_REST_S)
                 continue
-            if not consumer.aside.goes_on:
+            if not consumer.aside.can_continue:
                 await runtime.until_dependencies_answer()
             if self._yields():
                 await runtime.sleep(_TURN_S)

@@ -6,10 +6,10 @@ import time
 import structlog
 
 from openbrain.domain.errors import error_kind, error_text
-from openbrain.streams.handling.backoff import Trouble
+from openbrain.streams.handling.backoff import ErrorState
 from openbrain.streams.handling.consumer import Consumer
 from openbrain.streams.handling.runtime import Closing, Runtime
-from openbrain.streams.reading.reclaim import take_up
+from openbrain.streams.reading.reclaim import reclaim
 from openbrain.streams.redis.connection import AWAY, is_gone
 
 _log = structlog.get_logger(__name__)
@@ -17,7 +17,7 @@ _TIDY_S = 600
 
 
 class Keeper:
-    """Renews the leases of all that the room has in hand, also while it closes."""
+    """Renews the leases of all that the service has in hand, also while it closes."""
 
     def __init__(self, runtime: Runtime, consumers: list[Consumer]) -> None:
         self.runtime, self.consumers = runtime, consumers
@@ -25,8 +25,8 @@ class Keeper:
         self._renewed = time.monotonic()
 
     async def run(self) -> None:
-        """Until the room is closed."""
-        trouble = Trouble("renew leases", self._period / 4, self.runtime.until_closed)
+        """Until the service is closed."""
+        trouble = ErrorState("renew leases", self._period / 4, self.runtime.until_closed)
         pause = self._period
         while not await self.runtime.until_closed(pause):
             self.runtime.beat("renew leases", 60 + self._period)
@@ -65,8 +65,8 @@ class Reaper:
         self._tidy_at = time.monotonic() + _TIDY_S * random.random()  # noqa: S311 - spreads the work of replicas
 
     async def run(self) -> None:
-        """Until the room closes."""
-        trouble = Trouble(self.loop, self.runtime.settings.reconnect_max_s, self.runtime.sleep)
+        """Until the service closes."""
+        trouble = ErrorState(self.loop, self.runtime.settings.reconnect_max_s, self.runtime.sleep)
         while True:
             self.runtime.beat(self.loop)
             try:
@@ -82,7 +82,7 @@ class Reaper:
             except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets
                 _log.error("streams.reaper_failed", loop=self.loop, error=error_kind(error), message=error_text(error))
 
-    async def _pause(self, trouble: Trouble, error: Exception) -> None:
+    async def _pause(self, trouble: ErrorState, error: Exception) -> None:
         try:
             await trouble.met(error)
         except Closing:
@@ -105,4 +105,4 @@ class Reaper:
         elif alone and self.runtime.breaker.wait_s() > 0:
             return False
         room = self.consumer.limit.room(aside.room(self.consumer.pace.size))
-        return bool(room) and await take_up(self.consumer, room, self.loop, alone=alone)
+        return bool(room) and await reclaim(self.consumer, room, self.loop, alone=alone)

@@ -10,7 +10,7 @@ from openbrain.streams.handling.consumer import Consumer
 _log = structlog.get_logger(__name__)
 
 
-async def take_up(consumer: Consumer, count: int, loop: str, *, alone: bool) -> bool:
+async def reclaim(consumer: Consumer, count: int, loop: str, *, alone: bool) -> bool:
     """Handle at most so many that are due again or that their consumer no longer renews; whether there was any.
     `alone`: as `ConsumerGroup.take` has it. Raises what redis-py raises."""
     taken = await consumer.group.take(count, alone=alone)

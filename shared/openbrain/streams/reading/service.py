@@ -1,4 +1,4 @@
-"""A room: some streams, one group, one handler at a time; started alone by FastStream or beside others in a process."""
+"""A service: some streams, one group, one handler at a time; started alone by FastStream or beside others in a process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from openbrain.settings import Logs, Streams
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.monitoring import endpoints
 from openbrain.streams.monitoring.gauges import Gauges
-from openbrain.streams.reading.broker import RoomBroker
+from openbrain.streams.reading.broker import ServiceBroker
 from openbrain.streams.reading.controls import Paused
 from openbrain.streams.reading.session import Session
 from openbrain.streams.redis.connection import connect
@@ -28,19 +28,19 @@ _log = structlog.get_logger(__name__)
 
 
 class Companion(endpoints.Watched, Protocol):
-    """What runs beside a room in its process."""
+    """What runs beside a service in its process."""
 
     async def start(self) -> None: ...
 
     async def stop(self) -> None: ...
 
 
-class Room:
+class Service:
     """Reads `subscriptions` as `group`. Nothing connects before it starts; it can start again after it stopped.
 
     resources: opened before the first entry is read, closed after the last is handled.
     checks: asked by /ready beside Redis, by name; each raises when its dependency doesn't answer.
-    lock: given where several rooms must not handle at the same time; else each room has its own.
+    lock: given where several services must not handle at the same time; else each service has its own.
     handler_limit_s: a handler that runs longer makes /live fail.
     paused: whether operators want the group to rest; asked every `poll_s`, also before the first entry is read.
     """
@@ -60,7 +60,7 @@ class Room:
     ) -> None:
         names = [subscription.full_name(settings.prefix) for subscription in subscriptions]
         if not names or len(set(names)) < len(names):
-            raise SetupError(f"the room {group} must read at least one stream, and each once: {names}")
+            raise SetupError(f"the service {group} must read at least one stream, and each once: {names}")
         self.group, self.subscriptions, self.settings = group, tuple(subscriptions), settings
         self.title = title or f"openbrain {group}"
         self._resources = resources
@@ -71,7 +71,7 @@ class Room:
         self._gauges = Gauges(group, names)
         self._session: Session | None = None
         self._open = AsyncExitStack()
-        self.broker = RoomBroker(group, settings, self._new_session)
+        self.broker = ServiceBroker(group, settings, self._new_session)
         for name, subscription in zip(names, self.subscriptions, strict=True):
             self.broker.declare(name, subscription)
 
@@ -82,7 +82,7 @@ class Room:
 
     def app(self, logging: Logs | None = None, beside: Sequence[Companion] = ()) -> AsgiFastStream:
         """The application for `faststream run`: reads, and serves /live, /ready, /metrics, /docs and /docs.json. What
-        stands `beside` runs as long as the room's resources are open."""
+        stands `beside` runs as long as the service's resources are open."""
 
         connect(self.settings)  # connects to nothing; refuses a URL that can't work before anything is served
 
@@ -118,7 +118,7 @@ class Room:
             yield
 
     async def start(self) -> None:
-        """Open the resources, wait for Redis, read: for a process that runs several rooms in its own loop."""
+        """Open the resources, wait for Redis, read: for a process that runs several services in its own loop."""
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._resources())
             stack.push_async_callback(self.broker.stop)
@@ -144,7 +144,7 @@ class Room:
 
     async def _check_redis(self) -> None:
         if self._session is None:
-            raise TryLater("the room has not started yet")
+            raise TryLater("the service has not started yet")
         await self._session.check_redis()
 
     async def _check_entries(self) -> None:

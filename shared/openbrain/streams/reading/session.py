@@ -1,4 +1,4 @@
-"""One run of a room: its connection, its consumer name and its loops, from start to stop."""
+"""One run of a service: its connection, its consumer name and its loops, from start to stop."""
 
 import asyncio
 import contextlib
@@ -14,9 +14,9 @@ from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain.streams.group.delivery import Entry
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.handling.backoff import Trouble
+from openbrain.streams.handling.backoff import ErrorState
 from openbrain.streams.handling.consumer import Consumer
-from openbrain.streams.handling.runtime import Apart, Closing, Runtime
+from openbrain.streams.handling.runtime import Closing, IsolatedRuntime, Runtime
 from openbrain.streams.reading.controls import Controls, Paused
 from openbrain.streams.reading.reader import Reader, ReadingRedis
 from openbrain.streams.reading.reaper import Keeper, Reaper
@@ -57,7 +57,7 @@ class Session:
     def _add(self, subscription: Subscription) -> None:
         stream = subscription.full_name(self.settings.prefix)
         yields = self._live_streams_busy if subscription.low_priority else _never
-        runtime = Apart(self.runtime) if subscription.apart else self.runtime
+        runtime = IsolatedRuntime(self.runtime) if subscription.apart else self.runtime
         reader = self._reader(runtime, subscription, stream, yields)
         if not subscription.low_priority:
             self._live.append(reader)
@@ -80,7 +80,7 @@ class Session:
         return not (their_turn and all(reader.keeps_up or reader.quiet for reader in self._live))
 
     async def begin(self) -> None:
-        """Wait for Redis, then start the loops beside reading. Raises `Closing` if the room is stopped first."""
+        """Wait for Redis, then start the loops beside reading. Raises `Closing` if the service is stopped first."""
         await self._wait_for_redis()
         group = self.runtime.group
         self._keeping = asyncio.create_task(self._keeper.run(), name=f"{group} renew leases")
@@ -95,7 +95,7 @@ class Session:
 
     async def _wait_for_redis(self) -> None:
         runtime = self.runtime
-        trouble = Trouble(f"start {runtime.group}", self.settings.reconnect_max_s, runtime.sleep)
+        trouble = ErrorState(f"start {runtime.group}", self.settings.reconnect_max_s, runtime.sleep)
         while True:
             runtime.beat("start")
             try:

@@ -1,4 +1,4 @@
-"""Rows that this process wrote a moment ago, for those of its rooms that index them: they need not read them whole.
+"""Rows that this process wrote a moment ago, for those of its services that index them: they need not read them whole.
 
 Only whether such a row still stands is asked: whatever is indexed changes with its revision, or with the time of its
 change where a database was put back. A process that indexes nothing keeps none.

@@ -114,7 +114,7 @@ class Landing:
         for line, owner in zip(lines, owners, strict=True):
             told = (owner, line.version, line.revision, line.action, line.at)
             if not self._here(owner, new):
-                landed.append(Landed.HOMELESS)
+                landed.append(Landed.MISSING_PARENT)
             elif told in known or (owner in erased and not _proves(line)):
                 landed.append(Landed.PRESENT)
             else:
@@ -158,7 +158,7 @@ class Landing:
         landed: list[Landed] = []
         for link, pair in zip(links, pairs, strict=True):
             if not self._here(pair[0], new):
-                landed.append(Landed.HOMELESS)
+                landed.append(Landed.MISSING_PARENT)
             elif pair in known:
                 landed.append(Landed.PRESENT)
             else:

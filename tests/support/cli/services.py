@@ -23,7 +23,7 @@ OPENBRAIN = Path(sys.executable).parent / "openbrain"
 class Process:
     """One `openbrain run`."""
 
-    room: str
+    service: str
     port: int
     popen: "subprocess.Popen[bytes] | Forked"
     log: Path
@@ -57,8 +57,8 @@ class Process:
 
 
 @dataclass
-class Rooms:
-    """Starts rooms with one environment, and ends what is left of them.
+class Services:
+    """Starts services with one environment, and ends what is left of them.
 
     installed: by the program that a shell would start, not forked from a process that has everything imported.
     """
@@ -68,11 +68,11 @@ class Rooms:
     installed: bool = False
     started: list[Process] = field(default_factory=list)
 
-    def start(self, room: str, **other: str) -> Process:
+    def start(self, service: str, **other: str) -> Process:
         """`other`: settings of this one alone."""
         port = free_port()
-        log = self.folder / f"{room}-{len(self.started)}.log"
-        words = ["run", room, "--port", str(port)]
+        log = self.folder / f"{service}-{len(self.started)}.log"
+        words = ["run", service, "--port", str(port)]
         env = {**os.environ, **self.environment, **other}
         with log.open("wb") as out, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - no path of ours
             popen: subprocess.Popen[bytes] | Forked
@@ -82,7 +82,7 @@ class Rooms:
             else:
                 files = {"stdin": nothing.fileno(), "out": out.fileno(), "err": out.fileno()}
                 popen = Forked(words, env=env, cwd=Path.cwd(), **files)
-        process = Process(room, port, popen, log)
+        process = Process(service, port, popen, log)
         self.started.append(process)
         return process
 
@@ -91,9 +91,9 @@ class Rooms:
 
 
 @contextmanager
-def rooms(environment: Mapping[str, str], folder: Path, *, installed: bool = False) -> Iterator[Rooms]:
+def services(environment: Mapping[str, str], folder: Path, *, installed: bool = False) -> Iterator[Services]:
     """End every process afterwards, whatever happened."""
-    made = Rooms(environment, folder, installed)
+    made = Services(environment, folder, installed)
     try:
         yield made
     finally:

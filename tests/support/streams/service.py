@@ -1,4 +1,4 @@
-"""A room as a service writes one: `faststream run tests.support.streams.room:app` starts it.
+"""A service as a service writes one: `faststream run tests.support.streams.service:app` starts it.
 
 Each delivery is noted in the list `<prefix>handled` as `<process>:<event>`. Event 666 kills the process; while the key
 `<prefix>hang` exists, a batch is noted in `<prefix>begun` and never ends.
@@ -18,20 +18,20 @@ from openbrain.domain.streams import STORED
 from openbrain.settings import load
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from openbrain.streams.redis.connection import connect
 
 POISON = "666"
 
 
 class Resources:
-    """What the handler needs, opened by the room."""
+    """What the handler needs, opened by the service."""
 
     redis: Redis
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Until the room has stopped."""
+        """Until the service has stopped."""
         self.redis = connect(load().streams)
         try:
             yield
@@ -50,15 +50,15 @@ async def handle(batch: Sequence[Delivery[MemoryStored]], redis: Redis, prefix: 
     await redis.rpush(f"{prefix}handled", *(f"{os.getpid()}:{each}" for each in ids))
 
 
-def build() -> Room:
-    """The room; nothing is opened yet."""
+def build() -> Service:
+    """The service; nothing is opened yet."""
     settings, resources = load(), Resources()
 
     async def handler(batch: Sequence[Delivery[MemoryStored]]) -> None:
         await handle(batch, resources.redis, settings.streams.prefix)
 
     subscriptions = [Subscription(spec=STORED, handler=handler)]
-    return Room("embedder", subscriptions, settings.streams, resources=resources.open)
+    return Service("embedder", subscriptions, settings.streams, resources=resources.open)
 
 
 def run(env: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""A room as an operator sees it: the command, its routes, its metrics, its document, its traces."""
+"""A service as an operator sees it: the command, its routes, its metrics, its document, its traces."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.monitoring import endpoints
 from openbrain.streams.monitoring.gauges import Gauges
-from openbrain.streams.reading.service import Room
+from openbrain.streams.reading.service import Service
 from tests.servers.places import free_port
 from tests.support.streams.consumers import (
     Seen,
@@ -34,8 +34,8 @@ from tests.support.streams.consumers import (
     eventually,
     looking,
     publish,
-    room,
     scaled,
+    service,
     started,
     stored,
 )
@@ -53,7 +53,7 @@ def served_by(port: int) -> httpx.AsyncClient:
 
 async def test_faststream_runs_a_room_and_ends_it_cleanly(url: str, tmp_path: Path) -> None:
     settings, port = scaled(url, lease_s=60), free_port()
-    command = [str(Path(sys.executable).parent / "faststream"), "run", "tests.support.streams.room:app"]
+    command = [str(Path(sys.executable).parent / "faststream"), "run", "tests.support.streams.service:app"]
     log = (tmp_path / "log").open("wb")
     process = subprocess.Popen(
         [*command, "--host", "127.0.0.1", "--port", str(port)], env=environment(settings), stderr=log, stdout=log
@@ -94,7 +94,7 @@ async def test_faststream_runs_a_room_and_ends_it_cleanly(url: str, tmp_path: Pa
 
 async def test_routes_of_many_rooms_share_one_port(url: str) -> None:
     settings = scaled(url)
-    one, two = room(settings, Seen(), "one"), room(settings, Seen(), "two")
+    one, two = service(settings, Seen(), "one"), service(settings, Seen(), "two")
     routes = [Route(path, endpoint) for path, endpoint in endpoints.routes([one, two])]
     app = Starlette(routes=[Mount("/", routes=routes)])
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://t") as http:
@@ -114,7 +114,7 @@ async def test_ready_names_the_dependency_that_is_down(url: str) -> None:
     async def hangs() -> None:
         await asyncio.sleep(60)
 
-    checked = room(scaled(url), Seen(), checks={"truth": down, "ollama": hangs})
+    checked = service(scaled(url), Seen(), checks={"truth": down, "ollama": hangs})
     async with started(checked):
         assert await checked.unready() == {"truth": "TryLater: start the database", "ollama": "no answer in 3 s"}
 
@@ -126,7 +126,10 @@ async def test_a_handler_that_never_ends_is_seen_and_a_busy_one_is_not(url: str)
         await forever.wait()
 
     settings = scaled(url)
-    patient, strict = room(settings, Seen(hang), "patient"), room(settings, Seen(hang), "strict", handler_limit_s=0.2)
+    patient, strict = (
+        service(settings, Seen(hang), "patient"),
+        service(settings, Seen(hang), "strict", handler_limit_s=0.2),
+    )
     await publish(settings, stored(1))
     async with started(patient, strict):
         await eventually(strict.stuck)
@@ -137,7 +140,7 @@ async def test_a_handler_that_never_ends_is_seen_and_a_busy_one_is_not(url: str)
 
 
 async def test_a_reading_task_that_ended_is_seen(url: str) -> None:
-    broken = room(scaled(url), Seen())
+    broken = service(scaled(url), Seen())
     async with started(broken):
         (subscriber,) = broken.broker.subscribers
         await asyncio.sleep(0.1)
@@ -152,7 +155,7 @@ async def test_metrics_tell_what_became_of_entries(url: str) -> None:
             raise LookupError
 
     settings = scaled(url, backoff_s=(60,))
-    failing = room(settings, Seen(fail_on_2))
+    failing = service(settings, Seen(fail_on_2))
     await publish(settings, stored(1), stored(2), b"{}")
     async with looking(settings) as looks, started(failing):
         await eventually(looks.parked)
@@ -189,7 +192,7 @@ async def test_lag_is_counted_where_redis_cannot_tell(url: str) -> None:
 
 def test_the_asyncapi_document_shows_the_real_payloads() -> None:
     reads = [Subscription(spec=spec, handler=Seen()) for spec in (STORED, REINDEX, SUBMITTED)]
-    declared = Room("embedder", reads, scaled("redis://u:secret@h", prefix="p.")).app()
+    declared = Service("embedder", reads, scaled("redis://u:secret@h", prefix="p.")).app()
     document: dict[str, Any] = declared.schema.to_specification().to_jsonable()
 
     assert document["asyncapi"] == "3.0.0"
@@ -217,7 +220,7 @@ async def test_resources_open_before_the_first_entry_and_close_after_the_last(ur
 
     settings = scaled(url)
     await publish(settings, stored(1))
-    async with started(room(settings, handle, resources=resources)):
+    async with started(service(settings, handle, resources=resources)):
         await eventually(lambda: "handle" in said)
 
     assert said == ["open", "handle", "done", "close"]
@@ -244,7 +247,7 @@ async def test_a_batch_is_a_span_linked_to_the_trace_of_each_event(url: str, spa
     settings = scaled(url)
     events = [stored(number, traceparent=parent) for number, parent in enumerate(parents)]
     await publish(settings, *events, stored(3), stored(4, traceparent="rubbish"))
-    async with started(room(settings, handle)):
+    async with started(service(settings, handle)):
         await eventually(lambda: passed_on)
         await eventually(spans.get_finished_spans)
     (span,) = spans.get_finished_spans()
