@@ -1,7 +1,7 @@
 """Forks room processes from one that has everything imported: `python -m tests.faults.zygote`.
 
-Reads one JSON object a line, starts the service it describes as a process of its own and answers with its pid; tells the
-end of each. What runs in the child is the command an operator types (`openbrain run ROOM` or `openbrain up`), after
+Reads one JSON object a line, starts the service it describes as a process of its own, answers with its pid and reports
+the end of each. What runs in the child is the command an operator types (`openbrain run ROOM` or `openbrain up`), after
 the launcher's wrappers (`inside.py`) were put in place. When the input closes, every child is killed.
 """
 

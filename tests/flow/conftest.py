@@ -19,7 +19,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.streams import SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.access import Workspace
-from openbrain.runtime import container as container
+from openbrain.runtime import container
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events

@@ -1,4 +1,4 @@
-"""The same pipeline on Redis, MariaDB, Elasticsearch (text and kNN) and Ollama: services as processes, killed at will."""
+"""The pipeline on Redis, MariaDB, Elasticsearch (text and kNN) and Ollama: services as processes, killed at will."""
 
 import httpx
 import pytest

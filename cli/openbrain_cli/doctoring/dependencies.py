@@ -30,7 +30,7 @@ class _Part(Protocol):
 
 
 def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str], *, here: bool) -> dict[str, Check]:
-    """A check for each part. `ready` and `container` are what the running system says of itself; `here`: it runs on this
+    """A check for each part. `ready` and `parts` are what the running system says of itself; `here`: it runs on this
     machine's data folder."""
     direct: dict[str, tuple[str, Check]] = {
         "truth": (settings.truth.url, lambda: _truth(settings)),

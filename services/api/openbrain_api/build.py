@@ -71,8 +71,8 @@ def build_api(
     services: Sequence[Watched] = (),
     close: Callable[[], Awaitable[None]] | None = None,
 ) -> Starlette:
-    """The REST API on these ports; `close` ends them with the app, where they are its own. `services` run beside it: their
-    state is part of /v1/health, /live, /ready and /metrics."""
+    """The REST API on these ports; `close` ends them with the app, where they are its own. `services` run beside it:
+    their state is part of /v1/health, /live, /ready and /metrics."""
     committer = Committer(
         truth,
         wake,

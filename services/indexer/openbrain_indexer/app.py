@@ -1,4 +1,4 @@
-"""indexer as two processes: `faststream run openbrain_indexer.app:text` and `…:vector`, or services of `openbrain up`."""
+"""indexer as two processes: `faststream run openbrain_indexer.app:text` and `…:vector`, or within `openbrain up`."""
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence

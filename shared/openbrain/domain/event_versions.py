@@ -57,7 +57,7 @@ def decoder(stream: str, data: type[EventData], *, version: int = 1, older: Sequ
             return _lifted(raw, newest, *known[named])
         if named != expected and of_the_stream.fullmatch(named):
             raise UnknownVersion(
-                f"type: {named} is not known here, {', '.join([*known, expected])} is: end the upgrade of this service, "
+                f"type: {named} is not known here, {', '.join([*known, expected])} is: upgrade this service, "
                 "then replay what became a dead letter"
             )
         raise problem from None

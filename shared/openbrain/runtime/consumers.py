@@ -26,7 +26,7 @@ def consumer_service(
     prepare: LazyReady[Any] | None = None,
     batches: int = 1,
 ) -> Service:
-    """A service that owns `container` when it is alone in its process, and borrows them otherwise. `batches`: how many times
+    """A service that closes `container` when it is alone in its process. `batches`: how many times
     the usual number of entries it takes at once, in as much more time."""
     usual = container.settings.streams
     batch = max(usual.batch, min(MOST_ENTRIES, batches * usual.batch))

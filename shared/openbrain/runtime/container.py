@@ -30,7 +30,7 @@ from openbrain.usecases.serving_indexes import LazyReady
 
 
 class Container:
-    """What the services of a process share. `shared`: the process runs every service, so embedded indexes are allowed."""
+    """What the services of a process share. `shared`: it runs every service, so embedded indexes are allowed."""
 
     def __init__(self, settings: Settings, *, shared: bool = False) -> None:
         self.settings = settings

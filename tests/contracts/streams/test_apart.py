@@ -1,4 +1,4 @@
-"""A stream that stands apart: however slow its handler is, and whatever it needs is away, the service's others go on."""
+"""An isolated stream: where its handler is slow or its dependency is away, the service's other streams go on."""
 
 import asyncio
 from collections.abc import Sequence

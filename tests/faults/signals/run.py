@@ -58,8 +58,8 @@ async def run(
     agents: int,
     database: ServerProcess | None = None,
 ) -> Verdict:
-    """All of it, on a stream server that may be killed. On a `database` every service is a process of its own, and there
-    are two of each; without one all are one process."""
+    """All of it, on a stream server that may be killed. On a `database` every service is a process of its own, two
+    of each; without one all are one process."""
     started, verdict = time.monotonic(), Verdict(plan.seed, agents=agents)
     if database is None:
         on = scene(zygote, streams, folder, marks=_marks(plan))

@@ -1,4 +1,4 @@
-"""For the tests of the stream layer: scaled times, events, services that stop themselves, waiting for what must come."""
+"""For tests of the stream layer: scaled times, events, services that stop themselves, waiting for what must come."""
 
 import asyncio
 import os

@@ -159,8 +159,8 @@ class Collections:
             gone = [self.name(each) for each in sorted(self._used) if not await self.exists(each)]
             if gone:
                 raise TryLater(
-                    f"collection {', '.join(gone)} is missing, and the alias {self._alias}: restart a service that writes "
-                    "vectors, which makes it anew, then run `openbrain reindex --vectors`"
+                    f"collection {', '.join(gone)} is missing, and the alias {self._alias}: restart a service "
+                    "that writes vectors, which makes it anew, then run `openbrain reindex --vectors`"
                 )
             problems.append(f"the alias {self._alias} is missing: restart a service that writes vectors")
         return Checked("Qdrant", version, tuple(problems))

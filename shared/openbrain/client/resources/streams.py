@@ -41,7 +41,7 @@ class Streams:
         rate: int | None = None,
         dry_run: bool = False,
     ) -> contract.Replayed:
-        """Give a stream's services, or one of them, again what it keeps between two places: ids of entries, or times with
+        """Give a stream's services, or one, again what it keeps between two places: ids of entries, or times with
         their zone. `rate`: entries a second."""
         asked = {"from": begin, "to": end, "group": group, "rate": rate}
         body = {"stream": stream, "dry_run": dry_run, **{name: value for name, value in asked.items() if value}}

@@ -1,4 +1,4 @@
-"""Giving a group again what it was given before: by a stream of its own, which its services read after all that is live.
+"""Replay of a stream to one group, by a stream of its own that its services read after all that is live.
 
 The stream that is replayed, and every other group of it, is left as it is: no lag changes, nothing is moved back.
 """

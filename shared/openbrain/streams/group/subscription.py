@@ -25,7 +25,7 @@ class Subscription:
     """Read only while the service's other streams have nothing to read."""
 
     apart: bool = False
-    """Has its turns and its breaker to itself: it may be slow, and what it needs be away, without the service's others."""
+    """Has a lock and a breaker of its own: where it is slow or its dependency is away, the others go on."""
 
     def full_name(self, prefix: str) -> str:
         """The stream's name on the server."""

@@ -1,4 +1,4 @@
-"""A service: some streams, one group, one handler at a time; started alone by FastStream or beside others in a process."""
+"""A service: some streams, one group, one handler at a time; alone under FastStream or beside others in a process."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
