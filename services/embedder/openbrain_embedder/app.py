@@ -44,8 +44,10 @@ def service(container: Container) -> Service:
     handle = handler(Embedding.stored, makes=True)
     known, imported = handler(Embedding.known, makes=False), handler(Embedding.imported, makes=False)
     subscriptions = [
-        Subscription(spec=STORED, handler=handle, without=known, on_dead=note),
-        Subscription(spec=REINDEX, handler=handle, without=imported, on_dead=note, low_priority=True, apart=True),
+        Subscription(spec=STORED, handler=handle, degraded_handler=known, on_dead=note),
+        Subscription(
+            spec=REINDEX, handler=handle, degraded_handler=imported, on_dead=note, low_priority=True, apart=True
+        ),
     ]
     checks = {"truth": container.truth.check, "embedder": model_answers}
     return consumer_service(

@@ -55,7 +55,7 @@ class Model:
         return [TryLater("the model is away") if waits else None for waits in away]
 
     def reads(self, spec: StreamSpec = STORED, *, low_priority: bool = False) -> Subscription:
-        return Subscription(spec=spec, handler=self.handle, without=self.without, low_priority=low_priority)
+        return Subscription(spec=spec, handler=self.handle, degraded_handler=self.without, low_priority=low_priority)
 
 
 def service(settings: Streams, model: Model) -> Service:
@@ -178,7 +178,7 @@ async def test_an_entry_that_fails_without_the_model_fails_alone_and_is_counted(
 
         return handle
 
-    reads = Subscription(spec=STORED, handler=failing(model.handle), without=failing(model.without))
+    reads = Subscription(spec=STORED, handler=failing(model.handle), degraded_handler=failing(model.without))
     await publish(settings, *(stored(number) for number in range(12)))
     async with looking(settings) as looks, started(Service("embedder", [reads], settings)):
         await eventually(lambda: len(model.done) == 5)

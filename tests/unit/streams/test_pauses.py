@@ -52,13 +52,13 @@ async def test_trouble_is_told_when_it_begins_changes_and_ends() -> None:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    trouble = ErrorState("read s", 5, sleep, Outage())
+    error_state = ErrorState("read s", 5, sleep, Outage())
     with capture_logs() as logs:
-        trouble.over()
+        error_state.clear()
         for error in (OSError("a"), OSError("b"), ValueError("c"), ValueError("d")):
-            await trouble.met(error)
-        trouble.over()
-        trouble.over()
+            await error_state.record(error)
+        error_state.clear()
+        error_state.clear()
     assert [(line["event"], line.get("error")) for line in logs] == [
         ("streams.redis_trouble", "OSError"),
         ("streams.redis_trouble", "ValueError"),
@@ -77,14 +77,14 @@ async def test_one_pause_of_the_stream_server_is_told_once_by_all_loops_of_a_pro
     with capture_logs() as logs:
         for _ in range(2):
             for number, each in enumerate(loops * 2):
-                await each.met((OSError, NoConnection, NoAnswer, TimeoutError)[number % 4]("away"))
+                await each.record((OSError, NoConnection, NoAnswer, TimeoutError)[number % 4]("away"))
             for each in loops:
-                each.over()
+                each.clear()
         for each in loops[:2]:
-            await each.met(OSError())
+            await each.record(OSError())
         loops.remove(each)
         del each  # its room was stopped meanwhile
-        loops[0].over()
+        loops[0].clear()
     begun_and_over = ["streams.redis_trouble", "streams.redis_answers"]
     assert [line["event"] for line in logs] == begun_and_over * 3
 
@@ -96,13 +96,13 @@ def _runtime(now: list[float]) -> Runtime:
 def test_a_loop_that_is_not_heard_of_is_stuck() -> None:
     now = [0.0]
     runtime = _runtime(now)
-    runtime.beat("read")
-    runtime.beat("reap", 100)
+    runtime.heartbeat("read")
+    runtime.heartbeat("reap", 100)
     now[0] = 60
     assert runtime.stuck() == []
     now[0] = 61
     assert runtime.stuck() == ["read"]
-    runtime.beat("read")
+    runtime.heartbeat("read")
     assert runtime.stuck() == []
 
 

@@ -40,21 +40,23 @@ class Outage:
         """A loop that ends in trouble is out of it."""
         self._told: set[str] = set()
 
-    def met(self, trouble: "ErrorState", error: Exception) -> None:
+    def record(self, error_state: "ErrorState", error: Exception) -> None:
         """Tell it, unless it was told."""
         if not self._in:
             self._told.clear()
-        self._in.add(trouble)
+        self._in.add(error_state)
         name = "away" if isinstance(error, _GONE) else type(error).__name__
         if name not in self._told:
             self._told.add(name)
-            _log.warning("streams.redis_trouble", loop=trouble.loop, error=type(error).__name__, message=words(error))
+            _log.warning(
+                "streams.redis_trouble", loop=error_state.loop, error=type(error).__name__, message=words(error)
+            )
 
-    def over(self, trouble: "ErrorState") -> None:
+    def clear(self, error_state: "ErrorState") -> None:
         """Tell it, where this was the last."""
-        self._in.discard(trouble)
+        self._in.discard(error_state)
         if not self._in:
-            _log.info("streams.redis_answers", loop=trouble.loop)
+            _log.info("streams.redis_answers", loop=error_state.loop)
 
 
 PROCESS = Outage()
@@ -73,15 +75,15 @@ class ErrorState:
         self._backoff = Backoff(0.1, limit)
         self._sleep = sleep
 
-    async def met(self, error: Exception) -> None:
+    async def record(self, error: Exception) -> None:
         """Tell it, if it is new, and pause."""
-        self._outage.met(self, error)
+        self._outage.record(self, error)
         self.error = error
         await self._sleep(self._backoff.next())
 
-    def over(self) -> None:
+    def clear(self) -> None:
         """Tell it, if there was trouble."""
         if self.error is not None:
-            self._outage.over(self)
+            self._outage.clear(self)
             self.error = None
             self._backoff.reset()

@@ -33,10 +33,10 @@ class Consumer:
         self, runtime: Runtime, group: ConsumerGroup, subscription: Subscription, yields: Callable[[], bool]
     ) -> None:
         self.runtime, self.group, self.subscription = runtime, group, subscription
-        self.pace = AdaptiveBatch(runtime.settings.batch, runtime.settings.batch_s)
+        self.batch_size = AdaptiveBatch(runtime.settings.batch, runtime.settings.batch_s)
         self.held: dict[str, None] = {}
         """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
-        self.aside = Deferred(runtime.breaker, runtime.settings.aside if subscription.without else 0)
+        self.deferred = Deferred(runtime.breaker, runtime.settings.aside if subscription.degraded_handler else 0)
         self._settling: set[str] = set()
         """Those whose end is on its way to Redis: a renewal that comes after it finds them gone, and that is right."""
         self._yields = yields
@@ -50,7 +50,7 @@ class Consumer:
             least=settings.failing_least,
             clock=runtime.clock,
         )
-        self.ending = Settlement(
+        self.settlement = Settlement(
             runtime, group, subscription.on_dead, held=self.held, count=self.count, later=self._tried
         )
         self._seconds = metrics.STREAM_HANDLER_SECONDS.labels(*labels)
@@ -82,15 +82,15 @@ class Consumer:
         """The same for what was kept when most entries failed: one while that lasts; then all, and then it is each
         one's own failure and nobody's sign."""
         counted = self.limit.stopped
-        while entries := self.limit.take(1 if counted else self.pace.size):
+        while entries := self.limit.take(1 if counted else self.batch_size.size):
             await self.process(entries, loop, counted=counted)
             if counted or self.limit.stopped:
                 return
 
     async def try_aside(self, loop: str) -> None:
         """The same for what was set aside, in order, until it is done or the dependency is away again."""
-        while self.aside.due:
-            await self._work(self.aside.first(self.pace.size), loop)
+        while self.deferred.due:
+            await self._work(self.deferred.first(self.batch_size.size), loop)
 
     @contextmanager
     def _holding(self, entries: Sequence[Entry]) -> Iterator[None]:
@@ -100,7 +100,7 @@ class Consumer:
             yield
         finally:
             for entry in entries:
-                if entry.id not in self.aside.waiting and entry.id not in self.limit.kept:
+                if entry.id not in self.deferred.waiting and entry.id not in self.limit.kept:
                     self.held.pop(entry.id, None)
 
     async def _parse(self, entries: Sequence[Entry], loop: str, *, counted: bool = True) -> list[Delivery[Any]]:
@@ -121,27 +121,27 @@ class Consumer:
         if counted and telling and self.limit.note(0, len(telling), telling[-1][1], unknown=len(good)):
             self._keep([entry for entry, _ in telling])
         else:
-            await self.ending.give_up(bad, loop)
+            await self.settlement.give_up(bad, loop)
         return good
 
     async def _work(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool = True) -> None:
         # What may have ended its consumers is never put beside others.
-        aside = self.aside.possible and all(delivery.abandonments < ALONE_AFTER for delivery in batch)
+        deferred = self.deferred.possible and all(delivery.abandonments < ALONE_AFTER for delivery in batch)
         while batch:
-            async with self._turn(loop, aside=aside) as without:
+            async with self._turn(loop, deferred=deferred) as degraded:
                 batch = [delivery for delivery in batch if delivery.id in self.held]
                 if not batch:
                     return
                 if counted and self.limit.stopped and len(batch) > 1:
                     self._keep([delivery.entry for delivery in batch])
                     return
-                results = await self._handle(batch, loop, without=without)
+                results = await self._handle(batch, loop, degraded=degraded)
             if results is None:
                 await self._each(batch, loop, counted=counted)
                 return
-            batch = await self._settle(batch, results, loop, without=without, counted=counted)
-            if aside and without:  # else: what the handler gave up whole may hold some that go on without
-                self.aside.put(batch)
+            batch = await self._settle(batch, results, loop, degraded=degraded, counted=counted)
+            if deferred and degraded:  # else: what the handler gave up whole may hold some that go on without
+                self.deferred.put(batch)
                 return
 
     async def _each(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool) -> None:
@@ -155,37 +155,37 @@ class Consumer:
 
     def _keep(self, entries: Sequence[Entry]) -> None:
         self.limit.keep(entries)
-        self.aside.drop(entry.id for entry in entries)
+        self.deferred.drop(entry.id for entry in entries)
 
     @asynccontextmanager
-    async def _turn(self, loop: str, *, aside: bool) -> AsyncIterator[bool]:
+    async def _turn(self, loop: str, *, deferred: bool) -> AsyncIterator[bool]:
         """The service's lock; gives whether a dependency is away, which is so only where entries can be set aside."""
         runtime = self.runtime
         while True:
-            runtime.beat(loop, 2 * runtime.settings.breaker_max_s + 60)
-            if not (aside and self.aside.can_continue):
+            runtime.heartbeat(loop, 2 * runtime.settings.breaker_max_s + 60)
+            if not (deferred and self.deferred.can_continue):
                 await runtime.until_dependencies_answer()
             if self._yields() or runtime.paused:
                 await runtime.sleep(0.05)
                 continue
-            runtime.beat(loop, float("inf"))  # whoever has the lock is watched
+            runtime.heartbeat(loop, float("inf"))  # whoever has the lock is watched
             async with runtime.lock:
                 if runtime.closing.is_set():
                     raise Closing
                 away = runtime.breaker.wait_s() > 0
-                if (away and not (aside and self.aside.can_continue)) or self._yields() or runtime.paused:
+                if (away and not (deferred and self.deferred.can_continue)) or self._yields() or runtime.paused:
                     continue
-                runtime.beat(loop, runtime.handler_limit_s)
+                runtime.heartbeat(loop, runtime.handler_limit_s)
                 yield away
-                runtime.beat(loop)
+                runtime.heartbeat(loop)
                 return
 
     async def _handle(
-        self, batch: Sequence[Delivery[Any]], loop: str, *, without: bool
+        self, batch: Sequence[Delivery[Any]], loop: str, *, degraded: bool
     ) -> Sequence[Exception | None] | None:
         """One result for each; None when it is not known which of them failed."""
-        handler = (self.subscription.without if without else None) or self.subscription.handler
-        self.aside.in_vain = False
+        handler = (self.subscription.degraded_handler if degraded else None) or self.subscription.handler
+        self.deferred.in_vain = False
         started = perf_counter()
         if len(batch) == 1 and (exhausted := self._exhausted(batch[0])):
             return [exhausted]
@@ -194,7 +194,7 @@ class Consumer:
                 results = await handler(batch)
                 return one_each(results, len(batch))
         except TryLater as error:
-            self.aside.in_vain = without
+            self.deferred.in_vain = degraded
             return [error] * len(batch)
         except Exception as error:  # noqa: BLE001 - whatever a handler raises is a failed attempt
             if len(batch) == 1:
@@ -209,8 +209,8 @@ class Consumer:
             return None
         finally:
             seconds = perf_counter() - started
-            if not without:
-                self.pace.handled(len(batch), seconds)
+            if not degraded:
+                self.batch_size.handled(len(batch), seconds)
             self._seconds.observe(seconds)
             self._sizes.observe(len(batch))
 
@@ -229,7 +229,7 @@ class Consumer:
         results: Sequence[Exception | None],
         loop: str,
         *,
-        without: bool,
+        degraded: bool,
         counted: bool,
     ) -> list[Delivery[Any]]:
         """Acknowledge, park and bury, or keep where most fail; what waits for a dependency is given back."""
@@ -245,20 +245,20 @@ class Consumer:
                 waiting.append(delivery)
             else:
                 failed.append((delivery, result))
-        if not without:
+        if not degraded:
             self._tried(later)
         if counted:
             failed = self._kept_of(failed, len(done))
-        ending = [*done, *(delivery.id for delivery, _ in failed)]
-        self._settling.update(ending)
+        settlement = [*done, *(delivery.id for delivery, _ in failed)]
+        self._settling.update(settlement)
         try:
             if done:
-                await self.ending.acknowledge(done, loop)
+                await self.settlement.acknowledge(done, loop)
             if failed:
-                await self.ending.give_up(failed, loop)
+                await self.settlement.give_up(failed, loop)
         finally:
-            self.aside.drop(ending)
-            for entry in ending:
+            self.deferred.drop(settlement)
+            for entry in settlement:
                 self.held.pop(entry, None)
                 self._settling.discard(entry)
         return waiting
@@ -287,7 +287,7 @@ class Consumer:
         for entry in await self.group.renew(list(self.held)):
             if entry in self.held and entry not in self._settling:
                 del self.held[entry]
-                self.aside.drop([entry])
+                self.deferred.drop([entry])
                 self.limit.drop([entry])
                 self.count("lost")
                 _log.warning("streams.lease_lost", stream=self.group.stream, entry=entry)

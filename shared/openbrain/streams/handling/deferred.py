@@ -32,7 +32,7 @@ class Deferred:
         """Whether what waits may be tried."""
         return bool(self.waiting) and self._breaker.wait_s() == 0
 
-    def room(self, wanted: int) -> int:
+    def capacity(self, wanted: int) -> int:
         """How many of so many entries may be taken now."""
         if self._breaker.wait_s() > 0 and not self.can_continue:
             return 0

@@ -104,7 +104,7 @@ class FailureLimit:
         """Seconds until a probe may be made; 0 when it may be now."""
         return max(0.0, self._until - self._clock()) if self.stopped else 0.0
 
-    def room(self, wanted: int) -> int:
+    def capacity(self, wanted: int) -> int:
         """How many of so many entries that were parked or abandoned may be taken now, but for a probe."""
         return 0 if self.stopped else wanted
 

@@ -71,7 +71,7 @@ class Runtime:
         while (pause := self.breaker.wait_s()) > 0:
             await self.sleep(pause)
 
-    def beat(self, loop: str, allowed_s: float = 60) -> None:
+    def heartbeat(self, loop: str, allowed_s: float = 60) -> None:
         """A loop is alive, and will be heard of again within this time."""
         self.deadlines[loop] = self.clock() + allowed_s
 

@@ -27,7 +27,7 @@ class Controls:
     async def run(self) -> None:
         """Until the service closes."""
         while True:
-            self._runtime.beat(self.loop)
+            self._runtime.heartbeat(self.loop)
             try:
                 await self._look()
             except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets

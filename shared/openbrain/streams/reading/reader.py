@@ -34,7 +34,7 @@ class Reader:
     def __init__(self, runtime: Runtime, consumer: Consumer, client: Redis, yields: Callable[[], bool]) -> None:
         self.runtime, self.consumer, self.group = runtime, consumer, consumer.group
         self.loop = f"read {self.group.stream}"
-        self.trouble = ErrorState(self.loop, runtime.settings.reconnect_max_s, runtime.sleep)
+        self.error_state = ErrorState(self.loop, runtime.settings.reconnect_max_s, runtime.sleep)
         self._client = client
         self._yields = yields
         self._since: float | None = None
@@ -48,8 +48,8 @@ class Reader:
     def quiet(self) -> bool:
         """Whether the stream has nothing for us: what is in hand waits for a dependency, and a read waits in vain."""
         consumer = self.consumer
-        waiting = len(consumer.aside.waiting) + len(consumer.limit.kept)
-        idle = len(consumer.held) == waiting and not consumer.aside.due
+        waiting = len(consumer.deferred.waiting) + len(consumer.limit.kept)
+        idle = len(consumer.held) == waiting and not consumer.deferred.due
         return idle and self._since is not None and time.monotonic() - self._since > _QUIET_S
 
     async def join(self) -> None:
@@ -62,8 +62,8 @@ class Reader:
     async def read(self, count: int, block_ms: int) -> Reply:
         """New entries of the stream, at most `count`, or none after `block_ms`, trouble, or a wait for a dependency."""
         try:
-            room = await self._gate()
-            return await self._read(min(count, room), self._until_aside_is_due(block_ms))
+            capacity = await self._gate()
+            return await self._read(min(count, capacity), self._until_aside_is_due(block_ms))
         except Closing:
             # FastStream is about to cancel this loop; until then it must not spin.
             await self.runtime.until_closed()
@@ -74,8 +74,8 @@ class Reader:
         block_ms = round(self.runtime.settings.poll_s * 1000)
         while True:
             try:
-                room = await self._gate()
-                for _, entries in await self._read(room, self._until_aside_is_due(block_ms)):
+                capacity = await self._gate()
+                for _, entries in await self._read(capacity, self._until_aside_is_due(block_ms)):
                     await self.consumer.process([Entry(each.decode(), fields) for each, fields in entries], self.loop)
             except Closing:
                 return
@@ -86,13 +86,13 @@ class Reader:
         """Wait until something may be read; how many entries."""
         runtime, consumer = self.runtime, self.consumer
         while True:
-            runtime.beat(self.loop, 2 * runtime.settings.breaker_max_s + 60)
+            runtime.heartbeat(self.loop, 2 * runtime.settings.breaker_max_s + 60)
             if runtime.closing.is_set():
                 raise Closing
             if consumer.rests:
                 await self._rest(_REST_S)
                 continue
-            if not consumer.aside.can_continue:
+            if not consumer.deferred.can_continue:
                 await runtime.until_dependencies_answer()
             if self._yields():
                 await runtime.sleep(_TURN_S)
@@ -103,8 +103,8 @@ class Reader:
                 continue
             await consumer.try_kept(self.loop)
             await consumer.try_aside(self.loop)
-            if room := consumer.aside.room(consumer.pace.size):
-                return room
+            if capacity := consumer.deferred.capacity(consumer.batch_size.size):
+                return capacity
             await self._rest(max(_TURN_S, runtime.breaker.wait_s()))
 
     async def _probes_new(self) -> bool:
@@ -136,13 +136,13 @@ class Reader:
 
     def _until_aside_is_due(self, block_ms: int) -> int:
         """How long a read may block: what was set aside is tried as soon as it may be. Never 0, which is for ever."""
-        if not self.consumer.aside.waiting:
+        if not self.consumer.deferred.waiting:
             return block_ms
         return max(1, min(block_ms, ceil(self.runtime.breaker.wait_s() * 1000)))
 
     async def _read(self, count: int, block_ms: int) -> Reply:
         group = self.group
-        self.runtime.beat(self.loop)
+        self.runtime.heartbeat(self.loop)
         self._since = time.monotonic()
         self.at_rest.clear()
         try:
@@ -152,15 +152,15 @@ class Reader:
                 *("STREAMS", group.stream, ">"),
             )
         except AWAY as error:
-            trouble = error
+            error_state = error
         else:
-            self.trouble.over()
+            self.error_state.clear()
             self.keeps_up = not reply or len(reply[0][1]) < count
             return reply or []
         finally:
             self._since = None
             self.at_rest.set()
-        await self._recover(trouble)
+        await self._recover(error_state)
         return []
 
     async def _recover(self, error: Exception) -> None:
@@ -176,7 +176,7 @@ class Reader:
                 if made:
                     _log.warning("streams.group_remade", stream=self.group.stream, group=self.group.group)
                     return
-        await self.trouble.met(error)
+        await self.error_state.record(error)
 
 
 class ReadingRedis(Redis):

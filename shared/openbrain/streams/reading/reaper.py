@@ -26,17 +26,17 @@ class Keeper:
 
     async def run(self) -> None:
         """Until the service is closed."""
-        trouble = ErrorState("renew leases", self._period / 4, self.runtime.until_closed)
+        error_state = ErrorState("renew leases", self._period / 4, self.runtime.until_closed)
         pause = self._period
         while not await self.runtime.until_closed(pause):
-            self.runtime.beat("renew leases", 60 + self._period)
+            self.runtime.heartbeat("renew leases", 60 + self._period)
             try:
                 await self.renew()
             except AWAY as error:
-                await trouble.met(error)
+                await error_state.record(error)
                 pause = 0.0  # it has waited
             else:
-                trouble.over()
+                error_state.clear()
                 pause = self._period
 
     async def renew(self) -> None:
@@ -66,25 +66,25 @@ class Reaper:
 
     async def run(self) -> None:
         """Until the service closes."""
-        trouble = ErrorState(self.loop, self.runtime.settings.reconnect_max_s, self.runtime.sleep)
+        error_state = ErrorState(self.loop, self.runtime.settings.reconnect_max_s, self.runtime.sleep)
         while True:
-            self.runtime.beat(self.loop)
+            self.runtime.heartbeat(self.loop)
             try:
                 await self.runtime.sleep(self.runtime.settings.reap_s * random.uniform(0.75, 1.25))  # noqa: S311
                 if not self.consumer.rests:
                     await self.sweep()
-                trouble.over()
+                error_state.clear()
             except Closing:
                 return
             except AWAY as error:
                 if not is_gone(error):  # reading makes the group again
-                    await self._pause(trouble, error)
+                    await self._pause(error_state, error)
             except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets
                 _log.error("streams.reaper_failed", loop=self.loop, error=error_kind(error), message=error_text(error))
 
-    async def _pause(self, trouble: ErrorState, error: Exception) -> None:
+    async def _pause(self, error_state: ErrorState, error: Exception) -> None:
         try:
-            await trouble.met(error)
+            await error_state.record(error)
         except Closing:
             return
 
@@ -93,16 +93,16 @@ class Reaper:
         if self.keeper.overdue:
             await self.keeper.renew()
         while await self._take(alone=False) or await self._take(alone=True):
-            self.runtime.beat(self.loop)
+            self.runtime.heartbeat(self.loop)
         if time.monotonic() > self._tidy_at:
             self._tidy_at = time.monotonic() + _TIDY_S
             await self.group.tidy()
 
     async def _take(self, *, alone: bool) -> bool:
-        aside = self.consumer.aside
-        if not aside.possible:
+        deferred = self.consumer.deferred
+        if not deferred.possible:
             await self.runtime.until_dependencies_answer()
         elif alone and self.runtime.breaker.wait_s() > 0:
             return False
-        room = self.consumer.limit.room(aside.room(self.consumer.pace.size))
-        return bool(room) and await reclaim(self.consumer, room, self.loop, alone=alone)
+        capacity = self.consumer.limit.capacity(deferred.capacity(self.consumer.batch_size.size))
+        return bool(capacity) and await reclaim(self.consumer, capacity, self.loop, alone=alone)

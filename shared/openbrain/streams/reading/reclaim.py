@@ -51,4 +51,4 @@ async def give_back(consumer: Consumer, loop: str) -> None:
     ids = consumer.limit.give_back()
     for entry in ids:
         consumer.held.pop(entry, None)
-    await consumer.ending.give_back(ids, loop)
+    await consumer.settlement.give_back(ids, loop)

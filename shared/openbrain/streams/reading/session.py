@@ -95,15 +95,15 @@ class Session:
 
     async def _wait_for_redis(self) -> None:
         runtime = self.runtime
-        trouble = ErrorState(f"start {runtime.group}", self.settings.reconnect_max_s, runtime.sleep)
+        error_state = ErrorState(f"start {runtime.group}", self.settings.reconnect_max_s, runtime.sleep)
         while True:
-            runtime.beat("start")
+            runtime.heartbeat("start")
             try:
                 await ask(self.client, "PING")
             except AWAY as error:
-                await trouble.met(error)
+                await error_state.record(error)
             else:
-                trouble.over()
+                error_state.clear()
                 runtime.deadlines.pop("start")
                 return
 
@@ -119,8 +119,8 @@ class Session:
     async def close(self) -> None:
         """Before FastStream stops: nothing new is begun; what runs has its time, and a read its end."""
         self.runtime.closing.set()
-        ending = [asyncio.create_task(reader.at_rest.wait()) for reader in self.readers.values()]
-        _, late = await asyncio.wait([*self._reaping, *ending], timeout=self.settings.shutdown_s)
+        settlement = [asyncio.create_task(reader.at_rest.wait()) for reader in self.readers.values()]
+        _, late = await asyncio.wait([*self._reaping, *settlement], timeout=self.settings.shutdown_s)
         await _cancel(late)
 
     async def finish(self) -> None:
@@ -146,8 +146,8 @@ class Session:
         """Raise what redis-py raises when it does not answer, or when one of our reads fails."""
         await ask(self.client, "PING")
         for reader in self.readers.values():
-            if reader.trouble.error is not None:
-                raise reader.trouble.error
+            if reader.error_state.error is not None:
+                raise reader.error_state.error
 
     async def check_failures(self) -> None:
         """Raise `MostFail` where a consumer is stopped because most entries fail."""
