@@ -18,7 +18,7 @@ class Subscription:
     on_dead: OnDead | None = None
     degraded_handler: Handler[Any] | None = None
     """Handles entries while a dependency is away, as far as they need none: `TryLater` for those that do. They wait in
-    hand, at most `settings.streams.deferred` of them, while others go on. None: nothing is read while one is away."""
+    hand, at most `settings.streams.aside` of them, while others go on. None: nothing is read while one is away."""
     workspace: str | None = None
     """Read `<name>.<workspace>`, bound to this workspace, in place of the shared stream."""
     low_priority: bool = False

@@ -33,7 +33,7 @@ class Consumer:
         self, runtime: Runtime, group: ConsumerGroup, subscription: Subscription, yields: Callable[[], bool]
     ) -> None:
         self.runtime, self.group, self.subscription = runtime, group, subscription
-        self.batch_size = AdaptiveBatch(runtime.settings.batch, runtime.settings.batch_s)
+        self.adaptive_batch = AdaptiveBatch(runtime.settings.batch, runtime.settings.batch_s)
         self.held: dict[str, None] = {}
         """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
         self.deferred = Deferred(runtime.breaker, runtime.settings.aside if subscription.degraded_handler else 0)
@@ -82,7 +82,7 @@ class Consumer:
         """The same for what was kept when most entries failed: one while that lasts; then all, and then it is each
         one's own failure and nobody's sign."""
         counted = self.limit.stopped
-        while entries := self.limit.take(1 if counted else self.batch_size.size):
+        while entries := self.limit.take(1 if counted else self.adaptive_batch.size):
             await self.process(entries, loop, counted=counted)
             if counted or self.limit.stopped:
                 return
@@ -90,7 +90,7 @@ class Consumer:
     async def try_aside(self, loop: str) -> None:
         """The same for what was set aside, in order, until it is done or the dependency is away again."""
         while self.deferred.due:
-            await self._work(self.deferred.first(self.batch_size.size), loop)
+            await self._work(self.deferred.first(self.adaptive_batch.size), loop)
 
     @contextmanager
     def _holding(self, entries: Sequence[Entry]) -> Iterator[None]:
@@ -126,9 +126,9 @@ class Consumer:
 
     async def _work(self, batch: Sequence[Delivery[Any]], loop: str, *, counted: bool = True) -> None:
         # What may have ended its consumers is never put beside others.
-        deferred = self.deferred.possible and all(delivery.abandonments < ALONE_AFTER for delivery in batch)
+        may_defer = self.deferred.possible and all(delivery.abandonments < ALONE_AFTER for delivery in batch)
         while batch:
-            async with self._turn(loop, deferred=deferred) as degraded:
+            async with self._turn(loop, may_defer=may_defer) as degraded:
                 batch = [delivery for delivery in batch if delivery.id in self.held]
                 if not batch:
                     return
@@ -140,7 +140,7 @@ class Consumer:
                 await self._each(batch, loop, counted=counted)
                 return
             batch = await self._settle(batch, results, loop, degraded=degraded, counted=counted)
-            if deferred and degraded:  # else: what the handler gave up whole may hold some that go on without
+            if may_defer and degraded:  # else: what the handler gave up whole may hold some that go on without
                 self.deferred.put(batch)
                 return
 
@@ -158,12 +158,12 @@ class Consumer:
         self.deferred.drop(entry.id for entry in entries)
 
     @asynccontextmanager
-    async def _turn(self, loop: str, *, deferred: bool) -> AsyncIterator[bool]:
+    async def _turn(self, loop: str, *, may_defer: bool) -> AsyncIterator[bool]:
         """The service's lock; gives whether a dependency is away, which is so only where entries can be set aside."""
         runtime = self.runtime
         while True:
             runtime.heartbeat(loop, 2 * runtime.settings.breaker_max_s + 60)
-            if not (deferred and self.deferred.can_continue):
+            if not (may_defer and self.deferred.can_continue):
                 await runtime.until_dependencies_answer()
             if self._yields() or runtime.paused:
                 await runtime.sleep(0.05)
@@ -173,7 +173,7 @@ class Consumer:
                 if runtime.closing.is_set():
                     raise Closing
                 away = runtime.breaker.wait_s() > 0
-                if (away and not (deferred and self.deferred.can_continue)) or self._yields() or runtime.paused:
+                if (away and not (may_defer and self.deferred.can_continue)) or self._yields() or runtime.paused:
                     continue
                 runtime.heartbeat(loop, runtime.handler_limit_s)
                 yield away
@@ -210,7 +210,7 @@ class Consumer:
         finally:
             seconds = perf_counter() - started
             if not degraded:
-                self.batch_size.handled(len(batch), seconds)
+                self.adaptive_batch.handled(len(batch), seconds)
             self._seconds.observe(seconds)
             self._sizes.observe(len(batch))
 
@@ -249,16 +249,16 @@ class Consumer:
             self._tried(later)
         if counted:
             failed = self._kept_of(failed, len(done))
-        settlement = [*done, *(delivery.id for delivery, _ in failed)]
-        self._settling.update(settlement)
+        ended = [*done, *(delivery.id for delivery, _ in failed)]
+        self._settling.update(ended)
         try:
             if done:
                 await self.settlement.acknowledge(done, loop)
             if failed:
                 await self.settlement.give_up(failed, loop)
         finally:
-            self.deferred.drop(settlement)
-            for entry in settlement:
+            self.deferred.drop(ended)
+            for entry in ended:
                 self.held.pop(entry, None)
                 self._settling.discard(entry)
         return waiting

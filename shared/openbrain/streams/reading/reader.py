@@ -103,7 +103,7 @@ class Reader:
                 continue
             await consumer.try_kept(self.loop)
             await consumer.try_aside(self.loop)
-            if capacity := consumer.deferred.capacity(consumer.batch_size.size):
+            if capacity := consumer.deferred.capacity(consumer.adaptive_batch.size):
                 return capacity
             await self._rest(max(_TURN_S, runtime.breaker.wait_s()))
 

@@ -104,5 +104,5 @@ class Reaper:
             await self.runtime.until_dependencies_answer()
         elif alone and self.runtime.breaker.wait_s() > 0:
             return False
-        capacity = self.consumer.limit.capacity(deferred.capacity(self.consumer.batch_size.size))
+        capacity = self.consumer.limit.capacity(deferred.capacity(self.consumer.adaptive_batch.size))
         return bool(capacity) and await reclaim(self.consumer, capacity, self.loop, alone=alone)
