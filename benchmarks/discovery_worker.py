@@ -19,8 +19,8 @@ from benchmarks.filling import fill
 from benchmarks.recall_worker import INPUTS, ROWS, read_rows, sample
 from benchmarks.texts import questions
 from benchmarks.zero_cost import zero_cost_parts
-from openbrain.adapters.tantivy.finding import question
 from openbrain.adapters.tantivy.queries import compiled, filtered
+from openbrain.adapters.tantivy.search import question
 from openbrain.domain.visibility import AllOf, Criteria, Viewer, visible
 from openbrain.ports.index import TextQuery
 from openbrain.runtime.container import Container

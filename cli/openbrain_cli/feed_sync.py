@@ -9,7 +9,7 @@ from typing import Any
 from openbrain.client.resources.vault import Vault
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.vault.folder import Folder
-from openbrain.vault.markers import placing
+from openbrain.vault.markers import atomic_writes
 
 FEED = "brain-feed"
 MARK = ".openbrain-feed"
@@ -56,11 +56,11 @@ async def sync(brain: Vault, root: Path, *, dry_run: bool = False, adopt: bool =
     removed = tuple(sorted(here.keys() - kept.keys()))
     if not dry_run:
         for name in removed:
-            placing.remove(folder, name)
+            atomic_writes.remove(folder, name)
         for name, text in texts.items():
-            placing.write(folder, name, text)
+            atomic_writes.write(folder, name, text)
         if kept != known:
-            placing.write(folder, MARK, json.dumps(kept, sort_keys=True).encode())
+            atomic_writes.write(folder, MARK, json.dumps(kept, sort_keys=True).encode())
     return Synced(tuple(sorted(texts)), removed, len(kept) - len(texts))
 
 

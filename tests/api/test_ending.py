@@ -13,7 +13,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation
-from openbrain.streams.operating.erasing import Doomed, Swept
+from openbrain.streams.operating.erasure import Doomed, Swept
 from openbrain.usecases.auth import Permission
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting

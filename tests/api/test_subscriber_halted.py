@@ -5,8 +5,8 @@ import itertools
 
 import pytest
 
-from openbrain.client.subscriber.hearing import Hearing
-from openbrain.client.subscriber.listening import Listening
+from openbrain.client.subscriber.received import ReceivedSignals
+from openbrain.client.subscriber.sources import Listening
 from openbrain.domain.signals.values import HaltState
 from tests.support.signals.agents import HandApi, Truth, broadcast
 from tests.support.streams.consumers import eventually
@@ -16,7 +16,7 @@ from tests.support.streams.consumers import eventually
 async def test_a_halt_heard_between_two_turns_of_the_loop_is_acknowledged(turns: int) -> None:
     """However far the one who acknowledges has come when it is heard: no later word wakes him here."""
     truth, clock = Truth(), itertools.count()
-    hearing = Hearing("", "", cut_off_s=None, clock=lambda: float(next(clock)))
+    hearing = ReceivedSignals("", "", cut_off_s=None, clock=lambda: float(next(clock)))
     listening = Listening(hearing, HandApi(truth), None, beat_s=60)
     loop = next(each for each in listening.loops() if "acknowledge" in str(each))
     acknowledging = asyncio.create_task(loop())

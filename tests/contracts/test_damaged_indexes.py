@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from openbrain.adapters.indexes.sealing import SEAL, Seal, break_seal, close_with_seal
+from openbrain.adapters.indexes.seal import SEAL, Seal, break_seal, close_with_seal
 from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 from openbrain.adapters.tantivy import TantivyText
 from tests.support.indexes.damages import DAMAGES, Damage, zeros

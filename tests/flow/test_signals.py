@@ -10,7 +10,7 @@ from openbrain.domain.signals.values import Severity
 from openbrain.domain.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.access import Workspace
-from openbrain.streams.publishing.broadcasting import stream_of
+from openbrain.streams.publishing.broadcast_writer import stream_of
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
 

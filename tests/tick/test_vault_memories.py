@@ -15,7 +15,7 @@ from openbrain.ports.store import Origin
 from openbrain.ports.vault_memories import VaultMemory
 from openbrain.usecases.auth import Actor, Permission
 from openbrain.usecases.remember import Offer, remember
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Problem
 from openbrain_tick.memories import Brought, bring

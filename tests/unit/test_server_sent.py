@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.client.server_sent import Sent, events
+from openbrain.client.server_sent_events import Sent, events
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.broadcast_stream import Spoken
 from openbrain_api.broadcasts.frames import HEARTBEAT, Unreadable, frame, frames, heard, retry, skipped

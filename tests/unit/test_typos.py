@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.adapters.indexes.typos import allowed, near
+from openbrain.adapters.indexes.edit_distance import allowed, near
 
 words = st.text(alphabet="abcd\u00fc\u0103", max_size=8)
 

@@ -25,7 +25,7 @@ from openbrain.runtime.container import Container
 from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain.streams.handling.runtime import consumer_name
 from openbrain.streams.monitoring import endpoints
-from openbrain.streams.operating.erasing import StreamEraser
+from openbrain.streams.operating.erasure import StreamEraser
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.operating.trim import remake
 from openbrain.streams.publishing.publisher import Publisher

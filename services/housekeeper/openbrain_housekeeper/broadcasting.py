@@ -12,7 +12,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.broadcasts import Broadcasts
 from openbrain.ports.housekeeping import OutboxEntry
 from openbrain.settings import Streams
-from openbrain.streams.publishing import broadcasting
+from openbrain.streams.publishing import broadcast_writer
 
 PAGE = 500
 _log = structlog.get_logger(__name__)
@@ -39,14 +39,14 @@ class Broadcasting:
     async def settle(self, entry: OutboxEntry) -> None:
         """See to a broadcast that its stream has passed. Mostly it was published before. Where the stream knows a later
         time than the truth, which was put back, what waits is told again under numbers above the stream's."""
-        workspace, number = broadcasting.workspace_of(entry.stream), broadcasting.number_of(entry.body)
+        workspace, number = broadcast_writer.workspace_of(entry.stream), broadcast_writer.number_of(entry.body)
         stream = self._settings.prefix + entry.stream
-        held = await broadcasting.held(self._client, stream, number)
+        held = await broadcast_writer.held(self._client, stream, number)
         if held == entry.body or number <= self._told_again.get(workspace, 0):
             return
-        (reached,) = await broadcasting.tops(self._client, [stream])
+        (reached,) = await broadcast_writer.tops(self._client, [stream])
         last = await self._truth.last_seq(workspace)
-        if not broadcasting.believable(reached, last):
+        if not broadcast_writer.believable(reached, last):
             await self._begin_anew(workspace, reached)
             await self._fill(workspace, 0)
             return
@@ -82,10 +82,10 @@ class Broadcasting:
 
     async def _short(self, page: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         """The workspaces whose streams do not hold all, with what they reach: nothing, after a number was forged."""
-        reached = await broadcasting.tops(self._client, [self._stream(workspace) for workspace, _ in page])
+        reached = await broadcast_writer.tops(self._client, [self._stream(workspace) for workspace, _ in page])
         short = []
         for (workspace, seq), top in zip(page, reached, strict=True):
-            if not broadcasting.believable(top, seq):
+            if not broadcast_writer.believable(top, seq):
                 await self._begin_anew(workspace, top)
                 short.append((workspace, 0))
             elif top < seq:
@@ -94,13 +94,13 @@ class Broadcasting:
 
     async def _begin_anew(self, workspace: str, reached: int) -> None:
         stream = self._stream(workspace)
-        await broadcasting.begin_anew(self._client, stream)
+        await broadcast_writer.begin_anew(self._client, stream)
         _log.error("broadcasts.forged", stream=stream, number=reached)
 
     async def _fill(self, workspace: str, after: int) -> int:
         done = 0
         while rows := await self._truth.broadcasts_after(workspace, after, PAGE):
-            stream = broadcasting.stream_of(workspace)
+            stream = broadcast_writer.stream_of(workspace)
             results = await self._publisher.publish([(stream, row.body) for row in rows])
             refused = next((result for result in results if result is not None), None)
             if refused is not None:
@@ -117,11 +117,11 @@ class Broadcasting:
                 floor = await self._truth.broadcast_floor(workspace, oldest)
                 kept = await self._truth.broadcasts_after(workspace, floor, 1)
                 before = kept[0].seq if kept else seq + 1
-                removed += await broadcasting.trim(self._client, self._stream(workspace), before)
+                removed += await broadcast_writer.trim(self._client, self._stream(workspace), before)
         return removed
 
     def _stream(self, workspace: str) -> str:
-        return self._settings.prefix + broadcasting.stream_of(workspace)
+        return self._settings.prefix + broadcast_writer.stream_of(workspace)
 
     async def _pages(self) -> AsyncIterator[Sequence[tuple[str, int]]]:
         after = ""

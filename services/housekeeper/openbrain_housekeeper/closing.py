@@ -10,7 +10,7 @@ from openbrain.ports.erasing import PURGE
 from openbrain.ports.erasing import Closing as ClosingTruth
 from openbrain.ports.operations import Operation, Operations, OperationStatus, Progress
 from openbrain.streams.operating import purge_traces
-from openbrain.streams.operating.erasing import Doomed, Swept
+from openbrain.streams.operating.erasure import Doomed, Swept
 from openbrain_housekeeper.purging import swept_json
 
 CHUNK = 200

@@ -13,7 +13,7 @@ from openbrain.ports.generations import Generation
 from openbrain.ports.index import Scrubbed
 from openbrain.ports.operations import TRACES, Operation, Operations, Progress
 from openbrain.streams.operating import purge_traces
-from openbrain.streams.operating.erasing import Doomed, Swept
+from openbrain.streams.operating.erasure import Doomed, Swept
 
 OWN = frozenset({"streams", "embeddings", "tombstones"})
 """Phases that are about the memories of one purge."""

@@ -11,8 +11,8 @@ from openbrain.domain.errors import NotFound
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation, Progress
 from openbrain.ports.streams import BURY, DEAD_DISCARD, DEAD_REPLAY, REPLAY, DeadFilter, DeadLetter
-from openbrain.streams.dead_letters.burying import BURIED, Burial
 from openbrain.streams.dead_letters.listing import Revival
+from openbrain.streams.dead_letters.stuck_entries import BURIED, Burial
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain_housekeeper.operating import WAITS_FOR, Step
 

@@ -9,7 +9,7 @@ from openbrain.ports.groups import OutsideGroup
 from openbrain.ports.operations import Operation, Progress
 from openbrain.settings import Streams
 from openbrain.streams.operating.dead_letter_retention import DeadKeeping
-from openbrain.streams.operating.shrinking import shrink
+from openbrain.streams.operating.eviction import shrink
 from openbrain.streams.operating.trim import plan, trim, waited_for
 from openbrain.streams.redis.memory import memory_of
 from openbrain.usecases.backpressure import Pressure

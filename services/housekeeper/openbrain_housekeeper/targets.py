@@ -12,7 +12,7 @@ from openbrain.ports.operations import Operation
 from openbrain.runtime import adapters
 from openbrain.runtime.container import Container
 from openbrain.streams.monitoring.gauges import behind
-from openbrain.streams.monitoring.waiting import waiting_since
+from openbrain.streams.monitoring.oldest_entry import waiting_since
 from openbrain.streams.publishing.publisher import Publisher
 from openbrain_housekeeper.other_model import MODEL
 from openbrain_housekeeper.reindexing import Reindexing, Target

@@ -12,7 +12,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.runtime import adapters
 from openbrain.runtime.container import Container
 from openbrain.runtime.leader import PeriodicJob
-from openbrain.streams.monitoring.waiting import waiting_since
+from openbrain.streams.monitoring.oldest_entry import waiting_since
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.filling import LOOK_S, Filling
 from openbrain_housekeeper.gate import Gate

@@ -13,7 +13,7 @@ from openbrain.client.arguments import Changes, Filters
 from openbrain.client.breaker import Breaker
 from openbrain.client.resources.access import Access
 from openbrain.client.resources.discovery import Discovery
-from openbrain.client.resources.ending import Erasures
+from openbrain.client.resources.erasure import Erasures
 from openbrain.client.resources.indexes import Indexes
 from openbrain.client.resources.models import Models
 from openbrain.client.resources.signals import Signals
@@ -21,7 +21,7 @@ from openbrain.client.resources.streams import Streams
 from openbrain.client.resources.ticks import Ticks
 from openbrain.client.resources.transfers import Transfers
 from openbrain.client.resources.vault import Vault
-from openbrain.client.resources.verifying import Verifying
+from openbrain.client.resources.verification import Verifying
 from openbrain.client.resources.webhooks import Webhooks
 from openbrain.client.wire import Wire, write_headers
 from openbrain.domain.credentials import from_environment

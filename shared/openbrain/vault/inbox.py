@@ -7,7 +7,7 @@ from typing import Final
 from openbrain.domain.times import to_iso
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers.redaction import quotable_line
-from openbrain.vault.posting import slug
+from openbrain.vault.posted_markers import slug
 
 INBOX: Final = "raw/inbox"
 ATTACHMENTS: Final = "raw/attachments"

@@ -7,7 +7,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.ports.access import Workspace
 from openbrain.ports.erasing import CLOSE, PURGE
 from openbrain.ports.operations import Operation, OperationStatus, Progress
-from openbrain.streams.operating.erasing import Doomed, Swept
+from openbrain.streams.operating.erasure import Doomed, Swept
 from openbrain_housekeeper.closing import Closing
 from tests.support.store.fixtures import START, FakeClock
 

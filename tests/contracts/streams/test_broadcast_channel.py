@@ -14,7 +14,7 @@ from openbrain.domain.errors import TryLater
 from openbrain.ports.broadcast_stream import Spoken
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_reader import RedisHearing
-from openbrain.streams.publishing.broadcasting import stream_of
+from openbrain.streams.publishing.broadcast_writer import stream_of
 from openbrain.streams.redis.connection import connect
 from openbrain_api.broadcasts import channel as channels
 from openbrain_api.broadcasts.channel import Listener

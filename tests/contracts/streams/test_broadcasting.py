@@ -16,7 +16,7 @@ from openbrain.domain.signals.values import Raise, Severity
 from openbrain.ports.access import Workspace
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_reader import RedisHearing
-from openbrain.streams.publishing.broadcasting import number_of, stream_of
+from openbrain.streams.publishing.broadcast_writer import number_of, stream_of
 from openbrain.streams.publishing.publisher import Publisher
 from openbrain_housekeeper.broadcasting import Broadcasting
 from openbrain_housekeeper.handlers import relay

@@ -18,7 +18,7 @@ from openbrain.domain.submission import MemorySubmitted
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import whole
 from openbrain.streams.operating import purge_traces
-from openbrain.streams.operating.erasing import PAGE, StreamEraser
+from openbrain.streams.operating.erasure import PAGE, StreamEraser
 from openbrain.streams.redis.connection import connect
 from openbrain.streams.redis.entry_ids import LAST
 from tests.support.forms import examples

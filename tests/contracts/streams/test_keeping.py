@@ -14,7 +14,7 @@ from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import ConsumerGroup
 from openbrain.streams.operating.acl import users
 from openbrain.streams.operating.dead_letter_retention import DeadKeeping, survey
-from openbrain.streams.operating.shrinking import shrink, sizes
+from openbrain.streams.operating.eviction import shrink, sizes
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import TIDY
 from openbrain_cli.doctoring.stream_server import check

@@ -11,7 +11,7 @@ from openbrain.domain.streams import STORED, replays
 from openbrain.ports.groups import OutsideGroup
 from openbrain.ports.streams import Readers
 from openbrain.settings import Streams
-from openbrain.streams.dead_letters.replaying import MOST
+from openbrain.streams.dead_letters.replay import MOST
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery

@@ -10,7 +10,7 @@ from redis.backoff import NoBackoff
 
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.streams.monitoring.waiting import oldest_waiting, waiting_since
+from openbrain.streams.monitoring.oldest_entry import oldest_waiting, waiting_since
 from tests.servers.places import free_port
 from tests.support.store.fixtures import FakeClock
 

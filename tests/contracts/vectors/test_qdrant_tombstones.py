@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.adapters.qdrant import accounts
+from openbrain.adapters.qdrant import reconciliation
 from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.ports.index import Tombstone, VectorEntry
 from tests.support.forms import examples
@@ -98,7 +98,7 @@ async def test_what_earlier_versions_left_is_counted_and_cleared(
     merging: tuple[Merging, QdrantVectors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page at a time; what lives keeps its own."""
-    monkeypatch.setattr(accounts, "PAGE", 3)
+    monkeypatch.setattr(reconciliation, "PAGE", 3)
     client, index = merging
     living = await left_by_an_earlier_version(client, "ob-first", EAST, 8)
     assert await index.left_vectors("first") == 8

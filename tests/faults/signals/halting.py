@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from redis.asyncio import Redis
 
-from openbrain.client.subscriber.connecting import SILENCE_S
+from openbrain.client.subscriber.connect import SILENCE_S
 from openbrain.domain.errors import Halted, TryLater
 from openbrain.domain.events import FIELD, SignalRaised, encode
 from openbrain.domain.signals.values import Severity

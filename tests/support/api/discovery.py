@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from openbrain.adapters.tantivy.marking import Marker
+from openbrain.adapters.tantivy.highlights import Marker
 from openbrain.domain.errors import TryLater
 from openbrain.ports.index import Checked, Count, Found, Span, TextQuery
 from tests.support.api.brain import Brain, http

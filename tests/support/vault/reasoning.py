@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openbrain.domain.errors import NotFound
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import SPEC

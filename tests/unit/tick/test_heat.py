@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds
 from openbrain_tick.phases.heat import heat_of, replays

@@ -1,7 +1,7 @@
 """Arcs merged and split by an answer."""
 
 from openbrain.vault.front_matter.document import read
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from tests.support.vault.reasoning import ALARM, DAY, applied, arcs_of, page, vault
 
 LESSON = "<!-- @lesson -->\nAsk first.\n<!-- @/lesson -->\n"

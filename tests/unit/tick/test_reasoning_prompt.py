@@ -2,7 +2,7 @@
 
 from openbrain.domain.errors import NotFound
 from openbrain.vault.front_matter.document import read
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.bodies import BODY_CHARS
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import SPEC

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from openbrain.vault.pages.arc_reading import DAY_US, parse_arc
+from openbrain.vault.pages.arc_parsing import DAY_US, parse_arc
 from openbrain.vault.pages.arcs import Edge, InjectMark, SignalMark, of_row, row
 from tests.support.vault.pages import NOW, page, signal
 

@@ -12,7 +12,7 @@ from openbrain.domain.errors import NotFound
 from openbrain.domain.times import from_datetime
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers.markers import parse
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import Thresholds

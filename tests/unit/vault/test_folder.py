@@ -8,7 +8,7 @@ import pytest
 from openbrain.domain.errors import Invalid, NotFound, TryLater
 from openbrain.vault import limits
 from openbrain.vault.folder import Folder
-from openbrain.vault.markers import placing
+from openbrain.vault.markers import atomic_writes
 from openbrain.vault.values import Problem
 
 
@@ -40,7 +40,7 @@ BAD_PATHS += ["a\nb", "left/", "x" * (limits.PATH_CHARS + 1), ".."]
 @pytest.mark.parametrize("path", BAD_PATHS)
 def test_a_path_that_leaves_the_vault_is_refused(vault: Path, path: str) -> None:
     folder = Folder(vault)
-    for door in (folder.read, folder.stat, folder.digest, lambda path: placing.write(folder, path, b"x")):
+    for door in (folder.read, folder.stat, folder.digest, lambda path: atomic_writes.write(folder, path, b"x")):
         with pytest.raises(Invalid):
             door(path)
     assert (vault.parent / "secret.md").read_text(encoding="utf-8") == "outside"
@@ -88,7 +88,7 @@ def test_links_inside_the_vault_are_read_and_never_written(vault: Path) -> None:
         with pytest.raises(Invalid):
             folder.digest(path)
     with pytest.raises(Invalid):
-        placing.write(folder, "short/new.md", b"x")
+        atomic_writes.write(folder, "short/new.md", b"x")
     assert sorted(path.name for path in (vault / "left" / "deep").iterdir()) == ["a.md"]
 
 
@@ -146,22 +146,22 @@ def test_a_vault_that_is_not_mounted_is_said_to_be(tmp_path: Path) -> None:
 def test_a_file_is_replaced_whole_and_keeps_its_rights(vault: Path) -> None:
     folder = Folder(vault)
     (vault / "left" / "deep" / "a.md").chmod(0o640)
-    placing.write(folder, "left/deep/a.md", b"new")
-    placing.write(folder, "new/folder/b.md", b"other")
+    atomic_writes.write(folder, "left/deep/a.md", b"new")
+    atomic_writes.write(folder, "new/folder/b.md", b"other")
 
     assert (vault / "left" / "deep" / "a.md").read_bytes() == b"new"
     assert (vault / "left" / "deep" / "a.md").stat().st_mode & 0o777 == 0o640
     assert folder.read("new/folder/b.md") == "other"
     assert [entry.path for entry in folder.walk()] == ["left/deep/a.md", "new/folder/b.md"]
     assert [path.name for path in (vault / "left" / "deep").iterdir()] == ["a.md"]
-    placing.remove(folder, "new/folder/b.md")
-    placing.remove(folder, "new/folder/b.md")
+    atomic_writes.remove(folder, "new/folder/b.md")
+    atomic_writes.remove(folder, "new/folder/b.md")
     assert folder.digest("new/folder/b.md") is None
 
 
 def test_the_file_that_is_open_elsewhere_stays_as_it_was(vault: Path) -> None:
     with (vault / "left" / "deep" / "a.md").open(encoding="utf-8") as reader:
-        placing.write(Folder(vault), "left/deep/a.md", b"new")
+        atomic_writes.write(Folder(vault), "left/deep/a.md", b"new")
         assert reader.read() == "inside"
 
 
@@ -171,7 +171,7 @@ def test_what_is_made_takes_the_rights_of_its_folder_and_not_of_the_process(vaul
     (vault / "left").chmod(mode)
     before = os.umask(0o077)
     try:
-        placing.write(Folder(vault), "left/new/deep/page.md", b"text")
+        atomic_writes.write(Folder(vault), "left/new/deep/page.md", b"text")
     finally:
         os.umask(before)
     assert (vault / "left" / "new").stat().st_mode & 0o7777 == mode

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from openbrain.vault.folder import Folder
-from openbrain.vault.harvesting import Harvest, harvest, posts, submissions
 from openbrain.vault.markers.redaction import quotable, quotable_line, redacted
 from openbrain.vault.markers.transcripts import records
 from openbrain.vault.pages import journal
-from openbrain.vault.pages.arc_reading import parse_arc
-from openbrain.vault.posting import change_of, path_of
+from openbrain.vault.pages.arc_parsing import parse_arc
+from openbrain.vault.posted_markers import change_of, path_of
+from openbrain.vault.session_marks import Harvest, harvest, posts, submissions
 from openbrain_tick.phases.memories import marked
 
 AT = 1_767_225_600_000_000

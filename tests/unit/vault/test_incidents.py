@@ -8,7 +8,7 @@ import pytest
 from openbrain.domain.errors import NotFound
 from openbrain.domain.signals.values import Severity, Signal, SignalState
 from openbrain.vault.front_matter.document import read
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import Thresholds
 from openbrain_tick.phases.incidents import incidents, unclosed

@@ -7,7 +7,7 @@ import pytest
 from openbrain.domain.errors import NotFound
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers.transcripts import Record, ToolUse
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import Thresholds
 from openbrain_tick.phases.plan import Plan, begin

@@ -11,11 +11,11 @@ from openbrain.domain.signals.values import Severity
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
 from openbrain.observability import metrics
 from openbrain.usecases.auth import Actor, Permission
-from openbrain.vault import inbox, posting
+from openbrain.vault import inbox, posted_markers
 from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
 from openbrain.vault.markers.redaction import quotable, redacted
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain_api.http import reading
 from openbrain_api.http.forms import Form, FormFile, read_form
 from openbrain_api.http.reply import Reply, plain
@@ -35,17 +35,19 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Reply:
     if not _may_raise(call) and attrs.get("severity", "").strip().lower() == Severity.NUCLEAR:
         attrs["severity"] = Severity.CRITICAL  # a halt takes a permission of its own
 
-    def post(at: int) -> posting.Post:
-        return posting.Post(type=body.type, content=body.content, attrs=attrs, at=at)
+    def post(at: int) -> posted_markers.Post:
+        return posted_markers.Post(type=body.type, content=body.content, attrs=attrs, at=at)
 
     def draft(path: str, at: int) -> Draft:
-        change, there = posting.change_of(folder, post(at), path)
+        change, there = posted_markers.change_of(folder, post(at), path)
         same = change.before == change.digest
         action = "unchanged" if same else "appended" if there else "created"
         size = 0 if same else len(change.after or b"")
         return Draft((change,), {"action": action, "vault_path": change.path, "written_bytes": size})
 
-    write, done = await written(call, folder, Asked(key, asked, lambda at: posting.path_of(folder, post(at)), draft))
+    write, done = await written(
+        call, folder, Asked(key, asked, lambda at: posted_markers.path_of(folder, post(at)), draft)
+    )
     told = done.told if done else {"action": "unchanged", "vault_path": write.path, "written_bytes": 0}
     signal_id = None
     if body.type == "signal" and _may_raise(call):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from openbrain.domain.times import to_datetime
 from openbrain.vault.front_matter.document import Front, read
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.extract import Session
 from openbrain_tick.phases.plan import Plan

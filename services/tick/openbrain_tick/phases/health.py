@@ -7,7 +7,7 @@ from typing import Final
 import orjson
 
 from openbrain.domain.times import to_iso
-from openbrain.vault.pages.arc_reading import DAY_US
+from openbrain.vault.pages.arc_parsing import DAY_US
 from openbrain_tick.phases.feed import FOLDER
 from openbrain_tick.phases.heat import older
 from openbrain_tick.phases.plan import Plan

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from openbrain.vault.pages.arc_reading import DAY_US
+from openbrain.vault.pages.arc_parsing import DAY_US
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.thresholds import Thresholds
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openbrain.vault.front_matter import document
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain_tick.phases.plan import Plan
 
 _LEFT = "architecture infrastructure deployment code bug fix ci database api security".split()

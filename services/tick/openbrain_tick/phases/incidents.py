@@ -10,12 +10,12 @@ from typing import Final
 
 from openbrain.domain.signals.values import Signal
 from openbrain.domain.times import to_iso
-from openbrain.vault.front_matter.writing import Value, spelt
+from openbrain.vault.front_matter.rendering import Value, spelt
 from openbrain.vault.markers.redaction import quotable, quotable_line
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc, identity
 from openbrain.vault.pipeline import SELF
-from openbrain.vault.posting import slug
+from openbrain.vault.posted_markers import slug
 from openbrain_tick.phases.plan import Plan
 
 FOLDER: Final = "amygdala"

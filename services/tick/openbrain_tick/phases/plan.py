@@ -10,8 +10,8 @@ from openbrain.vault.changes import Change
 from openbrain.vault.draft import Draft
 from openbrain.vault.front_matter import document
 from openbrain.vault.front_matter.document import Front
-from openbrain.vault.front_matter.writing import Value
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.front_matter.rendering import Value
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.pages.index import Scan, counting, in_order
 from openbrain.vault.thresholds import Thresholds

@@ -9,7 +9,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import from_iso, to_iso
 from openbrain.vault import limits
 from openbrain.vault.markers import markers
-from openbrain.vault.pages.arc_reading import NO_SOURCE, RESOLVED, SEVERITIES
+from openbrain.vault.pages.arc_parsing import NO_SOURCE, RESOLVED, SEVERITIES
 from openbrain.vault.pages.arcs import Arc, SignalMark, identity
 from openbrain.vault.values import Marker
 from openbrain_tick.phases.graduate import GRADUATED

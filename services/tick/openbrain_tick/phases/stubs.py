@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from openbrain.vault.front_matter.writing import spelt
+from openbrain.vault.front_matter.rendering import spelt
 from openbrain.vault.markers.redaction import quotable, quotable_line
 from openbrain_tick.phases.extract import Session
 

@@ -10,7 +10,6 @@ from typing import Any, Generic
 import orjson
 from elasticsearch import ApiError, AsyncElasticsearch, BadRequestError
 
-from openbrain.adapters.elasticsearch.accounts import STANDING, Accounts
 from openbrain.adapters.elasticsearch.connection import (
     COMMON_MAPPING,
     missing,
@@ -20,8 +19,9 @@ from openbrain.adapters.elasticsearch.connection import (
     tombstone_document,
     translated,
 )
-from openbrain.adapters.elasticsearch.scrubbing import scrub
-from openbrain.adapters.indexes.fencing import Entry, highest_per_id
+from openbrain.adapters.elasticsearch.reconciliation import STANDING, Accounts
+from openbrain.adapters.elasticsearch.removed_documents import scrub
+from openbrain.adapters.indexes.revision_fence import Entry, highest_per_id
 from openbrain.domain.errors import Invalid, NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.index import Checked, Scrubbed, Standing, Sum, Tombstone
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Generic
 
 from openbrain.adapters.elasticsearch.generations import Generations
-from openbrain.adapters.indexes.fencing import Entry
+from openbrain.adapters.indexes.revision_fence import Entry
 from openbrain.ports.index import Checked, Scrubbed, Standing, Sum
 
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from openbrain.adapters.elasticsearch import searching
+from openbrain.adapters.elasticsearch import search
 from openbrain.adapters.elasticsearch.connection import common_document, compiled, connect
 from openbrain.adapters.elasticsearch.generations import AT_ONCE, Generations
 from openbrain.adapters.elasticsearch.index import ElasticsearchIndex
 from openbrain.adapters.indexes.flat_metadata import flat
-from openbrain.adapters.tantivy.marking import Marker
+from openbrain.adapters.tantivy.highlights import Marker
 from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import (
     Count,
@@ -87,12 +87,12 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
         """A page, its total and its facets, in one request."""
         index = self._generations.index(name)
         query = replace(query, phrases=tuple(filter(self._marker.indexed, query.phrases)))
-        return await searching.find(self._client, index, query, condition, limit, after, facets, values)
+        return await search.find(self._client, index, query, condition, limit, after, facets, values)
 
     async def counts(self, name: str, fields: Sequence[str], condition: AllOf, limit: int) -> Sequence[Count]:
         """One aggregation within the other."""
         index = self._generations.index(name)
-        return await searching.counts(self._client, index, fields, condition, limit)
+        return await search.counts(self._client, index, fields, condition, limit)
 
     async def marks(self, query: TextQuery, texts: Sequence[str]) -> Sequence[Sequence[Span]]:
         """By tantivy's English analysis, which is Lucene's but for rare endings: texts stay in this process."""

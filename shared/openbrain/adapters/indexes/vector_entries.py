@@ -6,7 +6,7 @@ from itertools import islice, starmap
 
 import numpy as np
 
-from openbrain.adapters.indexes.fencing import highest_per_id
+from openbrain.adapters.indexes.revision_fence import highest_per_id
 from openbrain.domain.errors import Invalid, SetupError
 from openbrain.ports.index import Hit, Tombstone, VectorEntry
 

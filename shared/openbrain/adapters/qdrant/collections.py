@@ -9,9 +9,9 @@ from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import UnexpectedResponse
 
 from openbrain.adapters.indexes.vector_entries import same_dimensions
-from openbrain.adapters.qdrant.accounts import clear_tombstones
 from openbrain.adapters.qdrant.errors import translated
 from openbrain.adapters.qdrant.filters import VECTOR
+from openbrain.adapters.qdrant.reconciliation import clear_tombstones
 from openbrain.domain.errors import IndexMissing, SetupError, TryLater
 from openbrain.domain.visibility import KEYWORD_FIELDS
 from openbrain.ports.index import Checked

@@ -10,10 +10,10 @@ from typing import Any
 from qdrant_client import AsyncQdrantClient, models
 
 from openbrain.adapters.indexes.vector_entries import Passages, best_passages, same_dimensions, writable
-from openbrain.adapters.qdrant.accounts import Accounts
 from openbrain.adapters.qdrant.collections import Collections
 from openbrain.adapters.qdrant.errors import translated
 from openbrain.adapters.qdrant.filters import VECTOR, compiled, not_higher, point, removed_among
+from openbrain.adapters.qdrant.reconciliation import Accounts
 from openbrain.domain.errors import NeverRetry
 from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import Checked, Failed, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch

@@ -34,8 +34,8 @@ from qdrant_edge import (
 )
 
 from openbrain.adapters.indexes.generation_folders import same_folder
-from openbrain.adapters.indexes.sealing import close_with_seal
-from openbrain.adapters.qdrant_edge.opening import engine, opened
+from openbrain.adapters.indexes.seal import close_with_seal
+from openbrain.adapters.qdrant_edge.open_shard import engine, opened
 from openbrain.adapters.qdrant_edge.terms import ABSENT, TERMS, WORDS, below, terms_of
 from openbrain.domain.errors import TryLater
 from openbrain.domain.fast_frozen import maker

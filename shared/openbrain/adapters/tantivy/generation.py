@@ -10,15 +10,15 @@ from pathlib import Path
 
 from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 
-from openbrain.adapters.indexes.fencing import highest_per_id
 from openbrain.adapters.indexes.generation_folders import DamagedError, damaged, same_folder, set_aside_index
-from openbrain.adapters.indexes.sealing import Seal, break_seal, close_with_seal
-from openbrain.adapters.tantivy import accounts
+from openbrain.adapters.indexes.revision_fence import highest_per_id
+from openbrain.adapters.indexes.seal import Seal, break_seal, close_with_seal
+from openbrain.adapters.tantivy import reconciliation
 from openbrain.adapters.tantivy.checksums import first_damaged
 from openbrain.adapters.tantivy.documents import document, english, memory_id, schema
-from openbrain.adapters.tantivy.finding import Reader
 from openbrain.adapters.tantivy.queries import any_word, compiled, filtered
-from openbrain.adapters.tantivy.scrubbing import Unclean, unclean
+from openbrain.adapters.tantivy.removed_entries import Unclean, unclean
+from openbrain.adapters.tantivy.search import Reader
 from openbrain.domain.errors import Invalid, SetupError, TryLater
 from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import Hit, Standing, Sum, TextEntry, TextSearch, Tombstone
@@ -146,7 +146,7 @@ class Generation:
             for entry_id in ids
             if searcher.doc_freq("id", entry_id) and (address := self._address(searcher, entry_id)) is not None
         }
-        return dict(zip(found, accounts.numbers(searcher, "revision", list(found.values())), strict=True))
+        return dict(zip(found, reconciliation.numbers(searcher, "revision", list(found.values())), strict=True))
 
     def _address(self, searcher: Searcher, entry_id: str) -> DocAddress | None:
         hits = searcher.search(Query.term_query(self._fields, "id", entry_id, "basic"), limit=1, count=False).hits
@@ -180,25 +180,25 @@ class Generation:
         searcher = self._index.searcher()
         known = {entry_id: self._address(searcher, entry_id) for entry_id in dict.fromkeys(ids)}
         addresses = {entry_id: address for entry_id, address in known.items() if address is not None}
-        found = accounts.standings(searcher, list(addresses.values()))
+        found = reconciliation.standings(searcher, list(addresses.values()))
         return dict(zip(addresses, found, strict=True))
 
     def sums(self) -> Mapping[int, Sum]:
         """By bucket."""
-        return accounts.sums(self._index.searcher())
+        return reconciliation.sums(self._index.searcher())
 
     def highest(self) -> int:
         """Of all revisions."""
-        return accounts.highest(self._index.searcher())
+        return reconciliation.highest(self._index.searcher())
 
     def in_buckets(self, buckets: Collection[int]) -> Iterator[list[Standing]]:
         """Everything in these buckets, some at a time, over one state."""
-        return accounts.in_buckets(self._index.searcher(), self._fields, buckets)
+        return reconciliation.in_buckets(self._index.searcher(), self._fields, buckets)
 
     def drop_tombstones(self, before: int) -> int:
         """Those that stand since before this time; nothing is written in between."""
         with self._writing:
-            ids = accounts.old_tombstones(self._index.searcher(), self._fields, before)
+            ids = reconciliation.old_tombstones(self._index.searcher(), self._fields, before)
             if ids:
                 self._commit(ids, ())
             return len(ids)

@@ -11,7 +11,7 @@ from openbrain.adapters.indexes.generation_folders import remove_folder
 from openbrain.adapters.tantivy.documents import BUILDER
 from openbrain.adapters.tantivy.generation import Generation
 from openbrain.adapters.tantivy.group_commit import GroupCommit
-from openbrain.adapters.tantivy.marking import Marker
+from openbrain.adapters.tantivy.highlights import Marker
 from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import (

@@ -10,7 +10,7 @@ import orjson
 from pydantic import ValidationError
 
 from openbrain import contract
-from openbrain.client.server_sent import Sent, events
+from openbrain.client.server_sent_events import Sent, events
 from openbrain.client.wire import Wire, write_headers
 from openbrain.domain.errors import SetupError
 from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState

@@ -1,6 +1,6 @@
 """For agents: hear the signals of a workspace, and stand still when it is halted."""
 
-from openbrain.client.subscriber.connecting import subscribe
+from openbrain.client.subscriber.connect import subscribe
 from openbrain.client.subscriber.cursors import Cursor, FileCursor, MemoryCursor
 from openbrain.client.subscriber.subscriber import Handler, Standing, Subscriber
 

@@ -10,7 +10,7 @@ from openbrain.domain.errors import Invalid, UnknownVersion
 from openbrain.domain.events import FIELD, Broadcast
 from openbrain.domain.streams import BROADCAST
 from openbrain.settings import Streams
-from openbrain.streams.publishing.broadcasting import believable
+from openbrain.streams.publishing.broadcast_writer import believable
 from openbrain.streams.redis.connection import ask, connect, disconnect, is_gone
 
 _log = structlog.get_logger(__name__)

@@ -11,9 +11,9 @@ import structlog
 
 from openbrain.client.subscriber.api import Api
 from openbrain.client.subscriber.cursors import Cursor, MemoryCursor
-from openbrain.client.subscriber.hearing import Hearing
-from openbrain.client.subscriber.listening import Listening, Loop, heeded
+from openbrain.client.subscriber.received import ReceivedSignals
 from openbrain.client.subscriber.redis_stream import BroadcastStream
+from openbrain.client.subscriber.sources import Listening, Loop, heeded
 from openbrain.domain.errors import Halted, SetupError, TryLater
 from openbrain.domain.events import Broadcast
 from openbrain.domain.signals.values import Halt
@@ -69,7 +69,7 @@ class Subscriber:
         self._cursor = cursor or MemoryCursor()
         self._start_s, self._attempts = start_s, max(1, attempts)
         self._halted_when_cut_off_s = halted_when_cut_off_s
-        self._hearing = Hearing(org, project, cut_off_s=halted_when_cut_off_s, clock=clock)
+        self._hearing = ReceivedSignals(org, project, cut_off_s=halted_when_cut_off_s, clock=clock)
         self._listening = Listening(self._hearing, api, stream, beat_s)
         self._running: list[asyncio.Task[Any]] = []
         self._saved: int | None = None

@@ -9,7 +9,7 @@ from openbrain.domain.errors import NotFound, TryLater
 from openbrain.domain.streams import every_stream
 from openbrain.ports.streams import DeadFilter, DeadLetter, Span, StreamState
 from openbrain.streams.dead_letters import listing
-from openbrain.streams.monitoring import inspecting
+from openbrain.streams.monitoring import inspection
 from openbrain.streams.monitoring.gauges import groups_of
 from openbrain.streams.redis.connection import AWAY, Connecting, ask
 
@@ -31,12 +31,12 @@ class RedisStreams(Connecting):
         known = every_stream(self._settings.bound_workspaces)
         wanted = {name: spec.groups for name, spec in known.items() if stream in ("", name)}
         with answering("a look at the streams"):
-            return await inspecting.look(self._client, self._settings, wanted, outside)
+            return await inspection.look(self._client, self._settings, wanted, outside)
 
     async def span(self, stream: str, from_id: str, to_id: str) -> Span:
         """As in the port."""
         with answering("counting"):
-            return await inspecting.span(self._client, self._settings.prefix + stream, from_id, to_id)
+            return await inspection.span(self._client, self._settings.prefix + stream, from_id, to_id)
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str = "") -> tuple[Sequence[DeadLetter], str | None]:
         """As in the port."""

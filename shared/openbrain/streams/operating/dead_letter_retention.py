@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 from openbrain.observability import metrics
 from openbrain.settings import Streams
 from openbrain.streams.dead_letters.listing import Box, boxes
-from openbrain.streams.operating.shrinking import shrink, sizes
+from openbrain.streams.operating.eviction import shrink, sizes
 from openbrain.streams.operating.trim import remove
 from openbrain.streams.redis.connection import ask
 from openbrain.streams.redis.memory import memory_of

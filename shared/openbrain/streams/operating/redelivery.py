@@ -9,10 +9,10 @@ from redis.asyncio import Redis
 from openbrain.domain.streams import every_stream
 from openbrain.ports.streams import DeadFilter, DeadLetter
 from openbrain.settings import Streams
-from openbrain.streams.dead_letters import burying, listing, replaying
-from openbrain.streams.dead_letters.burying import Burial
+from openbrain.streams.dead_letters import listing, replay, stuck_entries
 from openbrain.streams.dead_letters.listing import Box, Revival
-from openbrain.streams.dead_letters.replaying import HandedOver
+from openbrain.streams.dead_letters.replay import HandedOver
+from openbrain.streams.dead_letters.stuck_entries import Burial
 from openbrain.streams.operating.administration import answering
 from openbrain.streams.redis.connection import ask
 
@@ -32,14 +32,14 @@ class Redelivery:
         return int(seconds) * 1000 + int(micros) // 1000
 
     async def hand_over(self, stream: str, group: str, from_id: str, to_id: str, most: int) -> HandedOver:
-        """As `replaying.hand_over`."""
+        """As `replay.hand_over`."""
         with answering("the replay"):
-            return await replaying.hand_over(self._client, self._full(stream), group, from_id, to_id, most)
+            return await replay.hand_over(self._client, self._full(stream), group, from_id, to_id, most)
 
     async def unsettled(self, stream: str, group: str) -> int:
         """How many entries of a replay the group has not settled; where that is none the replay is removed."""
         with answering("the replay"):
-            return await replaying.drop_settled(self._client, self._full(stream), group)
+            return await replay.drop_settled(self._client, self._full(stream), group)
 
     async def tidy(self) -> None:
         """Remove every replay that is settled, as of operations that were cancelled."""
@@ -77,7 +77,7 @@ class Redelivery:
         """Take an entry out of a group's hands; again: as it was."""
         box = Box(stream, group, self._settings.prefix)
         with answering("the burial"):
-            done = await burying.dead_letter(self._client, self._full(stream), group, entry, why)
+            done = await stuck_entries.dead_letter(self._client, self._full(stream), group, entry, why)
             if done is Burial.NOT_IN_HAND and await self._lies_in(box, entry):
                 return Burial.BURIED
             return done
@@ -89,7 +89,7 @@ class Redelivery:
     async def body(self, stream: str, entry: str) -> bytes | None:
         """The event of an entry."""
         with answering("the burial"):
-            return await burying.body_of(self._client, self._full(stream), entry)
+            return await stuck_entries.body_of(self._client, self._full(stream), entry)
 
     def _by_box(self, names: Sequence[str]) -> dict[Box, list[str]]:
         among, by_box = self._boxes(), defaultdict(list)

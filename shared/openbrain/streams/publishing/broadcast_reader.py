@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from openbrain.domain.events import FIELD
 from openbrain.ports.broadcast_stream import Spoken
 from openbrain.streams.operating.administration import answering
-from openbrain.streams.publishing.broadcasting import believable, stream_of
+from openbrain.streams.publishing.broadcast_writer import believable, stream_of
 from openbrain.streams.redis.connection import Connecting, ask
 
 ENTRIES = 200

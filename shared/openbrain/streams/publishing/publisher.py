@@ -9,7 +9,7 @@ from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.domain.events import FIELD
 from openbrain.ports.broadcasts import Passed
 from openbrain.settings import Streams
-from openbrain.streams.publishing.broadcasting import ANY, entry_id
+from openbrain.streams.publishing.broadcast_writer import ANY, entry_id
 from openbrain.streams.redis import scripts
 from openbrain.streams.redis.connection import AWAY, connect, disconnect, words
 

@@ -8,7 +8,7 @@ from typing import Any
 from openbrain.domain.errors import Invalid
 from openbrain.vault import limits
 from openbrain.vault.front_matter.lines import Entry, read_entries
-from openbrain.vault.front_matter.writing import Value, entry_lines
+from openbrain.vault.front_matter.rendering import Value, entry_lines
 from openbrain.vault.front_matter.yaml_nodes import Node, Refused, Scalar, plain
 from openbrain.vault.values import Problem
 

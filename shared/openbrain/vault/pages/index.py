@@ -17,7 +17,7 @@ import orjson
 from openbrain.domain.errors import NeverRetry, NotFound
 from openbrain.vault.changes import sha256
 from openbrain.vault.folder import Entry, Folder
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc, of_row, row
 from openbrain.vault.values import Problem
 

@@ -14,7 +14,7 @@ from enum import Enum
 from openbrain.domain.errors import Conflict, Invalid, NotFound
 from openbrain.vault.changes import Change, effective
 from openbrain.vault.folder import Folder
-from openbrain.vault.markers import placing
+from openbrain.vault.markers import atomic_writes
 
 JOURNAL = ".openbrain/journal"
 TOGETHER, SYNCS_AT_ONCE = 256, 8
@@ -53,20 +53,20 @@ def apply(folder: Folder, changes: Iterable[Change], *, at_step: Callable[[str],
             raise Conflict(f"{change.path}: changed meanwhile, plan again")
     at_step("journal")
     times = _times(folder, wanted)
-    placing.write(folder, JOURNAL, *_packed(wanted, times))
+    atomic_writes.write(folder, JOURNAL, *_packed(wanted, times))
     return _finish(folder, wanted, times, at_step)
 
 
 def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) -> Applied:
     """Finish what a killed writer has begun: with a journal all of it, without one there is nothing to do."""
-    placing.clear(folder, JOURNAL)
+    atomic_writes.clear(folder, JOURNAL)
     try:
         data = Folder(folder.root, max_bytes=_ANY_SIZE).read_bytes(JOURNAL)
     except NotFound:
         return Applied()
     changes, times = _unpacked(data)
     for change in changes:
-        placing.clear(folder, change.path)
+        atomic_writes.clear(folder, change.path)
     return _finish(folder, changes, times, at_step)
 
 
@@ -97,9 +97,9 @@ def _finish(folder: Folder, changes: Sequence[Change], times: Times, at_step: Ca
                 written += change.after is not None
                 removed += change.after is None
             folders = {change.path.rpartition("/")[0]: change.path for change in some}
-            list(pool.map(lambda path: placing.sync(folder, path), folders.values()))
+            list(pool.map(lambda path: atomic_writes.sync(folder, path), folders.values()))
     at_step("done")
-    placing.remove(folder, JOURNAL)
+    atomic_writes.remove(folder, JOURNAL)
     return Applied(written, removed, tuple(edited))
 
 
@@ -110,10 +110,10 @@ class _Now(Enum):
     OTHER = "somebody else's"
 
 
-def _prepared(folder: Folder, change: Change, mtime_ns: int | None) -> placing.Seen | _Now | None:
+def _prepared(folder: Folder, change: Change, mtime_ns: int | None) -> atomic_writes.Seen | _Now | None:
     """What is there before the change, whose content lies beside it from now on."""
     try:
-        before = placing.seen(folder, change.path)
+        before = atomic_writes.seen(folder, change.path)
         digest = folder.digest(change.path)
     except Invalid:  # a link or folder has taken its place
         return _Now.OTHER
@@ -122,15 +122,15 @@ def _prepared(folder: Folder, change: Change, mtime_ns: int | None) -> placing.S
     if digest != change.before:
         return _Now.OTHER
     if change.after is not None:
-        placing.lay_beside(folder, change.path, (change.after,), before, mtime_ns)
+        atomic_writes.lay_beside(folder, change.path, (change.after,), before, mtime_ns)
     return before
 
 
-def _placed(folder: Folder, change: Change, found: placing.Seen | _Now | None) -> bool:
+def _placed(folder: Folder, change: Change, found: atomic_writes.Seen | _Now | None) -> bool:
     if isinstance(found, _Now):
         return found is _Now.DONE
     try:
-        return placing.take_place(folder, change.path, found, removed=change.after is None)
+        return atomic_writes.take_place(folder, change.path, found, removed=change.after is None)
     except NotFound:  # with its folder
         return change.after is None
 

@@ -6,7 +6,7 @@ from openbrain.domain.errors import Conflict
 from openbrain.domain.times import to_iso
 from openbrain.vault.front_matter.document import Page, read
 from openbrain.vault.markers.markers import render
-from openbrain.vault.pages.arc_reading import parse_arc
+from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Marker
 from openbrain_tick.phases.plan import Plan

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from openbrain.vault.pages.arc_reading import SEVERITIES
+from openbrain.vault.pages.arc_parsing import SEVERITIES
 from openbrain.vault.pages.bodies import clipped
 from openbrain_tick.phases.reasoning.answer import (
     EDGE_TYPES,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from openbrain.vault.pages.arc_reading import RESOLVED, SEVERITIES
+from openbrain.vault.pages.arc_parsing import RESOLVED, SEVERITIES
 from openbrain.vault.pages.arcs import Arc
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from openbrain.domain.errors import Conflict
 from openbrain.vault.front_matter.document import Front, Page
-from openbrain.vault.front_matter.writing import Value
+from openbrain.vault.front_matter.rendering import Value
 from openbrain.vault.markers import markers
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Marker

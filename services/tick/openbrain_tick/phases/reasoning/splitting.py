@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from openbrain.domain.errors import Conflict
 from openbrain.vault.front_matter.document import Front, Page
 from openbrain.vault.pages.arcs import Arc
-from openbrain.vault.posting import slug
+from openbrain.vault.posted_markers import slug
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.reasoning.answer import Part, Split
 from openbrain_tick.phases.reasoning.drafts import Write, arc_of, edge_mark, is_there, page_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 
-from openbrain.vault.pages.arc_reading import RESOLVED
+from openbrain.vault.pages.arc_parsing import RESOLVED
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.reasoning.answer import Answer
 from openbrain_tick.phases.reasoning.splitting import part_id

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tantivy import Index, Query, Searcher
 
-from openbrain.adapters.tantivy.accounts import numbers
 from openbrain.adapters.tantivy.documents import memory_id
+from openbrain.adapters.tantivy.reconciliation import numbers
 from openbrain.domain.errors import TryLater
 from openbrain.ports.index import Tombstone
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import structlog
 
 from openbrain.client.subscriber.api import Api, Missed, News, Present
-from openbrain.client.subscriber.hearing import Hearing
+from openbrain.client.subscriber.received import ReceivedSignals
 from openbrain.client.subscriber.redis_stream import BroadcastStream, Entry
 from openbrain.domain.errors import Conflict, NotFound, OpenBrainError
 from openbrain.streams.handling.backoff import Backoff
@@ -28,9 +28,9 @@ Loop = Callable[[], Coroutine[Any, Any, NoReturn]]
 
 
 class Listening:
-    """Loops over one `Hearing`; each goes on for ever, whatever fails."""
+    """Loops over one `ReceivedSignals`; each goes on for ever, whatever fails."""
 
-    def __init__(self, hearing: Hearing, api: Api, stream: BroadcastStream | None, beat_s: float) -> None:
+    def __init__(self, hearing: ReceivedSignals, api: Api, stream: BroadcastStream | None, beat_s: float) -> None:
         self._hearing, self._api, self._stream, self._beat_s = hearing, api, stream, beat_s
         self._one_look = asyncio.Lock()
         self._called = asyncio.Event()

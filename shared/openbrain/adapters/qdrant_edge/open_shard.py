@@ -9,7 +9,7 @@ from typing import Any
 from qdrant_edge import EdgeShard, Filter, Query, QueryRequest, ScrollRequest
 
 from openbrain.adapters.indexes.generation_folders import DamagedError, damaged
-from openbrain.adapters.indexes.sealing import Seal, break_seal
+from openbrain.adapters.indexes.seal import Seal, break_seal
 from openbrain.adapters.qdrant_edge.terms import TERMS
 from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
 

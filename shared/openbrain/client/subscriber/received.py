@@ -18,7 +18,7 @@ Item = tuple[Broadcast | None, int | None]
 """A signal to handle, and up to which number everything is handled once it is; None where that is not known."""
 
 
-class Hearing:
+class ReceivedSignals:
     """Filled by the readers, emptied by the handler. Halts count at once, signals in the order in which they came."""
 
     def __init__(self, org: str, project: str, *, cut_off_s: float | None, clock: Callable[[], float]) -> None:

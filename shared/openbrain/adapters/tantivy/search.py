@@ -6,9 +6,9 @@ from itertools import groupby
 
 from tantivy import DocAddress, Occur, Query, Schema, Searcher, TextAnalyzer
 
-from openbrain.adapters.indexes.typos import allowed
+from openbrain.adapters.indexes.edit_distance import allowed
 from openbrain.adapters.tantivy.documents import keyword, memory_id
-from openbrain.adapters.tantivy.marking import Phrase, phrase_of, words_of
+from openbrain.adapters.tantivy.highlights import Phrase, phrase_of, words_of
 from openbrain.adapters.tantivy.queries import compiled, filtered
 from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import FUZZY_WORDS, Count, Found, Hit, Place, TextQuery

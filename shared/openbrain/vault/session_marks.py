@@ -17,7 +17,7 @@ from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
 from openbrain.vault.markers.markers import parse, without_markers
 from openbrain.vault.markers.redaction import redacted
 from openbrain.vault.markers.transcripts import Record, project_of
-from openbrain.vault.posting import TYPES, Post
+from openbrain.vault.posted_markers import TYPES, Post
 from openbrain.vault.values import Problem
 
 CONTENT_CHARS: Final = 4096

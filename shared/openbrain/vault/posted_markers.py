@@ -12,7 +12,7 @@ from openbrain.vault.folder import Folder
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers import markers
 from openbrain.vault.markers.redaction import quotable, quotable_line
-from openbrain.vault.pages.arc_reading import RESOLVED, SEVERITIES
+from openbrain.vault.pages.arc_parsing import RESOLVED, SEVERITIES
 from openbrain.vault.values import Marker
 
 TYPES: Final = ("lesson", "milestone", "signal", "decision")

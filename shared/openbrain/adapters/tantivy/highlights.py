@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tantivy import TextAnalyzer
 
-from openbrain.adapters.indexes.typos import allowed, near
+from openbrain.adapters.indexes.edit_distance import allowed, near
 from openbrain.adapters.tantivy.documents import english, spaced
 from openbrain.ports.index import FUZZY_WORDS, Span, TextQuery
 
