@@ -34,6 +34,7 @@ from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.store import Origin, Truth
 from openbrain.runtime import adapters
 from openbrain.settings import Settings, Streams
+from openbrain.settings.tuning import StreamTuning
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
@@ -153,7 +154,7 @@ async def _filled(client: Any, stream: str, bodies: Sequence[bytes]) -> None:
 
 async def _with(url: str, bodies: Sequence[bytes], project: Project) -> float:
     client = Redis.from_url(url)
-    settings = Streams(url=url, batch=BATCH, batch_s=2, prefix=f"bench.{uuid.uuid4().hex}.")
+    settings = Streams(url=url, batch=BATCH, prefix=f"bench.{uuid.uuid4().hex}.", tuning=StreamTuning(batch_s=2))
     await _filled(client, settings.prefix + STORED.name, bodies)
     left, done = len(bodies), asyncio.Event()
 

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> Report:
     environment = {
         "OPENBRAIN_SERVER__RATE_PER_MINUTE": "0",
         "OPENBRAIN_SERVER__LISTENERS": str(count + 10),
-        "OPENBRAIN_SIGNALS__SOURCE_SIGNALS": "1000000",
+        "OPENBRAIN_SIGNALS__TUNING__SOURCE_SIGNALS": "1000000",
     }
     took: dict[str, list[Sequence[float]]] = {BARE: [], REDIS: [], SSE: []}
     with running(environment) as system:

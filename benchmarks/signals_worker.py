@@ -20,6 +20,7 @@ from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.domain.events import Broadcast
 from openbrain.observability import logs
 from openbrain.settings import Logs, Streams
+from openbrain.settings.tuning import StreamTuning
 
 AT_ONCE = 25
 BEAT_S = 300.0
@@ -83,7 +84,7 @@ def _subscriber(task: dict[str, Any], number: int, heard: Heard) -> Subscriber:
     agent = f"bench-{task['side']}-{task['first'] + number}"
     brain = OpenBrain(task["url"], task["key"], agent=agent, attempts=1, breaker_failures=0)
     by_redis = task["side"] == "redis"
-    settings = Streams(url=f"unix://{task['socket']}", poll_s=1)
+    settings = Streams(url=f"unix://{task['socket']}", tuning=StreamTuning(poll_s=1))
     stream = BroadcastStream(settings, task["workspace"]) if by_redis else None
     return Subscriber(HttpApi(brain, via=task["side"]), told, stream=stream, beat_s=BEAT_S)
 

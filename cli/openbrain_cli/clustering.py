@@ -21,14 +21,16 @@ from openbrain_tick.phases.plan import Plan, begin
 async def clustered(root: Path, sessions: Sequence[Session], settings: Settings, *, dry_run: bool) -> Plan:
     """The plan, done unless it is a dry run. Where the vault is a workspace's, as its one writer: then the database is
     needed."""
-    folder = Folder(root, max_bytes=settings.vaults.file_kb * 1024)
+    folder = Folder(root, max_bytes=settings.vaults.tuning.file_kb * 1024)
     if dry_run:
         return await asyncio.to_thread(_planned, folder, sessions)
     workspace = next((name for name, path in settings.vaults.folders.items() if Folder(path).root == folder.root), "")
     async with AsyncExitStack() as stack:
         if workspace:
             container = await stack.enter_async_context(Container(settings, shared=True))
-            await stack.enter_async_context(vault_writer(container.truth, workspace, wait_s=settings.vaults.wait_s))
+            await stack.enter_async_context(
+                vault_writer(container.truth, workspace, wait_s=settings.vaults.tuning.wait_s)
+            )
         return await asyncio.to_thread(_done, folder, sessions)
 
 

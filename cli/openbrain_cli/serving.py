@@ -104,4 +104,4 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 def bounds(server: Server) -> Bounds:
     """Of connections, as the settings say."""
-    return Bounds(head_s=server.head_s, body_s=server.body_s, connections=server.connections)
+    return Bounds(head_s=server.tuning.head_s, body_s=server.tuning.body_s, connections=server.connections)

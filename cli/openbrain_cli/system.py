@@ -87,9 +87,9 @@ async def running(
         services: tuple[Startable, ...] = (
             housekeeper.housekeeper(container, lambda ids: _project_text(container, ids)),
             ingest.service(container),
-            indexer.text_room(container),
+            indexer.text_service(container),
             embedder.service(container),
-            indexer.vector_room(container),
+            indexer.vector_service(container),
             amygdala.service(container),
             amygdala.duties(container),
             tick.service(container),

@@ -12,6 +12,7 @@ from openbrain_api.http.route import Route
 from openbrain_api.routes import ROUTES
 from openbrain_mcp.http import with_mcp
 from tests.support.api.brain import Brain, http, refused, unknown_id
+from tests.support.settings import group_of
 
 ONCE = ("authorization", "content-type", "content-encoding", "idempotency-key", "last-event-id", "x-openbrain-agent")
 ADMIN = frozenset({Permission.ADMIN})
@@ -25,8 +26,7 @@ def path(route: Route) -> str:
 
 
 def app(brain: Brain, **server: Any) -> Any:
-    changed = Server(**server)
-    return brain.app(settings=brain.settings.model_copy(update={"server": changed}))
+    return brain.app(settings=brain.settings.model_copy(update={"server": group_of(Server, **server)}))
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -11,6 +11,7 @@ from openbrain.client import OpenBrain
 from openbrain.contract import BroadcastAnswer, Skipped
 from openbrain.domain.errors import Forbidden
 from openbrain.settings.server import Server
+from openbrain.settings.tuning import ServerTuning
 from openbrain.usecases.auth import Permission, successor
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.listening import Ear, ear
@@ -28,7 +29,7 @@ def listener(url: str, key: str) -> httpx.AsyncClient:
 @pytest.fixture
 async def quick(brain: Brain) -> Brain:
     """With heartbeats that a test can wait for."""
-    server = Server(heartbeat_s=0.05, listeners=3)
+    server = Server(listeners=3, tuning=ServerTuning(heartbeat_s=0.05))
     brain.settings = brain.settings.model_copy(update={"server": server})
     return brain
 

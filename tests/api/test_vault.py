@@ -8,6 +8,7 @@ from openbrain.usecases.auth import Permission
 from openbrain.usecases.vault_lock import vault_writer
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.vault import FEED, LESSON, client, marks, tree
+from tests.support.settings import changed
 
 
 async def test_the_feed_as_the_client_reads_it(kept: Brain, vault: Path) -> None:
@@ -116,7 +117,7 @@ async def test_the_same_request_writes_once_also_in_another_process(kept: Brain,
 
 
 async def test_many_posts_at_once_lose_nothing(kept: Brain, vault: Path) -> None:
-    patient = kept.settings.vaults.model_copy(update={"wait_s": 60})
+    patient = changed(kept.settings.vaults, wait_s=60)
     settings = kept.settings.model_copy(update={"vaults": patient})
     busy = dataclasses.replace(kept, settings=settings)
     async with await client(busy) as ada, await client(busy) as bob:

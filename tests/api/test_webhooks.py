@@ -6,6 +6,7 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from openbrain.ports.webhooks import WebhookDeadLetter
+from openbrain.settings.tuning import WebhookTuning
 from openbrain.settings.webhooks import Webhooks
 from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain
@@ -16,7 +17,7 @@ URL = "https://hooks.example.org/openbrain?x=1"
 
 @pytest.fixture(autouse=True)
 def turned_on(brain: Brain) -> None:
-    chosen = Webhooks(enabled=True, hosts=("hooks.example.org",), most=3)
+    chosen = Webhooks(enabled=True, hosts=("hooks.example.org",), tuning=WebhookTuning(most=3))
     brain.settings = brain.settings.model_copy(update={"webhooks": chosen})
 
 

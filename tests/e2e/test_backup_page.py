@@ -45,7 +45,7 @@ def terminal(form: str, request: pytest.FixtureRequest, tmp_path: Path) -> Termi
         client.write_text(f"[client]\nhost={url.host}\nport={url.port}\nuser={url.username}\npassword={url.password}\n")
         own |= {"CLIENT": str(client), "DATABASE": str(url.database)}
         own["OPENBRAIN_TRUTH__URL"] = url.render_as_string(hide_password=False)
-    return Terminal(tmp_path, tmp_path / "data", {**own, "OPENBRAIN_HOUSEKEEPING__GRACE_S": "0.5"})
+    return Terminal(tmp_path, tmp_path / "data", {**own, "OPENBRAIN_HOUSEKEEPING__TUNING__GRACE_S": "0.5"})
 
 
 def typed(terminal: Terminal, *names: str) -> None:

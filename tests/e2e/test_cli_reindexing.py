@@ -17,7 +17,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     """A system with three memories that are found."""
     home = tmp_path_factory.mktemp("reindexing")
     # What changed so lately is waited for: as long as it is, nothing here depends on.
-    with up(Terminal(home, home / "data", {"OPENBRAIN_HOUSEKEEPING__GRACE_S": "1"})) as terminal:
+    with up(Terminal(home, home / "data", {"OPENBRAIN_HOUSEKEEPING__TUNING__GRACE_S": "1"})) as terminal:
         for word in WORDS:
             done = terminal.run("remember", f"The {word} is old.", "--wait", "60")
             assert done.code == 0, done.err

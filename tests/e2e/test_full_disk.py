@@ -31,7 +31,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_disk_that_fills_under_writes_refuses_them_and_the_process_lives(disk: Path, tmp_path: Path) -> None:
     data, filler = disk / "data", disk / "filler"
     data.mkdir(mode=0o755)  # as made before there was an OpenBrain
-    with up(Terminal(tmp_path, data, {"OPENBRAIN_STREAMS__BREAKER_MAX_S": "1"})):
+    with up(Terminal(tmp_path, data, {"OPENBRAIN_STREAMS__TUNING__BREAKER_MAX_S": "1"})):
         assert [path for path in (data, *data.rglob("*")) if path.lstat().st_mode & 0o077] == [], "its owner's alone"
         headers = {"Authorization": f"Bearer {(data / 'key').read_text().strip()}"}
         with httpx.Client(base_url=(data / "url").read_text().strip(), headers=headers, timeout=30) as http:

@@ -38,7 +38,7 @@ class UpRun(Run):
     async def _prepare(self, stack: AsyncExitStack) -> tuple[dict[str, str], str]:
         self.double.reset()
         self.data.mkdir()
-        places = {"OPENBRAIN_STREAMS__PREFIX": self.prefix, "OPENBRAIN_TEXT__COMMIT_MS": "50"}
+        places = {"OPENBRAIN_STREAMS__PREFIX": self.prefix, "OPENBRAIN_TEXT__TUNING__COMMIT_MS": "50"}
         if self.plan.embedder == "double":
             places |= {
                 "OPENBRAIN_EMBEDDING__URL": f"http://127.0.0.1:{self.double.port}",

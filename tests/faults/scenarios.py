@@ -157,7 +157,7 @@ def a_trimmed_reader() -> Plan:
         Fault("stop", "embedder", at=0.1, seconds=3, more=_ALL_THERE),
         operations=_operations("remember", "update"),
         pause_s=0.15,
-        settings={"OPENBRAIN_STREAMS__RETENTION_S": "0.5", "OPENBRAIN_HOUSEKEEPING__TRIM_EVERY_S": "0.3"},
+        settings={"OPENBRAIN_STREAMS__RETENTION_S": "0.5", "OPENBRAIN_HOUSEKEEPING__TUNING__TRIM_EVERY_S": "0.3"},
         strict_tombstones=False,
     )
 

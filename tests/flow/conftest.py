@@ -23,6 +23,7 @@ from openbrain.runtime import container
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events
+from openbrain.settings.tuning import StreamTuning
 from openbrain.usecases import backpressure, index_writers
 from openbrain.usecases.auth import Permission, hash_secret, issue
 from openbrain_cli.system import Running, running
@@ -161,7 +162,7 @@ def usual(folder: Path) -> Settings:
     """As `openbrain up` has them, with short pauses."""
     return Settings(
         data_dir=folder,
-        streams=Streams(poll_s=0.3, reap_s=0.2, bound_workspaces=("bound",)),
+        streams=Streams(bound_workspaces=("bound",), tuning=StreamTuning(poll_s=0.3, reap_s=0.2)),
         events=Events(streams={"events:health": "default"}),
         recall=PATIENT,
     )

@@ -11,6 +11,7 @@ from openbrain.domain.streams import STORED, SUBMITTED
 from openbrain.settings import Embedding, Housekeeping, Settings, Streams
 from openbrain.streams.publishing.publisher import Publisher
 from tests.flow.conftest import PATIENT, Brain, started
+from tests.support.settings import group_of
 from tests.support.waiting import until
 
 FAST = {"poll_s": 0.2, "reap_s": 0.1, "breaker_s": 0.05, "breaker_max_s": 0.3}
@@ -52,7 +53,7 @@ async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_
     """Nobody publishes: the outbox fills to its limit and not far beyond."""
     settings = Settings(
         data_dir=tmp_path,
-        streams=Streams(**FAST, batch=8),
+        streams=group_of(Streams, **FAST, batch=8),
         housekeeping=Housekeeping(outbox_limit=40),
         recall=PATIENT,
     )
@@ -97,7 +98,7 @@ async def test_with_the_stream_server_full_what_was_taken_is_kept_and_indexed_af
     tmp_path: Path, share: float
 ) -> None:
     """maxmemory is reached, and nothing is evicted. share 1: writes are taken until nothing at all fits."""
-    settings = Settings(data_dir=tmp_path, streams=Streams(**FAST, memory_share=share), recall=PATIENT)
+    settings = Settings(data_dir=tmp_path, streams=group_of(Streams, **FAST, memory_share=share), recall=PATIENT)
     async with started(settings) as brain:
         first = await brain.remember("A lighthouse keeper trims the lamp every evening.")
         await brain.indexed(first)
@@ -123,7 +124,7 @@ async def test_with_the_embedder_away_and_a_large_backlog_the_hand_is_bounded_an
     tmp_path: Path,
 ) -> None:
     """Tens of thousands wait in the stream; the process holds a few, and grows by next to nothing."""
-    streams = Streams(**FAST, batch=64, aside=100)
+    streams = group_of(Streams, **FAST, batch=64, aside=100)
     settings = Settings(data_dir=tmp_path, streams=streams, embedding=Embedding(url="http://127.0.0.1:9"))
     async with started(settings) as brain:
         memory_id = await brain.remember("A lighthouse keeper trims the lamp every evening.")

@@ -15,6 +15,7 @@ from openbrain.domain.visibility import Criteria
 from openbrain.domain.visibility import everything as everything_of
 from openbrain.runtime.container import Container
 from openbrain.settings import Housekeeping, Settings, Streams
+from openbrain.settings.tuning import HousekeepingTuning, StreamTuning
 from tests.flow.conftest import PATIENT, Brain, started
 from tests.support.api.transfer import Line, as_file
 from tests.support.embedder.handler import WithFaults
@@ -66,8 +67,8 @@ async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
     # What was imported long ago and waits for so long would be announced once more, and is counted here.
     settings = Settings(
         data_dir=tmp_path / "data",
-        streams=Streams(poll_s=0.5, reap_s=0.2),
-        housekeeping=Housekeeping(reconcile_every_s=10_000),
+        streams=Streams(tuning=StreamTuning(poll_s=0.5, reap_s=0.2)),
+        housekeeping=Housekeeping(tuning=HousekeepingTuning(reconcile_every_s=10_000)),
         recall=PATIENT,
     )
     async with started(settings, HeldParts) as begun:

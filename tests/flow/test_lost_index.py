@@ -11,6 +11,7 @@ import pytest
 
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams, Text
+from openbrain.settings.tuning import HousekeepingTuning, StreamTuning, TextTuning
 from openbrain.settings.vectors import Vectors
 from openbrain_housekeeper import filling
 from tests.flow.conftest import PATIENT, Brain, started
@@ -42,14 +43,16 @@ class Place:
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     data = tmp_path / "data"
     # No other duty than the one that looks for lost indexes could fill them.
-    seldom = Housekeeping(reconcile_every_s=NEVER_S, verify_every_s=NEVER_S, grace_s=NEVER_S)
-    usual = Settings(data_dir=data, streams=Streams(poll_s=0.2, reap_s=0.2), housekeeping=seldom, recall=PATIENT)
+    seldom = Housekeeping(verify_every_s=NEVER_S, tuning=HousekeepingTuning(reconcile_every_s=NEVER_S, grace_s=NEVER_S))
+    usual = Settings(
+        data_dir=data, streams=Streams(tuning=StreamTuning(poll_s=0.2, reap_s=0.2)), housekeeping=seldom, recall=PATIENT
+    )
     if request.param == "embedded":
         return Place(usual, lambda each: shutil.rmtree(data / NAMES[each.kind] / each.name))
     server: Server = request.getfixturevalue("elasticsearch_server")
     name = f"t{uuid.uuid4().hex[:10]}"
     on_server = {
-        "text": Text(url=server.url, index=name, refresh_ms=50),
+        "text": Text(url=server.url, index=name, tuning=TextTuning(refresh_ms=50)),
         "vectors": Vectors(url=f"elasticsearch+{server.url}", collection=name),
     }
     return Place(
@@ -155,8 +158,10 @@ async def test_removed_while_nobody_looks_is_told(place: Place, monkeypatch: pyt
 async def test_an_older_copy_is_not_taken_for_the_index(tmp_path: Path) -> None:
     """As a snapshot that was put back: it is there, and lacks what came after it."""
     data = tmp_path / "data"
-    seldom = Housekeeping(reconcile_every_s=NEVER_S, verify_every_s=NEVER_S, grace_s=NEVER_S)
-    settings = Settings(data_dir=data, streams=Streams(poll_s=0.2, reap_s=0.2), housekeeping=seldom, recall=PATIENT)
+    seldom = Housekeeping(verify_every_s=NEVER_S, tuning=HousekeepingTuning(reconcile_every_s=NEVER_S, grace_s=NEVER_S))
+    settings = Settings(
+        data_dir=data, streams=Streams(tuning=StreamTuning(poll_s=0.2, reap_s=0.2)), housekeeping=seldom, recall=PATIENT
+    )
     async with started(settings) as brain:
         ids = await filled(brain)
     for name in NAMES.values():

@@ -21,6 +21,7 @@ from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, VectorIndex, VectorSearch
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
+from openbrain.settings.tuning import StreamTuning
 from openbrain.usecases.embedders import Embedders
 from openbrain_cli.system import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain, started
@@ -117,7 +118,7 @@ async def brain(tmp_path: Path) -> AsyncIterator[Brain]:
     settings = Settings(
         _env_file=None,
         data_dir=tmp_path / "data",
-        streams=Streams(poll_s=0.5, reap_s=0.2, breaker_s=0.1, breaker_max_s=0.5),
+        streams=Streams(tuning=StreamTuning(poll_s=0.5, reap_s=0.2, breaker_s=0.1, breaker_max_s=0.5)),
         # A busy machine is slow: that is not what is looked for here.
         recall=Recall(text_weight=0.3, index_timeout_s=60),
     )

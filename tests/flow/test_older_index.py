@@ -11,6 +11,7 @@ from openbrain.adapters.sql.schema.tables import index_generations
 from openbrain.adapters.sql.store import truth_url
 from openbrain.ports.generations import IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams
+from openbrain.settings.tuning import HousekeepingTuning, StreamTuning
 from openbrain_cli.system import Running, running
 from tests.flow.conftest import PATIENT
 from tests.support.waiting import until
@@ -41,8 +42,8 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     # Nobody but the rebuild itself sees to what was written meanwhile.
     settings = Settings(
         data_dir=tmp_path / "data",
-        streams=Streams(poll_s=0.5, reap_s=0.2),
-        housekeeping=Housekeeping(reconcile_every_s=10_000),
+        streams=Streams(tuning=StreamTuning(poll_s=0.5, reap_s=0.2)),
+        housekeeping=Housekeeping(tuning=HousekeepingTuning(reconcile_every_s=10_000)),
         recall=PATIENT,
     )
     async with running(settings) as system, client(system) as http:

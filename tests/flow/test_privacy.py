@@ -17,6 +17,7 @@ from redis.exceptions import RedisError
 from openbrain.domain.events import FIELD
 from openbrain.domain.streams import STORED, SUBMITTED
 from openbrain.settings import Settings, Streams
+from openbrain.settings.tuning import StreamTuning
 from openbrain_cli.system import running
 from tests.flow.conftest import Brain
 from tests.support.api.marked_requests import well_formed
@@ -39,7 +40,8 @@ def ear(capfd: pytest.CaptureFixture[str]) -> Iterator[Ear]:
 async def heard(ear: Ear, tmp_path: Path) -> AsyncIterator[Brain]:
     """Behind a real HTTP server, with short pauses; what fails is tried to the end, however much fails."""
     streams = Streams(
-        poll_s=0.1, reap_s=0.05, backoff_s=(0.05, 0.05), breaker_s=0.05, reconnect_max_s=0.2, failing_share=1
+        backoff_s=(0.05, 0.05),
+        tuning=StreamTuning(poll_s=0.1, reap_s=0.05, breaker_s=0.05, reconnect_max_s=0.2, failing_share=1),
     )
     async with running(Settings(data_dir=tmp_path / "data", streams=streams)) as system, served(system.api()) as url:
         ear.secret = system.key_file.read_text(encoding="utf-8").strip()

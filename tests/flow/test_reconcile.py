@@ -15,9 +15,11 @@ from openbrain.ports.index import Tombstone
 from openbrain.ports.operations import Operation
 from openbrain.ports.reconciling import VERIFY
 from openbrain.settings import Housekeeping, Settings, Streams
+from openbrain.settings.tuning import StreamTuning
 from openbrain.usecases.auth import OPERATORS
 from openbrain_indexer.entries import text_entry, vector_entries
 from tests.flow.conftest import PATIENT, Brain, started, workspace_name
+from tests.support.settings import group_of
 from tests.support.waiting import until
 
 NEVER_S = 10_000.0
@@ -28,8 +30,8 @@ def settings(folder: Path, **housekeeping: float) -> Settings:
     given = {"grace_s": 0.5, "reconcile_every_s": NEVER_S, "verify_every_s": NEVER_S, **housekeeping}
     return Settings(
         data_dir=folder,
-        streams=Streams(poll_s=0.2, reap_s=0.2),
-        housekeeping=Housekeeping(**given),
+        streams=Streams(tuning=StreamTuning(poll_s=0.2, reap_s=0.2)),
+        housekeeping=group_of(Housekeeping, **given),
         recall=PATIENT,
     )
 

@@ -23,6 +23,7 @@ from redis.asyncio import Redis
 from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, STREAMS, SUBMITTED, SUPERSEDED, dead_letters
 from openbrain.ports.access import Workspace
 from openbrain.settings import Settings, Streams
+from openbrain.settings.tuning import StreamTuning
 from openbrain.streams.redis.keys import retry_states
 from openbrain_cli.system import Running, running
 from tests.support.extremes import drawn
@@ -94,12 +95,9 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
     """Started as `openbrain up` starts it, with short pauses, every span made, every line written."""
     # Most of what is put on our own streams here can't be read; that it stops a service is not what is looked at.
     streams = Streams(
-        poll_s=0.1,
-        reap_s=0.05,
         backoff_s=(0.05, 0.05),
-        breaker_s=0.05,
-        failing_share=1,
         bound_workspaces=("bound",),
+        tuning=StreamTuning(poll_s=0.1, reap_s=0.05, breaker_s=0.05, failing_share=1),
     )
     chosen = Settings(data_dir=tmp_path_factory.mktemp("fuzz"), streams=streams)
     made: list[Fuzzed] = []
@@ -107,13 +105,13 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
 
     async def live() -> None:
         async with running(chosen) as system:
-            parts = system.container
-            await parts.truth.create_workspace(Workspace(id="bound", name="bound", created_at=parts.clock.now()))
+            container = system.container
+            await container.truth.create_workspace(Workspace(id="bound", name="bound", created_at=parts.clock.now()))
             transport, key = httpx.ASGITransport(system.api()), system.key_file.read_text().strip()
             headers = {"Authorization": f"Bearer {key}"}
             async with (
                 httpx.AsyncClient(transport=transport, base_url="http://brain", headers=headers) as http,
-                Redis.from_url(parts.settings.streams.url) as redis,
+                Redis.from_url(container.settings.streams.url) as redis,
             ):
                 first = await http.post("/v1/brain/remember", json={"content": "here before", "type": "fact"})
                 made.append(Fuzzed(system, http, redis, asyncio.get_running_loop(), first.json()["id"]))

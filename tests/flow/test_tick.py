@@ -7,6 +7,7 @@ from openbrain.domain.events import FIELD, CloudEvent, TickCompleted, TickReques
 from openbrain.domain.streams import TICK_COMPLETED, TICK_REQUESTED
 from openbrain.settings import Settings, Streams, Vaults
 from openbrain.settings.ticks import Tick
+from openbrain.settings.tuning import StreamTuning
 from tests.flow.conftest import started
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.pages import page, signal
@@ -23,7 +24,7 @@ async def test_a_vault_keeps_itself(tmp_path: Path) -> None:
     pages.write(f"clusters/{new:%Y-%m-%d}/a.md", page("a", body, created=new.isoformat(timespec="seconds")))
     settings = Settings(
         data_dir=tmp_path / "data",
-        streams=Streams(poll_s=0.5, reap_s=0.2),
+        streams=Streams(tuning=StreamTuning(poll_s=0.5, reap_s=0.2)),
         vaults=Vaults(folders={"default": pages.root}),
         tick=Tick(schedule=f"7 3 1 {far.month} *"),
     )

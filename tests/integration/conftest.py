@@ -71,19 +71,19 @@ def environment(name: str, *, redis: Server, mariadb_url: str, elasticsearch: Se
         "OPENBRAIN_STREAMS__URL": redis.url,
         "OPENBRAIN_STREAMS__PREFIX": f"{name}.",
         "OPENBRAIN_STREAMS__LEASE_S": "4",
-        "OPENBRAIN_STREAMS__REAP_S": "0.3",
+        "OPENBRAIN_STREAMS__TUNING__REAP_S": "0.3",
         "OPENBRAIN_STREAMS__BATCH": "16",
-        "OPENBRAIN_STREAMS__BREAKER_S": "0.2",
-        "OPENBRAIN_STREAMS__BREAKER_MAX_S": "1",
+        "OPENBRAIN_STREAMS__TUNING__BREAKER_S": "0.2",
+        "OPENBRAIN_STREAMS__TUNING__BREAKER_MAX_S": "1",
         "OPENBRAIN_TRUTH__URL": mariadb_url,
         "OPENBRAIN_TEXT__URL": elasticsearch.url,
-        "OPENBRAIN_TEXT__REFRESH_MS": "100",
+        "OPENBRAIN_TEXT__TUNING__REFRESH_MS": "100",
         "OPENBRAIN_VECTORS__URL": f"elasticsearch+{elasticsearch.url}",
         "OPENBRAIN_EMBEDDING__URL": ollama.url,
         "OPENBRAIN_EMBEDDING__MODEL": "all-minilm",
         # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
         "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "60",
-        "OPENBRAIN_HOUSEKEEPING__LEASE_S": "2",
+        "OPENBRAIN_HOUSEKEEPING__TUNING__LEASE_S": "2",
     }
 
 

@@ -68,7 +68,7 @@ async def marked(tmp_path: Path, private_server: Starter) -> AsyncIterator[Marke
     )
     debug = {
         "OPENBRAIN_LOGS__LEVEL": "DEBUG",
-        "OPENBRAIN_STREAMS__RECONNECT_MAX_S": "0.5",
+        "OPENBRAIN_STREAMS__TUNING__RECONNECT_MAX_S": "0.5",
         "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "3",
     }
     name = values["OPENBRAIN_STREAMS__PREFIX"].removesuffix(".")

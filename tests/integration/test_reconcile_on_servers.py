@@ -42,7 +42,7 @@ async def servers(
     values = environment(
         name, redis=streams, mariadb_url=mariadb_url, elasticsearch=elasticsearch_server, ollama=ollama_server
     )
-    values |= {"OPENBRAIN_HOUSEKEEPING__GRACE_S": "1", "OPENBRAIN_HOUSEKEEPING__RECONCILE_EVERY_S": "1"}
+    values |= {"OPENBRAIN_HOUSEKEEPING__TUNING__GRACE_S": "1", "OPENBRAIN_HOUSEKEEPING__TUNING__RECONCILE_EVERY_S": "1"}
     made = await prepared(values, name, tmp_path)
     yield made
     await made.truth.close()

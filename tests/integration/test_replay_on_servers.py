@@ -9,6 +9,7 @@ from openbrain.domain.streams import STORED
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.ports.streams import REPLAY
 from openbrain.settings import Streams
+from openbrain.settings.tuning import StreamTuning
 from openbrain.streams.dead_letters.replay import drop_settled
 from tests.integration.conftest import Servers
 from tests.support.cli.services import Services
@@ -37,7 +38,9 @@ async def _asked(servers: Servers) -> Operation:
 @pytest.mark.slow("a lease must run out after a kill")
 async def test_a_replay_outlives_the_housekeeper_that_is_killed(servers: Servers, started: Services) -> None:
     stream = await _published(servers)
-    settings = Streams(url=servers.environment["OPENBRAIN_STREAMS__URL"], prefix=servers.prefix, poll_s=0.2)
+    settings = Streams(
+        url=servers.environment["OPENBRAIN_STREAMS__URL"], prefix=servers.prefix, tuning=StreamTuning(poll_s=0.2)
+    )
     seen, keepers = Seen(), [started.start("housekeeper") for _ in range(2)]
     await started.all_ready()
     async with reading(service(settings, seen, GROUP)):

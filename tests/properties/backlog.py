@@ -45,7 +45,7 @@ def settings_of(values: Mapping[str, str]) -> dict[str, str]:
         "OPENBRAIN_STREAMS__BATCH": str(BATCH),
         "OPENBRAIN_STREAMS__LEASE_S": "60",
         "OPENBRAIN_STREAMS__RETENTION_S": str(RETENTION_S),
-        "OPENBRAIN_HOUSEKEEPING__TRIM_EVERY_S": "1",
+        "OPENBRAIN_HOUSEKEEPING__TUNING__TRIM_EVERY_S": "1",
         "OPENBRAIN_HOUSEKEEPING__VERIFY_EVERY_S": "20",
         "OPENBRAIN_EMBEDDING__URL": "embedded",
         "OPENBRAIN_EMBEDDING__MODEL": "",

@@ -26,8 +26,8 @@ ROOMS: dict[str, Callable[[Container], Any]] = {
     "housekeeper": housekeeper.housekeeper,
     "ingest": ingest.service,
     "embedder": embedder.service,
-    "indexer-text": indexer.text_room,
-    "indexer-vector": indexer.vector_room,
+    "indexer-text": indexer.text_service,
+    "indexer-vector": indexer.vector_service,
 }
 ACK = "acknowledge"
 _context = multiprocessing.get_context("forkserver")

@@ -17,6 +17,7 @@ from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.access import Workspace
 from openbrain.runtime.container import Container
 from openbrain.settings import Embedding, Housekeeping, Settings, Text, Truth
+from openbrain.settings.tuning import HousekeepingTuning, TextTuning
 from openbrain.settings.vectors import Vectors
 from tests.properties.doomed import ROOMS
 from tests.properties.world import READ, ids_of, quick
@@ -105,10 +106,10 @@ async def fleet(redis_url: str, mariadb_url: str, elasticsearch: Server, folder:
         data_dir=folder,
         streams=quick(redis_url, prefix=f"t{uuid.uuid4().hex[:10]}."),
         truth=Truth(url=mariadb_url),
-        text=Text(url=elasticsearch.url, refresh_ms=100),
+        text=Text(url=elasticsearch.url, tuning=TextTuning(refresh_ms=100)),
         vectors=Vectors(url=f"elasticsearch+{elasticsearch.url}"),
         embedding=Embedding(url="embedded"),
-        housekeeping=Housekeeping(lease_s=1.5),
+        housekeeping=Housekeeping(tuning=HousekeepingTuning(lease_s=1.5)),
     )
     upgrade(mariadb_url)
     async with Container(settings) as container, Redis.from_url(redis_url) as redis:

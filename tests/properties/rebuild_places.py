@@ -67,11 +67,11 @@ def _settings(double: str, index_timeout: float) -> dict[str, str]:
     """Times as they are delivered, but for what a kill costs and what a verification waits for."""
     return {
         "OPENBRAIN_STREAMS__LEASE_S": str(LEASE_S),
-        "OPENBRAIN_TEXT__REFRESH_MS": "200",
+        "OPENBRAIN_TEXT__TUNING__REFRESH_MS": "200",
         "OPENBRAIN_EMBEDDING__URL": double,
         "OPENBRAIN_EMBEDDING__MODEL": next(iter(MODELS)),
-        "OPENBRAIN_HOUSEKEEPING__LEASE_S": "5",
-        "OPENBRAIN_HOUSEKEEPING__GRACE_S": "20",
+        "OPENBRAIN_HOUSEKEEPING__TUNING__LEASE_S": "5",
+        "OPENBRAIN_HOUSEKEEPING__TUNING__GRACE_S": "20",
         "OPENBRAIN_SERVER__RATE_PER_MINUTE": "0",
         "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": str(index_timeout),
     }

@@ -9,6 +9,7 @@ import pytest
 
 from openbrain.domain.streams import STORED
 from openbrain.settings import Housekeeping, Streams
+from openbrain.settings.tuning import HousekeepingTuning
 from openbrain.streams.redis.connection import ask
 from tests.flow.conftest import Brain
 from tests.properties.world import READ, SERVERS, all_indexed, at, differences, living, services
@@ -82,7 +83,7 @@ async def test_what_an_emptied_server_lost_is_announced_again_from_the_truth(
     private_server: Starter, tmp_path: Path, server: str
 ) -> None:
     """Published, not yet read, and gone with the server's data: changes, ends and new memories."""
-    often = Housekeeping(reconcile_every_s=0.5, verify_every_s=2, grace_s=1)
+    often = Housekeeping(verify_every_s=2, tuning=HousekeepingTuning(reconcile_every_s=0.5, grace_s=1))
     async with living(at(tmp_path, private_server(server).url, housekeeping=often)) as brain:
         old = [await brain.remember(f"Stood before the flood, {number}.") for number in range(9)]
         await all_indexed(brain, 9)

@@ -50,9 +50,14 @@ async def skewed(right: Container, skew: int) -> AsyncIterator[Container]:
 async def test_an_hour_off_changes_nothing(private_server: Starter, tmp_path: Path, server: str, skew: int) -> None:
     async with AsyncExitStack() as stack:
         brain = await stack.enter_async_context(living(at(tmp_path, private_server(server).url)))
-        parts = await stack.enter_async_context(skewed(brain.container, skew))
-        others = [ingest.service(parts), embedder.service(parts), indexer.text_room(parts), indexer.vector_room(parts)]
-        others.append(housekeeper.housekeeper(parts))  # type: ignore[arg-type]  # the services have start and stop alike
+        container = await stack.enter_async_context(skewed(brain.container, skew))
+        others = [
+            ingest.service(container),
+            embedder.service(container),
+            indexer.text_service(container),
+            indexer.vector_service(container),
+        ]
+        others.append(housekeeper.housekeeper(container))  # type: ignore[arg-type]  # the services have start and stop alike
         for service in others:
             stack.push_async_callback(service.stop)
             await service.start()

@@ -62,7 +62,7 @@ async def test_an_old_room_leaves_to_the_new_one_what_it_cannot_write(
         await until(lambda: _waiting(brain, COUNT))
         assert await brain.recalled("written", top_k=50, text_weight=1.0), "what serves answers as before"
 
-        new = indexer.text_room(container)
+        new = indexer.text_service(container)
         stack.push_async_callback(new.stop)
         await new.start()
         assert await new.unready() == {}

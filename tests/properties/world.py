@@ -17,6 +17,7 @@ from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
 from openbrain_cli.system import running
 from tests.flow.conftest import PATIENT, Brain
+from tests.support.settings import group_of
 from tests.support.store.fixtures import rows
 from tests.support.waiting import until
 
@@ -39,7 +40,7 @@ def quick(url: str, **other: Any) -> Streams:
         "breaker_max_s": 1,
         "reconnect_max_s": 1,
     }
-    return Streams(**(values | other))
+    return group_of(Streams, **(values | other))
 
 
 @asynccontextmanager

@@ -87,3 +87,15 @@ def test_embedding_before_the_answer(
         if value is not None:
             monkeypatch.setenv(name, value)
     assert Settings().with_aliases().server.wait_s == waits
+
+
+def test_a_number_that_is_no_longer_a_setting_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_STREAMS__POLL_S", "3")
+    with pytest.raises(ValueError, match=r"OPENBRAIN_STREAMS__POLL_S is no longer a setting.*remove it"):
+        Settings()
+
+
+def test_a_threshold_tells_its_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_TICK__PROMOTE_HEAT", "8")
+    with pytest.raises(ValueError, match="is now OPENBRAIN_TICK__THRESHOLDS__PROMOTE_HEAT"):
+        Settings()

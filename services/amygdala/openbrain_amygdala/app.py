@@ -72,25 +72,30 @@ def duties(container: Container) -> Leader:
     kept = Kept(
         broadcasts=round(container.settings.streams.retention_s * MICROSECONDS),
         signals=signals.retention_days * DAY,
-        subscribers=signals.subscriber_days * DAY,
-        dead_letters=webhooks.dead_days * DAY,
+        subscribers=signals.tuning.subscriber_days * DAY,
+        dead_letters=webhooks.tuning.dead_days * DAY,
     )
 
     async def swept() -> int:
-        moved = await sweep(container.truth, signals.sweep_batch)
+        moved = await sweep(container.truth, signals.tuning.sweep_batch)
         if moved:
             await container.wake.notify()
         return moved
 
     found = [
-        PeriodicJob("sweep", swept, _pause(signals.sweep_every_s, signals.sweep_batch), signals.sweep_every_s),
+        PeriodicJob(
+            "sweep",
+            swept,
+            _pause(signals.tuning.sweep_every_s, signals.tuning.sweep_batch),
+            signals.tuning.sweep_every_s,
+        ),
         PeriodicJob("purge", lambda: purge(container.truth, ROUND, kept), _pause(PURGE_EVERY_S, ROUND), PURGE_EVERY_S),
     ]
     if webhooks.enabled:
         posting = Posting(container.truth, container.poster, webhooks.backoff_s)
 
         async def posted() -> int:
-            due = await container.truth.due_webhooks(await container.truth.time(), webhooks.at_once)
+            due = await container.truth.due_webhooks(await container.truth.time(), webhooks.tuning.at_once)
             return sum(await asyncio.gather(*(posting(each) for each in due)))
 
         async def posted_again() -> int:
@@ -104,7 +109,7 @@ def duties(container: Container) -> Leader:
         "amygdala-duties",
         container.truth,
         found,
-        lease_s=container.settings.housekeeping.lease_s,
+        lease_s=container.settings.housekeeping.tuning.lease_s,
         checks={"truth": container.truth.check},
         close=_nothing,
     )

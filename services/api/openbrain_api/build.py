@@ -76,7 +76,7 @@ def build_api(
     committer = Committer(
         truth,
         wake,
-        group=settings.server.group_commit,
+        group=settings.server.tuning.group_commit,
         lanes=COMMIT_LANES.get(settings.truth.url.partition("+")[0], 1),
         pressure=pressure,
     )
@@ -89,7 +89,7 @@ def build_api(
         serving=serving,
         answering=answering,
         erased=Erased(truth, clock),
-        cache=settings.embedding.query_cache,
+        cache=settings.embedding.tuning.query_cache,
         timeout_s=settings.recall.index_timeout_s,
     )
     keyring = Keyring(truth, clock)

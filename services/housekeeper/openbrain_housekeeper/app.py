@@ -70,15 +70,15 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
 
     async def relay_next() -> int:
         async with broadcasting.lock:
-            done = await relay(container.truth, publisher, settings.relay_batch, broadcasting.settle)
-            if done >= settings.relay_batch:
+            done = await relay(container.truth, publisher, settings.tuning.relay_batch, broadcasting.settle)
+            if done >= settings.tuning.relay_batch:
                 await broadcasting.ahead()
         return done
 
     async def relay_more(done: int) -> None:
         # A full batch says that there is more.
-        if done < settings.relay_batch:
-            await container.wake.wait(settings.relay_poll_ms / 1000)
+        if done < settings.tuning.relay_batch:
+            await container.wake.wait(settings.tuning.relay_poll_ms / 1000)
 
     async def trim_streams() -> int:
         outside = await container.truth.outside_groups()
@@ -119,9 +119,9 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
 
     async def purge_past() -> int:
         now = await container.truth.time()  # a clock of ours that is ahead must give up nobody's import
-        kept = container.settings.recall.kept_days
+        kept = container.settings.recall.tuning.kept_days
         ended = now - settings.operation_days * DAY
-        silent = now - round(settings.import_silence_s * MICROSECONDS)
+        silent = now - round(settings.tuning.import_silence_s * MICROSECONDS)
         ticks = await container.truth.purge_ticks(ended, ROUND) + await container.truth.give_up_imports(silent, ROUND)
         return max(ticks, await purge(container.truth, ROUND, ended, now - kept * DAY))
 
@@ -160,21 +160,23 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
         container.truth,
         [
             PeriodicJob("relay", relay_next, relay_more),
-            PeriodicJob("broadcasts", broadcasting.mend, _every(settings.mend_every_s), settings.mend_every_s),
+            PeriodicJob(
+                "broadcasts", broadcasting.mend, _every(settings.tuning.mend_every_s), settings.tuning.mend_every_s
+            ),
             PeriodicJob(
                 "expire",
                 when_room(expire_due, container.pressure),
-                _every(settings.expiry_every_s),
-                settings.expiry_every_s,
+                _every(settings.tuning.expiry_every_s),
+                settings.tuning.expiry_every_s,
             ),
-            PeriodicJob("purge", purge_past, _every(settings.purge_every_s), settings.purge_every_s),
+            PeriodicJob("purge", purge_past, _every(settings.tuning.purge_every_s), settings.tuning.purge_every_s),
             PeriodicJob("operations", operate, lambda worked: asyncio.sleep(0 if worked else OPERATIONS_POLL_S)),
-            PeriodicJob("trim", trim_streams, _every(settings.trim_every_s), settings.trim_every_s),
+            PeriodicJob("trim", trim_streams, _every(settings.tuning.trim_every_s), settings.tuning.trim_every_s),
             *duties(container, compared),
             PeriodicJob("ticks", ask_for_ticks, lambda _: asyncio.sleep(TICKS_EVERY_S), TICKS_EVERY_S),
             PeriodicJob("vaults", vaults.round, lambda _: asyncio.sleep(VAULTS_EVERY_S), VAULTS_EVERY_S),
         ],
-        lease_s=settings.lease_s,
+        lease_s=settings.tuning.lease_s,
         checks={"redis": ask_redis, "truth": container.truth.check},
         close=close,
     )

@@ -47,7 +47,7 @@ def verifier(container: Container, client: Redis) -> Verifier:
     asked = Asked(
         repair=True,
         patient=False,
-        grace=round(settings.housekeeping.grace_s * MICROSECONDS),
+        grace=round(settings.housekeeping.tuning.grace_s * MICROSECONDS),
         retention=round(settings.streams.retention_s * MICROSECONDS),
     )
     indexes: Indexes = {IndexKind.TEXT: lambda: container.text, IndexKind.VECTOR: lambda: container.vectors}
@@ -66,9 +66,11 @@ def duties(container: Container, own: Verifier) -> Sequence[PeriodicJob]:
         return announced
 
     async def after_marks(announced: int) -> None:
-        await asyncio.sleep(min(_DRAIN_S, settings.reconcile_every_s) if announced else settings.reconcile_every_s)
+        await asyncio.sleep(
+            min(_DRAIN_S, settings.tuning.reconcile_every_s) if announced else settings.tuning.reconcile_every_s
+        )
 
-    found = [PeriodicJob("reconcile", announce, after_marks, settings.reconcile_every_s)]
+    found = [PeriodicJob("reconcile", announce, after_marks, settings.tuning.reconcile_every_s)]
     if not container.shared and adapters.EMBEDDED in (container.settings.text.url, container.settings.vectors.url):
         return found
     everything = Everything(own, settings.verify_every_s, settings.digests_every_s)

@@ -23,7 +23,7 @@ BATCHES = 4
 """Indexes are paid by the batch (a commit, a refresh, a request), so that these services take more entries at once."""
 
 
-def text_room(container: Container) -> Service:
+def text_service(container: Container) -> Service:
     """Everything that changes or ends a memory, into the full-text index."""
 
     async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
@@ -51,7 +51,7 @@ def text_room(container: Container) -> Service:
     )
 
 
-def vector_room(container: Container) -> Service:
+def vector_service(container: Container) -> Service:
     """What was embedded and what ended, into the vector index."""
 
     async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
@@ -120,4 +120,4 @@ def _changed(batch: Sequence[Delivery[Any]]) -> Mapping[tuple[str | None, str | 
 
 
 def __getattr__(name: str) -> Any:
-    return lazy_app(name, {"text": text_room, "vector": vector_room})
+    return lazy_app(name, {"text": text_service, "vector": vector_service})

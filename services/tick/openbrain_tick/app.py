@@ -42,9 +42,9 @@ class Vaults:
         name = hashlib.sha256(f"{workspace_id}\0{root}".encode()).hexdigest()[:16]
         return Vault(
             workspace_id=workspace_id,
-            folder=Folder(root, max_bytes=settings.file_kb * 1024),
+            folder=Folder(root, max_bytes=settings.tuning.file_kb * 1024),
             index=Index(self._settings.data_dir / "vaults" / f"{name}.index"),
-            thresholds=self._settings.tick.thresholds(),
+            thresholds=self._settings.tick.vault_thresholds(),
             wait_s=30,
         )
 
@@ -64,8 +64,8 @@ def service(container: Container) -> Service:
             probes=settings.vaults.probes,
             prompt_chars=settings.reasoner.prompt_chars,
             transcripts=settings.tick.projects_dir,
-            since_h=settings.tick.extract_since_h,
-            min_turns=settings.tick.extract_min_turns,
+            since_h=settings.tick.tuning.extract_since_h,
+            min_turns=settings.tick.tuning.extract_min_turns,
             forget_share=settings.tick.forget_share,
         )
 

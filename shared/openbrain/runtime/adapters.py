@@ -47,7 +47,7 @@ def truth(settings: Settings, clock: Clock) -> Truth:
         settings.data_dir,
         clock,
         follower=clock if isinstance(clock, DatabaseClock) else None,
-        degraded_scan=settings.recall.degraded_scan,
+        degraded_scan=settings.recall.tuning.degraded_scan,
         times=settings.signals.times(),
     )
 
@@ -58,14 +58,14 @@ def text_index(settings: Settings) -> TextIndex:
     if chosen.url == EMBEDDED:
         from openbrain.adapters.tantivy import TantivyText
 
-        return TantivyText(settings.data_dir / "text", chosen.commit_ms, need_room(settings))
+        return TantivyText(settings.data_dir / "text", chosen.tuning.commit_ms, need_room(settings))
     if chosen.url.startswith(("http://", "https://")):
         from openbrain.adapters.elasticsearch.text import ElasticsearchText
 
         return ElasticsearchText(
             chosen.url,
             f"{settings.streams.prefix}{chosen.index}",
-            chosen.refresh_ms,
+            chosen.tuning.refresh_ms,
             chosen.verify_tls,
             chosen.timeout_s,
         )
@@ -84,7 +84,7 @@ def vector_index(settings: Settings) -> VectorIndex:
     if product == "elasticsearch" and rest.startswith(("http://", "https://")):
         from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
 
-        return ElasticsearchVectors(rest, name, settings.text.refresh_ms, chosen.verify_tls, chosen.timeout_s)
+        return ElasticsearchVectors(rest, name, settings.text.tuning.refresh_ms, chosen.verify_tls, chosen.timeout_s)
     url = rest if product == "qdrant" else chosen.url
     if url.startswith(("http://", "https://")):
         from openbrain.adapters.qdrant.vectors import QdrantVectors

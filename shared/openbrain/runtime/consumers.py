@@ -30,7 +30,8 @@ def consumer_service(
     the usual number of entries it takes at once, in as much more time."""
     usual = container.settings.streams
     batch = max(usual.batch, min(MOST_ENTRIES, batches * usual.batch))
-    streams = usual.model_copy(update={"batch": batch, "batch_s": batches * usual.batch_s})
+    tuning = usual.tuning.model_copy(update={"batch_s": batches * usual.tuning.batch_s})
+    streams = usual.model_copy(update={"batch": batch, "tuning": tuning})
 
     @asynccontextmanager
     async def resources() -> AsyncIterator[None]:

@@ -18,6 +18,15 @@ from openbrain.settings.reasoner import Reasoner
 from openbrain.settings.server import Server
 from openbrain.settings.signals import Signals
 from openbrain.settings.ticks import Tick
+from openbrain.settings.tuning import (
+    EmbeddingTuning,
+    HousekeepingTuning,
+    RecallTuning,
+    StreamTuning,
+    TextTuning,
+    TruthTuning,
+    VaultTuning,
+)
 from openbrain.settings.vectors import Vectors
 from openbrain.settings.webhooks import Webhooks
 
@@ -30,22 +39,8 @@ class Streams(Group):
     url: str = Field("embedded", description="redis://, rediss://, unix:// or `embedded`.")
     prefix: str = Field("", description="Stands before every stream name, so that a server can be shared.")
     batch: int = Field(256, ge=1, le=1000, description="Entries a consumer takes at once, at most.")
-    batch_s: Seconds = Field(0.5, description="How long a batch may take to handle: slow handlers take fewer at once.")
     lease_s: Seconds = Field(60, description="After this long without renewal an entry counts as abandoned.")
     backoff_s: tuple[Seconds, ...] = Field((10, 60, 300), description="Waits before the attempts after a failed one.")
-    abandoned_limit: int = Field(10, ge=1, description="Crashes an entry may survive before it is a dead letter.")
-    poll_s: Seconds = Field(2, description="How long one read blocks.")
-    reap_s: Seconds = Field(1, description="How often due retries and abandoned entries are looked for.")
-    breaker_s: Seconds = Field(1, description="First pause when a dependency is down; doubles up to breaker_max_s.")
-    breaker_max_s: Seconds = Field(30, description="Longest pause while a dependency is down.")
-    aside: int = Field(
-        2000, ge=1, description="Entries that wait in hand for a dependency, at most, while what needs none goes on."
-    )
-    failing_share: float = Field(
-        0.5, gt=0, le=1, description="Where a larger share of entries fails the reader stops and probes; 1: never."
-    )
-    failing_least: int = Field(10, ge=1, description="Failures without which a reader never stops.")
-    reconnect_max_s: Seconds = Field(5, description="Longest pause before Redis is tried again.")
     shutdown_s: Seconds = Field(15, description="How long a handler may take to end at shutdown.")
     bound_workspaces: tuple[str, ...] = Field((), description="Workspaces with a submission stream of their own.")
     retention_s: Seconds = Field(7 * 86_400, description="How long entries stay after everyone has read them.")
@@ -54,12 +49,12 @@ class Streams(Group):
     )
     dead_retention_s: Seconds = Field(30 * 86_400, description="How long dead letters stay.")
     dead_share: float = Field(0.1, gt=0, le=1, description="Of the server's memory, for dead letters.")
-    dead_alarm_s: Seconds = Field(3600, description="How long an alarm stands before the first dead letter is dropped.")
     maxmemory_mb: int = Field(512, ge=16, description="Of the embedded server.")
     memory_mb: int = Field(2048, ge=1, description="Stands for the server's maxmemory where it has none.")
     memory_share: float = Field(
         0.85, gt=0, le=1, description="Of the server's memory: above it writes are refused until less is used."
     )
+    tuning: StreamTuning = StreamTuning()
 
 
 class Truth(Group):
@@ -67,7 +62,7 @@ class Truth(Group):
 
     url: str = Field("embedded", description="mysql+aiomysql://, sqlite+aiosqlite:/// or `embedded`.")
     pool: int = Field(8, ge=1, le=200, description="Connections of a process at most.")
-    lock_wait_s: Seconds = Field(10, description="How long a write waits for a lock.")
+    tuning: TruthTuning = TruthTuning()
 
 
 class Text(Group):
@@ -75,12 +70,9 @@ class Text(Group):
 
     url: str = Field("embedded", description="http(s):// of Elasticsearch, or `embedded` (tantivy).")
     index: str = Field("openbrain", description="First part of index and alias names.")
-    refresh_ms: int = Field(200, ge=10, description="Elasticsearch's refresh interval of our indexes.")
-    commit_ms: int = Field(
-        200, ge=1, description="While entries flow, tantivy commits this long after the last one began."
-    )
     verify_tls: bool = Field(True, description="Whether certificates are checked.")
     timeout_s: Seconds = Field(10, description="Of one call.")
+    tuning: TextTuning = TextTuning()
 
 
 class Embedding(Group):
@@ -97,55 +89,39 @@ class Embedding(Group):
     batch: int = Field(32, ge=1, le=512, description="Texts a model is asked for at once.")
     timeout_s: Seconds = Field(60, description="Of one call of the model.")
     keep_alive: str = Field("30m", description="How long Ollama keeps the model loaded.")
-    query_cache: int = Field(1024, ge=0, description="Vectors of recent queries kept in memory.")
+    tuning: EmbeddingTuning = EmbeddingTuning()
 
 
 class Recall(Group):
     """How answers are put together."""
 
     text_weight: float = Field(0.5, ge=0, le=1, description="Of the keyword score in the fusion; the rest is vectors.")
-    candidates: int = Field(100, ge=10, le=1000, description="Asked of each index for one answer.")
-    bucket_width: float = Field(0.02, gt=0, le=1, description="Relevance differences below this are ties.")
     half_life_days: dict[MemoryType, float | None] = Field(
         default_factory=lambda: dict(HALF_LIFE_DAYS),
         description="Days after which confidence counts half, by type; null never fades.",
     )
     index_timeout_s: Seconds = Field(3, description="An index that takes longer counts as down for this answer.")
     keep_queries: bool = Field(False, description="Whether the text of questions is kept and published.")
-    kept_days: int = Field(30, ge=1, description="How long is kept what a recall found, for feedback.")
-    degraded_scan: int = Field(20_000, ge=1, description="Newest memories that the truth searches when it must.")
+    tuning: RecallTuning = RecallTuning()
 
 
 class Housekeeping(Group):
     """The housekeeper's pace."""
 
-    relay_batch: int = Field(500, ge=1, le=5000, description="Events published at once.")
-    relay_poll_ms: int = Field(50, ge=1, le=50, description="Longest time between looks at the outbox.")
     outbox_limit: int = Field(
         1_000_000,
         ge=1,
         description="Events that may wait to be published; at this number writes are refused until some are published.",
-    )
-    lease_s: Seconds = Field(5, description="A dead leader is replaced after this long.")
-    expiry_every_s: Seconds = Field(1, description="How often due memories are ended.")
-    mend_every_s: Seconds = Field(1, description="How often broadcast streams are looked at for what the server lost.")
-    trim_every_s: Seconds = Field(60, description="How often streams are trimmed.")
-    purge_every_s: Seconds = Field(600, description="How often idempotency keys past their time are removed.")
-    reconcile_every_s: Seconds = Field(
-        30, description="How often a part of the rows is looked through for those that no indexer has noted."
     )
     verify_every_s: Seconds = Field(3600, description="How often every index is held against the truth.")
     digests_every_s: Seconds = Field(
         86_400,
         description="How often that also compares every entry where the engine can only count cheaply (Qdrant).",
     )
-    grace_s: Seconds = Field(60, description="What changed so lately is left to the streams before it counts as lost.")
     stream_key_days: int = Field(30, ge=1, description="How long the idempotency key of a stream submission is kept.")
     request_key_hours: int = Field(24, ge=1, description="How long an `Idempotency-Key` of a request is kept.")
-    import_silence_s: Seconds = Field(
-        3600, description="An import of which nothing more comes for so long is given up; sent again, it goes on."
-    )
     operation_days: int = Field(30, ge=1, description="How long operations that have ended stay listed.")
+    tuning: HousekeepingTuning = HousekeepingTuning()
 
 
 class Vaults(Group):
@@ -154,12 +130,11 @@ class Vaults(Group):
     folders: dict[str, Path] = Field(
         default_factory=dict, description="Workspace to the folder of its vault; one without has none (404)."
     )
-    file_kb: int = Field(4096, ge=1, le=65_536, description="Larger files are reported and left alone.")
-    wait_s: Seconds = Field(5, description="How long a write waits for the one writer before it answers 503.")
     probes: dict[str, str] = Field(
         default_factory=dict,
         description="What a signal's `verify` may name: a name to http(s)://…, tcp://host:port or file:///path.",
     )
+    tuning: VaultTuning = VaultTuning()
 
     @field_validator("folders")
     @classmethod

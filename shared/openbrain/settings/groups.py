@@ -1,8 +1,8 @@
 """What every group of settings is made of."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -11,3 +11,22 @@ class Group(BaseModel):
     """Base of a group of settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_moved(cls, given: Any) -> Any:
+        """Names of the version before, with a word on what became of each."""
+        inner = [name for name in ("tuning", "thresholds") if name in cls.model_fields]
+        for name in given if isinstance(given, dict) else ():
+            for group in inner:
+                kind = cls.model_fields[group].annotation
+                if isinstance(kind, type) and issubclass(kind, Group) and name in kind.model_fields:
+                    prefix = f"OPENBRAIN_{cls.__name__}__".upper()
+                    raise ValueError(_MOVED[group].format(group=prefix, name=name.upper()))
+        return given
+
+
+_MOVED = {
+    "tuning": "{group}{name} is no longer a setting, its value is fixed now: remove it",
+    "thresholds": "{group}{name} is now {group}THRESHOLDS__{name}: rename it",
+}

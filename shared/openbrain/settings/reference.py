@@ -18,7 +18,8 @@ _PASSWORD = re.compile(r"(?<=://)([^/@\s]*?):([^/@\s]*)@")
 HIDDEN = "(hidden)"
 _INTRODUCTION = (
     "Read from the environment, once, at start. Groups and names are joined by two underscores; lists and tables are "
-    "JSON. `openbrain settings` shows what a process would use."
+    "JSON. `openbrain settings` shows what a process would use. Numbers that need no operator stand in "
+    "`shared/openbrain/settings/tuning.py`."
 )
 
 
@@ -89,6 +90,8 @@ _HOME = str(Path.home())
 def _group(name: str, group: type[BaseModel], schema: Mapping[str, Any]) -> Iterator[Line]:
     properties = _properties(schema, group.__name__)
     for member, field in group.model_fields.items():
+        if member == "tuning":
+            continue
         yield _line(f"OPENBRAIN_{name}__{member}".upper(), (name, member), field, properties[member])
 
 
@@ -123,6 +126,8 @@ def _line(name: str, path: tuple[str, ...], field: FieldInfo, schema: Mapping[st
 def _json(value: Any) -> str:
     if isinstance(value, Path):
         return str(value).replace(_HOME, "~")
+    if isinstance(value, Group):
+        return json.dumps(value.model_dump(exclude_unset=True))
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -134,6 +139,8 @@ _BOUNDS = (("minimum", ">= {}"), ("exclusiveMinimum", "> {}"), ("maximum", "<= {
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
+    if "$ref" in schema:
+        return "table"
     if "enum" in schema:
         return ", ".join(f"`{value}`" for value in schema["enum"])
     if "anyOf" in schema:

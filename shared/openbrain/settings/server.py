@@ -3,7 +3,8 @@
 from pydantic import Field
 
 from openbrain.domain.limits import WAIT_SECONDS
-from openbrain.settings.groups import Group, Seconds
+from openbrain.settings.groups import Group
+from openbrain.settings.tuning import ServerTuning
 
 
 class Server(Group):
@@ -11,14 +12,12 @@ class Server(Group):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8788, ge=0, le=65535, description="0 takes a free one.")
-    group_commit: int = Field(128, ge=1, le=500, description="Writes that may share a transaction.")
     wait_s: int = Field(
         0,
         ge=0,
         le=WAIT_SECONDS,
         description="How long a write without `Prefer` waits until it is indexed; 0 answers at once.",
     )
-    gzip_bytes: int = Field(8192, ge=0, description="Answers from this size on are packed where asked; 0 packs none.")
     rate_per_minute: int = Field(
         12_000, ge=0, le=10_000_000, description="Requests a key may make a minute, unless it says otherwise; 0: any."
     )
@@ -28,9 +27,6 @@ class Server(Group):
     trusted_proxies: tuple[str, ...] = Field(
         (),
         description="Addresses and networks whose `X-Forwarded-For` says who asks; else it is whoever connects.",
-    )
-    documents_per_minute: int = Field(
-        60, ge=0, le=1_000_000, description="Times an address may ask for `/openapi.json` a minute; 0: any."
     )
     metrics_token: str = Field(
         "",
@@ -46,14 +42,6 @@ class Server(Group):
     listeners: int = Field(
         2000, ge=1, le=100_000, description="Who may hear signals by one process of the API at once (streams, polls)."
     )
-    heartbeat_s: Seconds = Field(15, description="Longest silence on a stream of signals.")
-    listening_s: Seconds = Field(
-        300, description="Agents heard of within this time count as listening, where a halt asks who has not stopped."
-    )
-    head_s: Seconds = Field(10, description="How long the head of a request may take to arrive; then 408.")
-    body_s: Seconds = Field(
-        30, description="Longest silence within a body, then 408; and of a client that takes nothing of its answer."
-    )
     connections: int = Field(
         4096,
         ge=1,
@@ -61,3 +49,4 @@ class Server(Group):
         description="Open at once, of each process: then those without a request give way, and where all have one 503.",
     )
     rate_burst: int = Field(2_000, ge=1, le=10_000_000, description="Of those, how many at once; at most a minute's.")
+    tuning: ServerTuning = ServerTuning()

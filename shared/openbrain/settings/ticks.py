@@ -1,23 +1,21 @@
 """Settings of the vault's keeping: a preset by name, and each threshold by itself."""
 
-from dataclasses import asdict, fields
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from cronsim import CronSim, CronSimError
 from pydantic import Field, field_validator, model_validator
 
 from openbrain.settings.groups import Group, Seconds
+from openbrain.settings.tuning import TickTuning
 from openbrain.vault.thresholds import PRESETS, SPEC, Thresholds
 
 
-class Tick(Group):
-    """The vault's keeping. Heat is 0 to 10, ages are days since an arc was created."""
+class ThresholdSettings(Group):
+    """Heat is 0 to 10, ages are days since an arc was created. What is not set is the preset's."""
 
-    preset: Literal["spec", "head"] = Field(
-        "spec", description="Where a threshold is not set itself: the specification's, or the newest original's."
-    )
     promote_heat: int = Field(
         SPEC.promote_heat, ge=0, le=11, description="Arcs at least so hot come to mind; 11: none."
     )
@@ -47,6 +45,19 @@ class Tick(Group):
     )
     health_rows: int = Field(SPEC.health_rows, ge=1, description="Rows kept in health.jsonl.")
 
+
+class Tick(Group):
+    """The vault's keeping."""
+
+    preset: Literal["spec", "head"] = Field(
+        "spec", description="Where a threshold is not set itself: the specification's, or the newest original's."
+    )
+    thresholds: ThresholdSettings = Field(
+        ThresholdSettings(),
+        description="Of the preset's numbers, those that shall be others, one by one as in "
+        "`OPENBRAIN_TICK__THRESHOLDS__PROMOTE_HEAT=8`: "
+        + ", ".join(f"`{name}`" for name in ThresholdSettings.model_fields),
+    )
     forget_share: float = Field(
         0.5, gt=0, le=1, description="Of the memories made of markers, how many a tick forgets when those are gone."
     )
@@ -60,8 +71,6 @@ class Tick(Group):
     projects_dir: Path | None = Field(
         None, description="Folder of transcripts, as ~/.claude/projects; without one nothing is extracted."
     )
-    extract_since_h: float = Field(26, gt=0, le=720, description="Hours that an extraction looks back, at least.")
-    extract_min_turns: int = Field(5, ge=0, description="Sessions with fewer turns of the user are left out.")
 
     @field_validator("schedule")
     @classmethod
@@ -75,20 +84,15 @@ class Tick(Group):
 
     late_s: Seconds = Field(5 * 3600, description="Without a tick, or a good one, for longer a warning is raised.")
     unheard_s: Seconds = Field(1800, description="The same of a grave signal that nobody acknowledges for longer.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _preset(cls, given: Any) -> Any:
-        """What was not set itself is the preset's."""
-        preset = PRESETS.get(given.get("preset", "")) if isinstance(given, dict) else None
-        return given if preset is None else asdict(preset) | given
+    tuning: TickTuning = TickTuning()
 
     @model_validator(mode="after")
     def _hysteresis(self) -> Self:
-        if self.demote_heat > self.promote_heat:
+        numbers = self.vault_thresholds()
+        if numbers.demote_heat > numbers.promote_heat:
             raise ValueError("demote_heat must not be above promote_heat: an arc would come and go at every tick")
         return self
 
-    def thresholds(self) -> Thresholds:
-        """As the phases take them."""
-        return Thresholds(**{field.name: getattr(self, field.name) for field in fields(Thresholds)})
+    def vault_thresholds(self) -> Thresholds:
+        """The preset's, but for those that are set themselves."""
+        return replace(PRESETS[self.preset], **self.thresholds.model_dump(exclude_unset=True))

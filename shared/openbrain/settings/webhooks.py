@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from openbrain.settings.groups import Group, Seconds
+from openbrain.settings.tuning import WebhookTuning
 
 
 class Webhooks(Group):
@@ -15,10 +16,8 @@ class Webhooks(Group):
     private_hosts: tuple[str, ...] = Field(
         (), description="Of `hosts`, those that may have private addresses, and may be spoken to without TLS."
     )
-    most: int = Field(20, ge=1, le=1000, description="Webhooks of a workspace.")
     timeout_s: Seconds = Field(5, description="Of one post.")
     backoff_s: tuple[Seconds, ...] = Field(
         (10, 60, 300, 3600), description="Waits before the attempts after a failed one; then it is a dead letter."
     )
-    at_once: int = Field(16, ge=1, le=256, description="Webhooks that are posted to at the same time.")
-    dead_days: int = Field(30, ge=1, description="How long dead letters of webhooks stay.")
+    tuning: WebhookTuning = WebhookTuning()

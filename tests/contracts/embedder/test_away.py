@@ -34,7 +34,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def parts(url: str, tmp_path: Path, truth: SqlTruth, model: WithFaults) -> AsyncIterator[Container]:
+async def container(url: str, tmp_path: Path, truth: SqlTruth, model: WithFaults) -> AsyncIterator[Container]:
     """Of a process that has not asked its model yet; the index was made by another one."""
     streams = scaled(url, batch=8)
     made = Container(Settings(_env_file=None, data_dir=tmp_path, streams=streams.model_dump()), shared=True)

@@ -25,6 +25,7 @@ from openbrain.usecases.remember import own_key
 from openbrain.usecases.submit import from_event
 from tests.servers.plugin import Starter
 from tests.support.searching import in_files
+from tests.support.settings import changed
 from tests.support.store.fixtures import FakeClock
 from tests.support.streams.consumers import scaled
 from tests.support.waiting import PATIENCE_S, until
@@ -194,7 +195,7 @@ async def test_a_reader_that_waits_goes_on_waiting(settings: Streams, redis: Red
     main = settings.prefix + SUBMITTED.name
     await redis.xadd(main, {FIELD: submission(1, SECRET)})
     await redis.xgroup_create(main, "ingest", "$")
-    reader = connect(settings.model_copy(update={"poll_s": 30}))
+    reader = connect(changed(settings, poll_s=30))
     read: Any = reader.xreadgroup("ingest", "one", {main: ">"}, block=20_000)
     waiting = asyncio.ensure_future(read)
 

@@ -154,7 +154,7 @@ async def test_a_paused_room_takes_nothing_up_and_resumes(settings: Streams) -> 
         await eventually(lambda: resting.paused)
         await publish(settings, stored(3))
         admin = RedisStreams(settings)
-        await asyncio.sleep(3 * settings.poll_s)
+        await asyncio.sleep(3 * settings.tuning.poll_s)
         state = await group_of(admin)
         await admin.close()
         assert (seen.all, state.lag + state.pending) == ([0, 1, 2], 1)

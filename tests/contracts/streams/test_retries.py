@@ -131,7 +131,7 @@ async def test_many_parked_entries_hide_none_that_is_due(url: str) -> None:
 
 async def test_the_defaults_are_10_60_and_300_seconds(url: str) -> None:
     settings = Streams(url=url, prefix=scaled(url).prefix)
-    assert (settings.backoff_s, settings.lease_s, settings.abandoned_limit) == ((10, 60, 300), 60, 10)
+    assert (settings.backoff_s, settings.lease_s, settings.tuning.abandoned_limit) == ((10, 60, 300), 60, 10)
     await publish(settings, stored(1))
     client: Any = connect(settings)
     async with looking(settings) as looks:

@@ -53,7 +53,7 @@ async def halting(zygote: Zygote, streams: ServerProcess, folder: Path, *, agent
     """Half of the fleet by Redis, half by server-sent events."""
     result = Halting(agents)
     listeners, heartbeat_s = str(agents * 2), str(max(1, agents // 60))
-    places = {"OPENBRAIN_SERVER__LISTENERS": listeners, "OPENBRAIN_SERVER__HEARTBEAT_S": heartbeat_s}
+    places = {"OPENBRAIN_SERVER__LISTENERS": listeners, "OPENBRAIN_SERVER__TUNING__HEARTBEAT_S": heartbeat_s}
     async with scene(zygote, streams, folder, settings=places) as made:
         # A thousand by networks of this process would measure this process.
         near = replace(made.places[0], url=made.process.url, redis=made.redis)

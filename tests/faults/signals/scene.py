@@ -9,6 +9,7 @@ from pathlib import Path
 
 from openbrain.client import OpenBrain
 from openbrain.settings import Streams
+from openbrain.settings.tuning import StreamTuning
 from tests.faults.fleet import Fleet, Process, Zygote
 from tests.faults.network import Network
 from tests.faults.plan import SETTINGS
@@ -19,8 +20,8 @@ from tests.servers.process import ServerProcess
 OWN = {
     **SETTINGS,
     # A storm is grouped; here each signal is to be told.
-    "OPENBRAIN_SIGNALS__SOURCE_SIGNALS": "1000000",
-    "OPENBRAIN_SERVER__HEARTBEAT_S": "1",
+    "OPENBRAIN_SIGNALS__TUNING__SOURCE_SIGNALS": "1000000",
+    "OPENBRAIN_SERVER__TUNING__HEARTBEAT_S": "1",
 }
 
 
@@ -82,9 +83,11 @@ async def scene(
         (folder / "cursors").mkdir()
         brain = OpenBrain(process.url, key, attempts=1, breaker_failures=0, timeout_s=10)
         stack.push_async_callback(brain.close)
-        near = Streams(url=f"redis://127.0.0.1:{networks['redis'].port}/0", prefix=prefix, poll_s=0.5)
+        near = Streams(
+            url=f"redis://127.0.0.1:{networks['redis'].port}/0", prefix=prefix, tuning=StreamTuning(poll_s=0.5)
+        )
         place = Place(url, key, near, folder / "cursors")
-        direct = Streams(url=streams.url, prefix=prefix, poll_s=5)
+        direct = Streams(url=streams.url, prefix=prefix, tuning=StreamTuning(poll_s=5))
         yield Scene(fleet, streams, networks, (place,), brain, direct, partial(read, data / "truth.sqlite3"))
 
 

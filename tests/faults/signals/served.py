@@ -12,6 +12,7 @@ from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import TryLater
 from openbrain.settings import Streams
+from openbrain.settings.tuning import StreamTuning
 from tests.faults.fleet import Fleet, Process, Zygote
 from tests.faults.signals.agents import Place
 from tests.faults.signals.plan import REPLICAS
@@ -60,7 +61,9 @@ async def served_scene(
                 fleet.start(service, plan={"marks": list(marks)} if (service, number) == ("amygdala", 0) else None)
         networks = {"redis": await network(stack, streams.port)}
         places = []
-        near = Streams(url=f"redis://127.0.0.1:{networks['redis'].port}/0", prefix=prefix, poll_s=0.5)
+        near = Streams(
+            url=f"redis://127.0.0.1:{networks['redis'].port}/0", prefix=prefix, tuning=StreamTuning(poll_s=0.5)
+        )
         for number, process in enumerate(apis):
             await _answers(process, key)
             between = networks["api" if number == 0 else f"api {number}"] = await network(stack, process.port)
@@ -69,7 +72,7 @@ async def served_scene(
             await fleet.ready(process)
         brain = OpenBrain(apis[0].url, key, attempts=1, breaker_failures=0, timeout_s=10)
         stack.push_async_callback(brain.close)
-        direct = Streams(url=streams.url, prefix=prefix, poll_s=5)
+        direct = Streams(url=streams.url, prefix=prefix, tuning=StreamTuning(poll_s=5))
         connect = partial(connection, database.url)
         yield Scene(
             fleet,

@@ -10,6 +10,7 @@ import pytest
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers.markers import parse
 from tests.support.api.brain import Brain, http
+from tests.support.settings import changed
 
 LESSON = {"type": "lesson", "content": "Look at the logs first.", "attrs": {"source": "shop", "session_id": "s-1"}}
 
@@ -44,7 +45,7 @@ def vault(tmp_path: Path) -> Path:
 @pytest.fixture
 def kept(brain: Brain, vault: Path) -> Brain:
     """A brain whose workspace w1 has this vault."""
-    vaults = brain.settings.vaults.model_copy(update={"folders": {"w1": vault}, "wait_s": 0.2})
+    vaults = changed(brain.settings.vaults, folders={"w1": vault}, wait_s=0.2)
     return dataclasses.replace(brain, settings=brain.settings.model_copy(update={"vaults": vaults}))
 
 

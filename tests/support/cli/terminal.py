@@ -67,7 +67,7 @@ def up(terminal: Terminal) -> Iterator[Terminal]:
             # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
             "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "60",
             # How long a read blocks is how long a stop may take.
-            "OPENBRAIN_STREAMS__POLL_S": "0.3",
+            "OPENBRAIN_STREAMS__TUNING__POLL_S": "0.3",
         }
     )
     log = terminal.home / "up.log"

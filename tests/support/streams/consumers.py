@@ -1,6 +1,7 @@
 """For tests of the stream layer: scaled times, events, services that stop themselves, waiting for what must come."""
 
 import asyncio
+import json
 import os
 import time
 import uuid
@@ -20,6 +21,7 @@ from openbrain.streams.group.delivery import Delivery, Results
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.publishing.publisher import Publisher
 from openbrain.streams.reading.service import Service
+from tests.support.settings import group_of
 from tests.support.waiting import PATIENCE_S
 
 Answer = Callable[[Sequence[Delivery[Any]]], Awaitable[Results]]
@@ -40,7 +42,7 @@ def scaled(url: str, **other: Any) -> Streams:
         "reconnect_max_s": 0.3,
         "shutdown_s": 3,
     }
-    return Streams(**(fast | other))
+    return group_of(Streams, **(fast | other))
 
 
 def memory_id(number: int) -> str:
@@ -206,7 +208,7 @@ def environment(settings: Streams, **other: str) -> dict[str, str]:
     """The environment of a process that reads these settings."""
     values = settings.model_dump(mode="json")
     streams = {
-        f"OPENBRAIN_STREAMS__{name.upper()}": str(value) if not isinstance(value, list) else repr(value)
+        f"OPENBRAIN_STREAMS__{name.upper()}": value if isinstance(value, str) else json.dumps(value)
         for name, value in values.items()
     }
     return os.environ | streams | other

@@ -39,6 +39,6 @@ def test_every_limit_is_told() -> None:
     large = {route.path for route in ROUTES if route.body_bytes != limits.ONE_BODY_BYTES}
 
     assert all(path.rsplit("/", 1)[1] in PAGE for path in large)
-    for number in (limits.BATCH_ITEMS, limits.WAIT_SECONDS, Server().gzip_bytes):
+    for number in (limits.BATCH_ITEMS, limits.WAIT_SECONDS, Server().tuning.gzip_bytes):
         assert re.search(rf"\b{number}\b", PAGE), number
     assert (limits.ONE_BODY_BYTES, limits.BODY_BYTES) == (2**20, 32 * 2**20)

@@ -56,7 +56,7 @@ def test_urls_that_cannot_work_say_what_to_write(url: str) -> None:
 
 def test_a_silent_network_is_told_from_an_empty_stream() -> None:
     assert silence_s(Streams()) == 5
-    assert silence_s(Streams()) > Streams().poll_s
+    assert silence_s(Streams()) > Streams().tuning.poll_s
 
 
 def test_a_login_is_not_shown() -> None:

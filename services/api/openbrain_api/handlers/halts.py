@@ -35,7 +35,7 @@ async def halt(call: Call[Nothing, HaltQuery]) -> Reply:
     found = await call.api.truth.halt(call.actor.viewer(), halt_id_of(call))
     if found is None:
         raise unknown_halt()
-    within_s = call.query.within_s or round(call.api.settings.server.listening_s)
+    within_s = call.query.within_s or round(call.api.settings.server.tuning.listening_s)
     shown = await _status(call, found, within_s)
     return answer(shown, shown)
 

@@ -55,7 +55,7 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Reply:
         seq=present.seq,
         after=_after(call),
         seconds=query.seconds,
-        heartbeat_s=api.settings.server.heartbeat_s,
+        heartbeat_s=api.settings.server.tuning.heartbeat_s,
         note=lambda cursor: _note(call, query, cursor, Via.SSE),
     )
     gone = Listener()
@@ -92,7 +92,7 @@ async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Reply:
 async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Reply:
     """Who was heard of lately, by agent."""
     query = call.query
-    within_s = query.within_s or round(call.api.settings.server.listening_s)
+    within_s = query.within_s or round(call.api.settings.server.tuning.listening_s)
     since = call.api.clock.now() - within_s * MICROSECONDS
     found = await call.api.truth.subscribers(
         call.actor.workspace_id, since, query.limit, query.cursor or "", viewer=call.actor.viewer()

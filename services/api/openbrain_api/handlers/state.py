@@ -66,7 +66,7 @@ async def document(call: Call[Nothing, Nothing]) -> Reply:
     headers = {"cache-control": "no-cache", "etag": made.entity_tag, "vary": "accept-encoding"}
     if (has := held(call.headers, made.entity_tag)) is not None:
         return not_modified({**headers, "etag": has})
-    if not call.api.settings.server.gzip_bytes or not takes_gzip(call.headers):
+    if not call.api.settings.server.tuning.gzip_bytes or not takes_gzip(call.headers):
         return Reply(200, made.plain, headers=headers)
     packed = {"etag": packed_tag(made.entity_tag), "content-encoding": "gzip"}
     return Reply(200, made.packed, headers={**headers, **packed})

@@ -37,7 +37,7 @@ async def create_webhook(call: Call[WebhookBody, Nothing]) -> Reply:
             created_by=actor.label,
             created_at=now,
         ),
-        settings.most,
+        settings.tuning.most,
     )
     shown = {**_webhook_json(made), "secret": made.secret}
     return answer(shown, shown, status=201)

@@ -30,7 +30,7 @@ class Door:
         self._keyring, self._rates, self._clock = keyring, rates, clock
         most = settings.wrong_keys_per_minute
         self._rate = Rate(most, most)
-        self._visits = Rate(settings.documents_per_minute, settings.documents_per_minute)
+        self._visits = Rate(settings.tuning.documents_per_minute, settings.tuning.documents_per_minute)
         self._metrics_open = settings.metrics_open
         self._metrics_token = f"Bearer {settings.metrics_token}".encode() if settings.metrics_token else b""
         self._told: OrderedDict[str, int] = OrderedDict()

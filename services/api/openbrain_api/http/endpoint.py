@@ -109,7 +109,7 @@ class Endpoint:
 
     async def _packed(self, reply: Reply, headers: reading.Headers) -> Reply:
         """The same, packed where it is long and the client takes it so."""
-        least, tag = self._api.settings.server.gzip_bytes, reply.headers.get("etag")
+        least, tag = self._api.settings.server.tuning.gzip_bytes, reply.headers.get("etag")
         if not least or "content-encoding" in reply.headers:
             return reply
         short = len(reply.body) < least

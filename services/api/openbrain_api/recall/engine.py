@@ -50,7 +50,7 @@ class Recaller:
         """For each, best first, at most `top_k`. `TryLater` when the truth is down; a lost index only degrades."""
         now = self._clock.now()
         judged: dict[int, _Judged] = {}
-        limits = {place: max(self._settings.candidates, each.top_k) for place, each in enumerate(questions)}
+        limits = {place: max(self._settings.tuning.candidates, each.top_k) for place, each in enumerate(questions)}
         conditions = [visible(each.viewer, each.criteria, now) for each in questions]
         while limits:
             asks = {
@@ -72,7 +72,7 @@ class Recaller:
             place: await self._scores(asks[place], heard[place], self._weight(questions[place])) for place in asks
         }
         sees = {condition: matcher(condition) for condition in {ask.condition for ask in asks.values()}}
-        width = self._settings.bucket_width
+        width = self._settings.tuning.bucket_width
         candidates = {
             place: Candidates(scores[place], each, sees=sees[asks[place].condition], now=now, width=width)
             for place, each in questions.items()
@@ -86,7 +86,7 @@ class Recaller:
         return fuse(heard.text, heard.vectors, weight)
 
     def _answer(self, question: Question, judged: _Judged, now: int) -> Answer:
-        width, half_life_days = self._settings.bucket_width, self._half_life_days
+        width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
         best = ordered(judged.candidates.found, now=now, width=width, half_life_days=half_life_days)[: question.top_k]
         told = self._explained(best, judged, self._weight(question), now) if question.explain else {}
         return Answer(found=tuple(best), degraded=judged.heard.degraded, now=now, explained=told)
@@ -107,7 +107,7 @@ class Recaller:
             fused=judged.scores,
             text_weight=1.0 if heard.vectors is None else 0.0 if heard.text is None else weight,
             now=now,
-            width=self._settings.bucket_width,
+            width=self._settings.tuning.bucket_width,
             half_life_days=self._half_life_days,
         )
 

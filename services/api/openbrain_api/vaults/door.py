@@ -47,7 +47,7 @@ def vault_of(call: Call[Any, Any]) -> Folder:
         raise NotFound("this workspace has no vault: an operator names one in OPENBRAIN_VAULTS__FOLDERS")
     if call.actor.orgs is not None:
         raise Forbidden("a vault belongs to its whole workspace, and this key is limited to its orgs")
-    return Folder(root, max_bytes=vaults.file_kb * 1024)
+    return Folder(root, max_bytes=vaults.tuning.file_kb * 1024)
 
 
 def key_of(call: Call[Any, Any], content_hash: str) -> str:
@@ -67,7 +67,7 @@ def hash_of(*parts: str) -> str:
 async def written(call: Call[Any, Any], folder: Folder, asked: Asked) -> tuple[VaultWrite, Draft | None]:
     """Write once: again, it is what was written then, and no draft. `VaultBusy` where another writes for too long."""
     actor, truth = call.actor, call.api.truth
-    async with vault_writer(truth, actor.workspace_id, wait_s=call.api.settings.vaults.wait_s):
+    async with vault_writer(truth, actor.workspace_id, wait_s=call.api.settings.vaults.tuning.wait_s):
         await asyncio.to_thread(journal.recover, folder)
         now = call.api.clock.now()
         write = await truth.claim_vault_write(

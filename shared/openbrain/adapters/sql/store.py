@@ -144,7 +144,7 @@ def open_truth(
     """Connects to nothing yet. `SetupError` where the URL is of no database that we know. `follower`: is told the
     database server's time."""
     address = truth_url(settings.url, data_dir)
-    database = Database.open(address, pool=settings.pool, lock_wait_s=settings.lock_wait_s, clock=follower)
+    database = Database.open(address, pool=settings.pool, lock_wait_s=settings.tuning.lock_wait_s, clock=follower)
     return SqlTruth(database, clock, degraded_scan, times)
 
 

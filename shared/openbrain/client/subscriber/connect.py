@@ -9,6 +9,7 @@ from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.client.subscriber.subscriber import Handler, Subscriber
 from openbrain.domain.errors import SetupError
 from openbrain.settings import Streams
+from openbrain.settings.tuning import StreamTuning
 
 SILENCE_S = 30.0
 """After which a stream without even a heartbeat counts as broken."""
@@ -41,7 +42,11 @@ def subscribe(
     if redis_url and not workspace:
         raise SetupError("which workspace's stream? Give `workspace` beside `redis_url`")
     brain = OpenBrain(url, key, agent=agent, timeout_s=SILENCE_S, attempts=1, breaker_failures=0, allow_http=allow_http)
-    stream = BroadcastStream(Streams(url=redis_url, prefix=prefix, poll_s=READ_S), workspace) if redis_url else None
+    stream = (
+        BroadcastStream(Streams(url=redis_url, prefix=prefix, tuning=StreamTuning(poll_s=READ_S)), workspace)
+        if redis_url
+        else None
+    )
     return Subscriber(
         HttpApi(brain, via="redis" if stream else "sse", org=org, project=project),
         handler,

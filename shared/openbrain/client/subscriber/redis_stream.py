@@ -33,7 +33,7 @@ class BroadcastStream:
 
     async def after(self, seq: int) -> Sequence[Entry]:
         """What stands behind `seq`, waiting for it at most `poll_s`; may be empty. TimeoutError for silence."""
-        wait_s = self._settings.poll_s
+        wait_s = self._settings.tuning.poll_s
         # Silence is noticed sooner than by the socket's own limit.
         async with asyncio.timeout(wait_s + max(1, wait_s)):
             found = await ask(

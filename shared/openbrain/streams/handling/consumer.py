@@ -33,10 +33,10 @@ class Consumer:
         self, runtime: Runtime, group: ConsumerGroup, subscription: Subscription, yields: Callable[[], bool]
     ) -> None:
         self.runtime, self.group, self.subscription = runtime, group, subscription
-        self.adaptive_batch = AdaptiveBatch(runtime.settings.batch, runtime.settings.batch_s)
+        self.adaptive_batch = AdaptiveBatch(runtime.settings.batch, runtime.settings.tuning.batch_s)
         self.held: dict[str, None] = {}
         """The entries in hand, in order: waiting, being handled, or held back by the breaker."""
-        self.deferred = Deferred(runtime.breaker, runtime.settings.aside if subscription.degraded_handler else 0)
+        self.deferred = Deferred(runtime.breaker, runtime.settings.tuning.aside if subscription.degraded_handler else 0)
         self._settling: set[str] = set()
         """Those whose end is on its way to Redis: a renewal that comes after it finds them gone, and that is right."""
         self._yields = yields
@@ -45,9 +45,9 @@ class Consumer:
         self.limit = FailureLimit(
             group.stream,
             runtime.group,
-            Backoff(settings.breaker_s, settings.breaker_max_s),
-            share=settings.failing_share,
-            least=settings.failing_least,
+            Backoff(settings.tuning.breaker_s, settings.tuning.breaker_max_s),
+            share=settings.tuning.failing_share,
+            least=settings.tuning.failing_least,
             clock=runtime.clock,
         )
         self.settlement = Settlement(
@@ -162,7 +162,7 @@ class Consumer:
         """The service's lock; gives whether a dependency is away, which is so only where entries can be set aside."""
         runtime = self.runtime
         while True:
-            runtime.heartbeat(loop, 2 * runtime.settings.breaker_max_s + 60)
+            runtime.heartbeat(loop, 2 * runtime.settings.tuning.breaker_max_s + 60)
             if not (may_defer and self.deferred.can_continue):
                 await runtime.until_dependencies_answer()
             if self._yields() or runtime.paused:
@@ -216,7 +216,7 @@ class Consumer:
 
     def _exhausted(self, delivery: Delivery[Any]) -> Exception | None:
         # What was abandoned as often as that is always handled alone.
-        limit = self.runtime.settings.abandoned_limit
+        limit = self.runtime.settings.tuning.abandoned_limit
         if delivery.abandonments <= limit:
             return None
         return Abandoned(

@@ -45,7 +45,7 @@ class Runtime:
     """When each loop must have been heard of again."""
 
     def __post_init__(self) -> None:
-        pauses = Backoff(self.settings.breaker_s, self.settings.breaker_max_s)
+        pauses = Backoff(self.settings.tuning.breaker_s, self.settings.tuning.breaker_max_s)
         self.breaker = Breaker(self.group, pauses, self.clock)
 
     async def sleep(self, seconds: float) -> None:

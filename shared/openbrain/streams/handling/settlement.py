@@ -96,7 +96,7 @@ class Settlement:
                 await on_dead(delivery, error)
             except TryLater as later:
                 self._later(later)
-                self._runtime.heartbeat(loop, 2 * self._runtime.settings.breaker_max_s + 60)
+                self._runtime.heartbeat(loop, 2 * self._runtime.settings.tuning.breaker_max_s + 60)
                 await self._runtime.until_dependencies_answer()
             except Exception as failure:  # noqa: BLE001 - the dead letter holds the reason in any case
                 _log.error(
@@ -108,7 +108,7 @@ class Settlement:
 
     async def _insist(self, loop: str, call: Callable[[], Awaitable[T]]) -> T | None:
         """Ask Redis until it answers. None when stream or group are gone, and the entry with them."""
-        error_state = ErrorState(loop, self._runtime.settings.reconnect_max_s, self._runtime.sleep)
+        error_state = ErrorState(loop, self._runtime.settings.tuning.reconnect_max_s, self._runtime.sleep)
         while True:
             try:
                 result = await call()

@@ -102,7 +102,7 @@ class DeadKeeping:
         self._told = {key: self._told.get(key, self._clock()) for key in near}
 
     def _ripe(self, key: str) -> bool:
-        return self._clock() - self._told[key] >= self._settings.dead_alarm_s
+        return self._clock() - self._told[key] >= self._settings.tuning.dead_alarm_s
 
     async def _drop(self, client: Redis, ripe: Sequence[Filled]) -> dict[str, int]:
         """First what is too old, then what is too much."""

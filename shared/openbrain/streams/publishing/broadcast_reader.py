@@ -21,7 +21,7 @@ class RedisHearing(Connecting):
     async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[Spoken]:
         """As in the port."""
         stream = self._settings.prefix + stream_of(workspace_id)
-        wait_ms = max(1, round(min(wait_s, self._settings.poll_s) * 1000))  # longer would look like silence
+        wait_ms = max(1, round(min(wait_s, self._settings.tuning.poll_s) * 1000))  # longer would look like silence
         with answering("hearing broadcasts"):
             found = await ask(
                 self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, f"{after}-0"

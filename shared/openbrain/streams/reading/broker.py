@@ -117,7 +117,7 @@ class ServiceBroker(RedisBroker):
                 consumer=REPLICA,
                 batch=True,
                 max_records=settings.batch,
-                polling_interval=round(settings.poll_s * 1000),
+                polling_interval=round(settings.tuning.poll_s * 1000),
             ),
             ack_policy=AckPolicy.MANUAL,
             parser=_parse,

@@ -33,7 +33,7 @@ class Controls:
             except Exception as error:  # noqa: BLE001 - this loop must outlive whatever it meets
                 _log.error("streams.controls_failed", error=error_kind(error), message=error_text(error))
             try:
-                await self._runtime.sleep(self._runtime.settings.poll_s)
+                await self._runtime.sleep(self._runtime.settings.tuning.poll_s)
             except Closing:
                 return
 

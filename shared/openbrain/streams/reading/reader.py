@@ -34,7 +34,7 @@ class Reader:
     def __init__(self, runtime: Runtime, consumer: Consumer, client: Redis, yields: Callable[[], bool]) -> None:
         self.runtime, self.consumer, self.group = runtime, consumer, consumer.group
         self.loop = f"read {self.group.stream}"
-        self.error_state = ErrorState(self.loop, runtime.settings.reconnect_max_s, runtime.sleep)
+        self.error_state = ErrorState(self.loop, runtime.settings.tuning.reconnect_max_s, runtime.sleep)
         self._client = client
         self._yields = yields
         self._since: float | None = None
@@ -71,7 +71,7 @@ class Reader:
 
     async def follow(self) -> None:
         """Read and handle until the service closes: a stream that FastStream does not read."""
-        block_ms = round(self.runtime.settings.poll_s * 1000)
+        block_ms = round(self.runtime.settings.tuning.poll_s * 1000)
         while True:
             try:
                 capacity = await self._gate()
@@ -86,7 +86,7 @@ class Reader:
         """Wait until something may be read; how many entries."""
         runtime, consumer = self.runtime, self.consumer
         while True:
-            runtime.heartbeat(self.loop, 2 * runtime.settings.breaker_max_s + 60)
+            runtime.heartbeat(self.loop, 2 * runtime.settings.tuning.breaker_max_s + 60)
             if runtime.closing.is_set():
                 raise Closing
             if consumer.rests:
@@ -113,7 +113,7 @@ class Reader:
         if limit.gives_back and limit.kept:
             await give_back(consumer, self.loop)
         if (pause := limit.wait_s()) > 0:
-            await self._rest(min(pause, self.runtime.settings.breaker_max_s))
+            await self._rest(min(pause, self.runtime.settings.tuning.breaker_max_s))
             return False
         if limit.takes_new(max(_BROUGHT, 2 * self.runtime.settings.batch)):
             return True

@@ -66,11 +66,11 @@ class Reaper:
 
     async def run(self) -> None:
         """Until the service closes."""
-        error_state = ErrorState(self.loop, self.runtime.settings.reconnect_max_s, self.runtime.sleep)
+        error_state = ErrorState(self.loop, self.runtime.settings.tuning.reconnect_max_s, self.runtime.sleep)
         while True:
             self.runtime.heartbeat(self.loop)
             try:
-                await self.runtime.sleep(self.runtime.settings.reap_s * random.uniform(0.75, 1.25))  # noqa: S311
+                await self.runtime.sleep(self.runtime.settings.tuning.reap_s * random.uniform(0.75, 1.25))  # noqa: S311
                 if not self.consumer.rests:
                     await self.sweep()
                 error_state.clear()

@@ -95,7 +95,7 @@ class Session:
 
     async def _wait_for_redis(self) -> None:
         runtime = self.runtime
-        error_state = ErrorState(f"start {runtime.group}", self.settings.reconnect_max_s, runtime.sleep)
+        error_state = ErrorState(f"start {runtime.group}", self.settings.tuning.reconnect_max_s, runtime.sleep)
         while True:
             runtime.heartbeat("start")
             try:

@@ -88,7 +88,7 @@ def _driver() -> DriverInfo:
 
 def silence_s(settings: Streams) -> float:
     """How long an answer may take: well over one blocking read, so that silence is told from an empty stream."""
-    return max(settings.poll_s * 2.5, settings.poll_s + 2)
+    return max(settings.tuning.poll_s * 2.5, settings.tuning.poll_s + 2)
 
 
 def _by_sentinel(url: str, kind: type[R], options: Mapping[str, Any]) -> R:
