@@ -106,7 +106,9 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
     async def live() -> None:
         async with running(chosen) as system:
             container = system.container
-            await container.truth.create_workspace(Workspace(id="bound", name="bound", created_at=parts.clock.now()))
+            await container.truth.create_workspace(
+                Workspace(id="bound", name="bound", created_at=container.clock.now())
+            )
             transport, key = httpx.ASGITransport(system.api()), system.key_file.read_text().strip()
             headers = {"Authorization": f"Bearer {key}"}
             async with (
