@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from openbrain.domain import ids
 from openbrain.domain.ids import BUCKETS, bucket, digest, point_id
 from openbrain.ports.generations import Generation, IndexKind
-from openbrain.ports.index import Standing
+from openbrain.ports.index import EntryMarks, Standing
 from openbrain.ports.reconciling import Due
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.reconcile import Fault, judge
@@ -227,9 +227,12 @@ class Small:
     async def due(self, _: Generation, wanted: Collection[str]) -> Mapping[str, Due]:
         return {each.memory_id: each for each in self.rows if each.memory_id in wanted}
 
-    async def in_buckets(self, _: str, __: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
+    async def entry_marks(self, _: str) -> AsyncIterator[EntryMarks]:
         self.walks += 1
-        yield self.entries
+        yield EntryMarks(
+            [ids.mark(each.bucket, each.digest) for each in self.entries if not each.tombstone],
+            [each for each in self.entries if each.tombstone],
+        )
 
 
 async def closer(rows: Sequence[Due], entries: Sequence[Standing]) -> frozenset[int]:

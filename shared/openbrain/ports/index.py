@@ -160,6 +160,13 @@ class Standing:
     tombstone: bool
 
 
+class EntryMarks(NamedTuple):
+    """Some entries of an index: `ids.mark` of each that lives, and the tombstones."""
+
+    living: Sequence[int]
+    tombstones: Sequence[Standing]
+
+
 class Sum(NamedTuple):
     """What stands in one bucket, or should: entries, the sum of their digests (None: not added up), and tombstones."""
 
@@ -199,6 +206,9 @@ class Accountable(Protocol):
 
     def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """Everything in these buckets, tombstones too, in any order, some at a time, in one walk through the index."""
+
+    def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
+        """Every entry once, in any order, some at a time, in one walk through the index."""
 
     async def highest(self, name: str) -> int:
         """Of all revisions, tombstones' too; 0 where nothing stands."""

@@ -95,13 +95,13 @@ async def closer(truth: Reconciling, index: Accountable, generation: Generation)
     table = array("q", bytes(8 * PARTS * BUCKETS))
     due = entries = removed = 0
     ahead: set[int] = set()
-    async for some in index.in_buckets(generation.name, range(BUCKETS)):
-        tombstones = [each for each in some if each.tombstone]
-        for each in some:
-            table[each.bucket * PARTS + each.digest % PARTS] += 0 if each.tombstone else _ONE + each.digest
+    async for living, tombstones in index.entry_marks(generation.name):
+        for mark in living:
+            digest_of = mark & _DIGEST
+            table[(mark >> 32) * PARTS + digest_of % PARTS] += _ONE + digest_of
         if tombstones:
             ahead.update(await _ahead(truth, generation, tombstones))
-        entries, removed = entries + len(some) - len(tombstones), removed + len(tombstones)
+        entries, removed = entries + len(living), removed + len(tombstones)
         yield Account(due=Sum(), standing=Sum(entries, 0, removed), differing=frozenset())
     async for after, until in spans(truth, MARKED):
         marks = await truth.due_marks(generation, after, until)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import IndexMissing
-from openbrain.domain.ids import point_id
+from openbrain.domain.ids import mark, point_id
 from openbrain.ports.index import Standing, Sum, Tombstone
 from tests.support.indexes.entries import direction, memory, text_entry, tombstone, vector_entry
 from tests.support.indexes.vector_engines import INDEXLESS
@@ -48,6 +48,11 @@ class Accountable:
     async def in_buckets(self, *buckets: int) -> Collection[Standing]:
         found = [each async for some in self.index.in_buckets(self.name, buckets) for each in some]
         return sorted(found, key=lambda each: each.id)
+
+    async def entry_marks(self) -> tuple[list[int], list[Standing]]:
+        pages = [some async for some in self.index.entry_marks(self.name)]
+        living = sorted(each for some in pages for each in some.living)
+        return living, [each for some in pages for each in some.tombstones]
 
     async def read(self, *ids: str) -> Mapping[str, Standing]:
         return dict(await self.index.read(self.name, ids))
@@ -99,6 +104,9 @@ async def _in_buckets(index: Accountable) -> None:
     assert await index.in_buckets(5, 6) == sorted(expected, key=lambda each: each.id)
     assert await index.in_buckets(8) == [_standing(entries[3])]
     assert await index.in_buckets(700) == []
+    marks, tombstones = await index.entry_marks()
+    assert marks == sorted(mark(each.bucket, each.digest) for each in entries)
+    assert tombstones == [_standing(gone)]
 
 
 async def _not_visible(index: Accountable) -> None:

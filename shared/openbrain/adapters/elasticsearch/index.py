@@ -4,8 +4,10 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Generic
 
 from openbrain.adapters.elasticsearch.generations import Generations
+from openbrain.adapters.indexes.entry_marks import marks_of
 from openbrain.adapters.indexes.revision_fence import Entry
-from openbrain.ports.index import Checked, Scrubbed, Standing, Sum
+from openbrain.domain.ids import BUCKETS
+from openbrain.ports.index import Checked, EntryMarks, Scrubbed, Standing, Sum
 
 
 class ElasticsearchIndex(Generic[Entry]):
@@ -25,6 +27,10 @@ class ElasticsearchIndex(Generic[Entry]):
     def in_buckets(self, name: str, buckets: Collection[int]) -> AsyncIterator[Sequence[Standing]]:
         """Page by page."""
         return self._generations.in_buckets(name, buckets)
+
+    def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
+        """Page by page."""
+        return marks_of(self.in_buckets(name, range(BUCKETS)))
 
     async def highest(self, name: str) -> int:
         """One aggregation."""

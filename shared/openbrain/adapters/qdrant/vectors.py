@@ -9,14 +9,27 @@ from typing import Any
 
 from qdrant_client import AsyncQdrantClient, models
 
+from openbrain.adapters.indexes.entry_marks import marks_of
 from openbrain.adapters.indexes.vector_entries import Passages, best_passages, same_dimensions, writable
 from openbrain.adapters.qdrant.collections import Collections
 from openbrain.adapters.qdrant.errors import translated
 from openbrain.adapters.qdrant.filters import VECTOR, compiled, not_higher, point, removed_among
 from openbrain.adapters.qdrant.reconciliation import Accounts
 from openbrain.domain.errors import NeverRetry
+from openbrain.domain.ids import BUCKETS
 from openbrain.domain.visibility import AllOf
-from openbrain.ports.index import Checked, Failed, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
+from openbrain.ports.index import (
+    Checked,
+    EntryMarks,
+    Failed,
+    Hit,
+    Scrubbed,
+    Standing,
+    Sum,
+    Tombstone,
+    VectorEntry,
+    VectorSearch,
+)
 
 BUILDER = "qdrant-2"
 POINTS = 128
@@ -130,6 +143,10 @@ class QdrantVectors:
         collection = await self._standing(name)
         async for found in self._accounts.in_buckets(collection, buckets):
             yield found
+
+    def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
+        """Page by page."""
+        return marks_of(self.in_buckets(name, range(BUCKETS)))
 
     async def highest(self, name: str) -> int:
         """By the index of the field."""

@@ -39,8 +39,9 @@ from openbrain.adapters.qdrant_edge.open_shard import engine, opened
 from openbrain.adapters.qdrant_edge.terms import ABSENT, TERMS, WORDS, below, terms_of
 from openbrain.domain.errors import TryLater
 from openbrain.domain.fast_frozen import maker
+from openbrain.domain.ids import mark
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.index import Standing, Tombstone, VectorEntry
+from openbrain.ports.index import EntryMarks, Standing, Tombstone, VectorEntry
 
 BUILDER = "qdrant-edge-4"
 MADE = "generation.json"
@@ -191,6 +192,16 @@ class Shard:
             asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include([field]))
             found, following = self._shard.scroll(asked)
             return [(each.payload or {})[field] for each in found], _text(following)
+
+    def entry_marks(self, after: str | None, limit: int) -> tuple[EntryMarks, str | None]:
+        """Of the next points, and where to go on; None at the end."""
+        asked = ScrollRequest(offset=after, limit=limit, with_payload=PayloadSelector.Include(["mark"]))
+        with engine():
+            found, following = self._shard.scroll(asked)
+            read = [(each.payload or {})["mark"] for each in found]
+            removed = [str(found[place].id) for place, value in enumerate(read) if value < _BUCKETS]
+        living = [mark(value % _BUCKETS, value // _BUCKETS) for value in read if value >= _BUCKETS]
+        return EntryMarks(living, list(self.standing(removed).values()) if removed else ()), _text(following)
 
     def in_buckets(self, buckets: Collection[int], after: str | None, limit: int) -> tuple[list[Standing], str | None]:
         """What stands in these buckets among the next points, and where to go on."""

@@ -17,7 +17,18 @@ from openbrain.adapters.qdrant_edge.terms import compiled
 from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.domain.ids import BUCKETS
 from openbrain.domain.visibility import NEVER, AllOf, AtLeast, Condition
-from openbrain.ports.index import Checked, Failed, Hit, Scrubbed, Standing, Sum, Tombstone, VectorEntry, VectorSearch
+from openbrain.ports.index import (
+    Checked,
+    EntryMarks,
+    Failed,
+    Hit,
+    Scrubbed,
+    Standing,
+    Sum,
+    Tombstone,
+    VectorEntry,
+    VectorSearch,
+)
 from openbrain.usecases.background import GivesWay
 
 SLICE = 32
@@ -131,6 +142,16 @@ class QdrantEdgeVectors:
             some, after = self._shard(name).in_buckets(wanted, after, PAGE)
             if some:
                 yield some
+            if after is None:
+                return
+            await self._gives_way()
+
+    async def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
+        """Every point is looked at."""
+        after = None
+        while True:
+            some, after = self._shard(name).entry_marks(after, PAGE)
+            yield some
             if after is None:
                 return
             await self._gives_way()

@@ -21,7 +21,7 @@ from openbrain.adapters.tantivy.removed_entries import Unclean, unclean
 from openbrain.adapters.tantivy.search import Reader
 from openbrain.domain.errors import Invalid, SetupError, TryLater
 from openbrain.domain.visibility import AllOf
-from openbrain.ports.index import Hit, Standing, Sum, TextEntry, TextSearch, Tombstone
+from openbrain.ports.index import EntryMarks, Hit, Standing, Sum, TextEntry, TextSearch, Tombstone
 
 _HEAP = 15_000_000
 """The least that tantivy takes. With one thread a commit is one segment, which costs a fraction of one a core."""
@@ -194,6 +194,10 @@ class Generation:
     def in_buckets(self, buckets: Collection[int]) -> Iterator[list[Standing]]:
         """Everything in these buckets, some at a time, over one state."""
         return reconciliation.in_buckets(self._index.searcher(), self._fields, buckets)
+
+    def entry_marks(self) -> Iterator[EntryMarks]:
+        """Of every entry, some at a time, over one state."""
+        return reconciliation.entry_marks(self._index.searcher(), self._fields)
 
     def drop_tombstones(self, before: int) -> int:
         """Those that stand since before this time; nothing is written in between."""

@@ -17,6 +17,7 @@ from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import (
     Checked,
     Count,
+    EntryMarks,
     Failed,
     Found,
     Hit,
@@ -129,6 +130,13 @@ class TantivyText:
         while (some := await asyncio.to_thread(next, parts, None)) is not None:
             if some:
                 yield some
+            await self._gives_way()
+
+    async def entry_marks(self, name: str) -> AsyncIterator[EntryMarks]:
+        """A search for each part, over one state."""
+        parts = self._prepared(name).generation.entry_marks()
+        while (some := await asyncio.to_thread(next, parts, None)) is not None:
+            yield some
             await self._gives_way()
 
     async def highest(self, name: str) -> int:

@@ -6,8 +6,8 @@ from tantivy import DocAddress, FieldType, Query, Schema, Searcher
 
 from openbrain.adapters.tantivy.documents import memory_id
 from openbrain.domain.fast_frozen import maker
-from openbrain.domain.ids import BUCKETS
-from openbrain.ports.index import Standing, Sum
+from openbrain.domain.ids import BUCKETS, mark
+from openbrain.ports.index import EntryMarks, Standing, Sum
 
 AT_ONCE = 400
 """Entries looked at between two turns: about 2 ms of the interpreter."""
@@ -41,6 +41,17 @@ def in_buckets(searcher: Searcher, fields: Schema, buckets: Collection[int]) -> 
     wide = max(1, BUCKETS * AT_ONCE // max(1, searcher.num_docs))
     for first, last in _spans(buckets, wide):
         yield standings(searcher, _places(searcher, _between(fields, "bucket", first, last)))
+
+
+def entry_marks(searcher: Searcher, fields: Schema) -> Iterator[EntryMarks]:
+    """Every entry, some at a time, of columns alone but for tombstones."""
+    wide = max(1, BUCKETS * AT_ONCE // max(1, searcher.num_docs))
+    for first, last in _spans(range(BUCKETS), wide):
+        places = _places(searcher, _between(fields, "bucket", first, last))
+        columns = [numbers(searcher, name, places) for name in ("bucket", "digest", "tombstone")]
+        living = [mark(bucket, digest) for bucket, digest, removed in zip(*columns, strict=True) if not removed]
+        tombstones = [place for place, removed in zip(places, columns[2], strict=True) if removed]
+        yield EntryMarks(living, standings(searcher, tombstones) if tombstones else ())
 
 
 def _spans(buckets: Collection[int], wide: int) -> Iterator[tuple[int, int]]:
