@@ -57,13 +57,17 @@ class Made:
         return sorted(self.folder.glob(f"{NAME}.damaged-*"))
 
 
-@pytest.fixture(params=KINDS)
-async def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
-    made = Made(request.param, tmp_path)
+async def filled(kind: str, folder: Path) -> Made:
+    made = Made(kind, folder)
     index = await made.reopen()
     await made.fill(index)
     await index.close()
     return made
+
+
+@pytest.fixture(params=KINDS)
+async def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
+    return await filled(request.param, tmp_path)
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda each: each.__name__)
@@ -132,6 +136,31 @@ async def test_after_a_kill_it_starts_with_a_damaged_file(made: Made, tmp_path: 
         assert len(again.set_aside()) == 1, pattern
         assert await again.standing(index) == 0
         await index.close()
+
+
+@pytest.mark.parametrize("table", ["mappings", "versions"])
+async def test_after_a_kill_lost_ids_are_noticed(tmp_path: Path, table: str) -> None:
+    """The engine would open the segment as one without these entries."""
+    made = await filled("vectors", tmp_path)
+    (made.generation / SEAL).unlink()
+    next(made.generation.rglob(f"*id_tracker.{table}")).unlink()
+    index = await made.reopen()
+    assert (await made.standing(index), len(made.set_aside())) == (0, 1)
+    await index.close()
+
+
+async def test_after_a_kill_before_the_first_flush_the_log_is_read(tmp_path: Path) -> None:
+    """No table of ids is there yet."""
+    made = Made("vectors", tmp_path / "killed")
+    index = await made.reopen()
+    await made.fill(index)
+    copy = Made("vectors", tmp_path / "copy")
+    copy.ids = made.ids
+    shutil.copytree(made.generation, copy.generation, copy_function=_sparse)
+    await index.close()
+    again = await copy.reopen()
+    assert (await copy.standing(again), copy.set_aside()) == (len(made.ids), [])
+    await again.close()
 
 
 async def test_after_a_kill_a_whole_one_stays(made: Made) -> None:

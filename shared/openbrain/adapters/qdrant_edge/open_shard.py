@@ -15,6 +15,8 @@ from openbrain.domain.errors import OpenBrainError, SetupError, TryLater
 
 _PAGE = 500
 """Entries looked at at once."""
+_ID_TABLES = 2
+"""From ids to places, and the version of each entry."""
 
 
 def opened(path: Path, builder: str) -> tuple[EdgeShard, int]:
@@ -32,6 +34,8 @@ def opened(path: Path, builder: str) -> tuple[EdgeShard, int]:
     seal = break_seal(path)
     if seal is Seal.BROKEN:
         raise DamagedError("files are not as they were when it was closed")
+    if seal is Seal.MISSING:
+        _look_for_ids(path / "shard" / "segments")
     try:
         with engine():
             shard = EdgeShard.load(str(path / "shard"))
@@ -42,6 +46,15 @@ def opened(path: Path, builder: str) -> tuple[EdgeShard, int]:
             raise DamagedError(str(error)) from error
         raise
     return shard, dimensions
+
+
+def _look_for_ids(segments: Path) -> None:
+    """A segment that was ever flushed says how many vectors it has, and has two tables of ids: without one of them the
+    engine takes it for empty."""
+    for segment in segments.iterdir():
+        flushed = segment / "vector_storage" / "vectors" / "status.dat"
+        if flushed.exists() and any(flushed.read_bytes()) and len(list(segment.glob("*id_tracker*"))) < _ID_TABLES:
+            raise DamagedError("a segment has lost its table of ids")
 
 
 def _examine(shard: EdgeShard) -> None:
