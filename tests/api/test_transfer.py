@@ -3,18 +3,21 @@
 import gzip
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from openbrain.domain.memory import DAY
-from tests.support.api.brain import Brain, http, refused, remembered
+from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.api.transfer import (
     NDJSON,
+    Line,
     admin,
+    as_file,
     brain_database_url,
     differences,
     export,
     forget_everything,
+    keep_ids,
     lines_of,
     lived,
     of_kind,
@@ -27,6 +30,7 @@ __all__ = ["brain_database_url"]
 
 async def test_a_workspace_moves_as_it_was(brain: Brain) -> None:
     """Out of one workspace and into an empty one of the same server, and from there on: what is told stays the same."""
+    keep_ids(brain)
     async with http(brain.app(), await admin(brain)) as source:
         await lived(brain, source)
         file = await export(source)
@@ -70,6 +74,26 @@ async def test_a_copy_beside_its_original_has_ids_of_its_own(brain: Brain) -> No
 
 def _ids(body: bytes) -> dict[tuple[Any, ...], str]:
     return {(each["content"], each.get("allow_duplicate")): each["id"] for each in of_kind(body, "memory")}
+
+
+async def test_an_import_tells_nothing_of_the_ids_of_other_workspaces(brain: Brain) -> None:
+    """The same file into two empty workspaces of a server: one id of it stands elsewhere, or none does."""
+    async with http(brain.app(), await admin(brain)) as holder:
+        (taken,) = await remembered(holder, "stands here")
+        file = await export(holder)
+    file = as_file(lines_of(file)[:-1])
+    told = []
+    for number, body in enumerate((file, as_file(renamed(lines_of(file)[:-1], taken, unknown_id())))):
+        async with http(brain.app(), await admin(brain, f"guest-{number}")) as guest:
+            answers = [await take_in(guest, body, dry_run=dry) for dry in (True, False, False)]
+            here = {each["id"] for each in of_kind(await export(guest), "memory")}
+            told.append((answers, here.isdisjoint(each["id"] for each in of_kind(body, "memory"))))
+    assert told[0] == told[1]
+    assert told[0][1], "neither kept its id"
+
+
+def renamed(lines: Sequence[Line], memory_id: str, other: str) -> list[Line]:
+    return [json.loads(json.dumps(each).replace(memory_id, other)) for each in lines]
 
 
 async def test_only_an_admin_exports_what_is_not_its_own(brain: Brain) -> None:
@@ -145,7 +169,7 @@ async def test_a_cut_or_changed_file_is_noticed_and_can_be_sent_again(brain: Bra
     lines = file.splitlines(keepends=True)
     cut, in_a_line = b"".join(lines[:8]), b"".join(lines[:9])[:-20]
     missing, changed = b"".join([*lines[:3], *lines[4:]]), file.replace(b"edition 1", b"edition 7")
-    async with http(brain.app(), await admin(brain, "w2")) as target:
+    async with http(brain.app(), await admin(brain)) as target:
         answers = [await take_in(target, body) for body in (cut, in_a_line, missing, changed, file)]
         copy = await export(target)
 
@@ -196,7 +220,7 @@ async def test_what_was_imported_is_found_and_can_be_changed(brain: Brain) -> No
         await source.request("DELETE", f"/v1/brain/forget/{memory_id}")
         await brain.settle()
         await brain.truth._database.write(forget_everything)
-    async with http(brain.app(), await admin(brain, "w2")) as target:
+    async with http(brain.app(), await admin(brain)) as target:
         await take_in(target, file)
         await brain.settle()
         hits = (await target.post("/v1/brain/recall", json={"query": "harbour in winter"})).json()["memories"]

@@ -22,6 +22,7 @@ from tests.support.api.transfer import (
     brain_database_url,
     export,
     forget_everything,
+    keep_ids,
     memory_line,
     of_kind,
     take_in,
@@ -200,6 +201,7 @@ class History:
 )
 async def test_whatever_happened_comes_back(brain: Brain, steps: Sequence[tuple[Any, ...]], chunk: int) -> None:
     """`chunk`: what a transaction of an import takes, so that a line and what it speaks of come apart."""
+    keep_ids(brain)
     await brain.truth._database.write(forget_everything)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(importing, "GROUP", chunk)

@@ -29,7 +29,7 @@ SETTINGS: Mapping[str, str] = {
     "OPENBRAIN_TEXT__TIMEOUT_S": "2",
     "OPENBRAIN_VECTORS__TIMEOUT_S": "2",
     "OPENBRAIN_EMBEDDING__TIMEOUT_S": "2",
-    "OPENBRAIN_EMBEDDING__TUNING__BATCH": "8",
+    "OPENBRAIN_EMBEDDING__BATCH": "8",
     "OPENBRAIN_HOUSEKEEPING__TUNING__LEASE_S": "1",
     "OPENBRAIN_HOUSEKEEPING__TUNING__EXPIRY_EVERY_S": "0.3",
     "OPENBRAIN_HOUSEKEEPING__TUNING__TRIM_EVERY_S": "1",
@@ -39,8 +39,10 @@ SETTINGS: Mapping[str, str] = {
 """Every time scaled down, so that leases, retries and breakers go through their whole lives within a seed."""
 
 _KEEPING = "OPENBRAIN_HOUSEKEEPING__"
-RECONCILING = {f"{_KEEPING}RECONCILE_EVERY_S": "0.5", f"{_KEEPING}VERIFY_EVERY_S": "2", f"{_KEEPING}GRACE_S": "2"}
-RESTING = {f"{_KEEPING}RECONCILE_EVERY_S": "3600", f"{_KEEPING}VERIFY_EVERY_S": "3600"}
+_RECONCILE, _VERIFY = f"{_KEEPING}TUNING__RECONCILE_EVERY_S", f"{_KEEPING}VERIFY_EVERY_S"
+_GRACE = f"{_KEEPING}TUNING__GRACE_S"
+RECONCILING = {_RECONCILE: "0.5", _VERIFY: "2", _GRACE: "2"}
+RESTING = {_RECONCILE: "3600", _VERIFY: "3600"}
 """Half of the seeds must converge without anybody who compares; only what a flushed server lost needs one."""
 
 

@@ -88,7 +88,7 @@ async def test_an_old_room_alone_loses_no_new_version(url: str) -> None:
         assert sorted(old.seen) == list(range(30))
         (letter,) = await looks.dead()
         assert (letter["error"], letter["attempts"]) == ("UnknownVersion", "4")
-        assert "end the upgrade of this service" in letter["message"]
+        assert "upgrade this service, then replay" in letter["message"]
         assert letter["__data__"].encode() == second(99)
 
         await publish(settings, letter["__data__"].encode())

@@ -118,6 +118,7 @@ PLAIN: Sequence[str] = tuple(each for each in (*NUMBERS, *_STRINGS, "true", "fal
 """As they stand in a query string or a path."""
 
 _SIGN = "@here@"
+_WHITE = tuple(json.dumps(each).encode() for each in (" ", "\u2028"))
 
 
 def around(usual: Mapping[str, Any], place: Place) -> tuple[bytes, bytes]:
@@ -136,9 +137,10 @@ def around(usual: Mapping[str, Any], place: Place) -> tuple[bytes, bytes]:
 
 
 def drawn(chance: random.Random, taken: Sequence[tuple[bytes, T]], most: int) -> list[T]:
-    """Some of what is taken, each beside the value in it; the least and the greatest number among them always."""
+    """Some of what is taken, each beside the value in it; the least and the greatest number and white space always."""
     numbers = sorted((number, place) for place, (raw, _) in enumerate(taken) if (number := _number(raw)) is not None)
     ends = {place for _, place in (*numbers[:1], *numbers[-1:])}
+    ends.update(place for place, (raw, _) in enumerate(taken) if raw in _WHITE)
     rest = [place for place in range(len(taken)) if place not in ends]
     return [taken[place][1] for place in (*ends, *chance.sample(rest, min(most, len(rest))))]
 

@@ -39,6 +39,12 @@ def _real(value: object) -> object:
     return value
 
 
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must hold more than white space")
+    return value
+
+
 def _small_json(value: dict[str, Any]) -> dict[str, Any]:
     try:
         size = len(orjson.dumps(value))
@@ -62,7 +68,12 @@ def _unique(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-Content = Annotated[str, StringConstraints(min_length=1, max_length=limits.CONTENT_CHARS), AfterValidator(plain_text)]
+Content = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=limits.CONTENT_CHARS),
+    AfterValidator(_not_blank),
+    AfterValidator(plain_text),
+]
 Org = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=limits.ORG_CHARS), AfterValidator(plain_line)
 ]
@@ -151,8 +162,6 @@ class Submission(BaseModel):
 
     @model_validator(mode="after")
     def _together(self) -> Self:
-        if not self.content.strip():
-            raise ValueError("content must hold more than white space")
         if self.expires_in is not None and self.expires_at is not None:
             raise ValueError("expires_in and expires_at exclude each other")
         if self.memory_scope is Scope.SESSION and not self.session_id:

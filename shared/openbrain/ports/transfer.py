@@ -89,13 +89,16 @@ class Transfer(Protocol):
         """End those of which no line came since (microseconds), as failed or as cancelled; sent again they go on unless
         they were cancelled. How many, at most `limit`."""
 
-    async def load(self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False) -> Sequence[Landed]:
+    async def load(
+        self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False, keep_ids: bool = False
+    ) -> Sequence[Landed]:
         """Put rows into the workspace as they were, in one transaction; what stands is left. What became of each.
 
-        An id that another workspace holds is replaced by one made of both (`ids.transfer_id`), wherever it stands in
-        `items`, and the answer is that of any new row. Living rows are announced at low priority: they are not indexed
-        yet, so their revision must be above any that an index may remember of them. `QuotaExceeded` where they do not
-        fit into the workspace together: then nothing is stored.
+        Beside other workspaces each id is replaced by one made of it and of the workspace (`ids.transfer_id`), wherever
+        it stands in `items`: which ids stand elsewhere decides nothing, so that nobody learns it. Ids stay where there
+        is no other workspace; with `keep_ids` also beside others, but for those that another one holds. Living rows are
+        announced at low priority: they are not indexed yet, so their revision must be above any that an index may
+        remember of them. `QuotaExceeded` where they do not fit into the workspace together: then nothing is stored.
         """
 
     async def said(self, memories: Sequence[Memory]) -> Sequence[bool]:

@@ -39,6 +39,11 @@ class Server(Group):
     origins: tuple[str, ...] = Field(
         (), description="Whose pages may use `/mcp` from a browser, beside those of this machine: https://host[:port]."
     )
+    keep_imported_ids: bool = Field(
+        False,
+        description="Whether a backup keeps its memories' ids also beside other workspaces; then who imports one can "
+        "learn which ids these hold.",
+    )
     listeners: int = Field(
         2000, ge=1, le=100_000, description="Who may hear signals by one process of the API at once (streams, polls)."
     )

@@ -12,6 +12,7 @@ import pytest
 from openbrain.domain.memory import DAY
 from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, offer, remembered, unknown_id
+from tests.support.settings import changed
 
 Line = dict[str, Any]
 
@@ -92,6 +93,12 @@ def brain_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 async def admin(brain: Brain, workspace: str = "w1", agent: str = "ada") -> str:
     return await brain.key(workspace, agent, permissions=EVERYTHING)
+
+
+def keep_ids(brain: Brain) -> None:
+    """Imports keep ids also beside other workspaces."""
+    server = changed(brain.settings.server, keep_imported_ids=True)
+    brain.settings = brain.settings.model_copy(update={"server": server})
 
 
 async def export(client: httpx.AsyncClient, **params: Any) -> bytes:

@@ -79,7 +79,12 @@ class VerbatimImport(_Counting):
             await self.api.pressure.admit()
         try:
             landed = await self.api.committer.may_wait(
-                lambda: self.api.truth.load(self.actor.workspace_id, rows, dry_run=self.dry_run)
+                lambda: self.api.truth.load(
+                    self.actor.workspace_id,
+                    rows,
+                    dry_run=self.dry_run,
+                    keep_ids=self.api.settings.server.keep_imported_ids,
+                )
             )
         except QuotaExceeded as full:
             return [*refused, *((number, full) for number, _ in items)]

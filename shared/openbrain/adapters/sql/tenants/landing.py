@@ -11,13 +11,14 @@ from openbrain.adapters.sql.engine.statements import chunks, slots
 from openbrain.adapters.sql.outbox import event_bytes, relay
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import json_text, row_from_memory
-from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage
+from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage, workspaces
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
 from openbrain.adapters.sql.writes.ending import TIME
 from openbrain.adapters.sql.writes.quotas import admit, total
 from openbrain.domain.ids import is_uuid, transfer_id
 from openbrain.domain.memory import Change, Memory, Reason
 from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
+from openbrain.usecases.auth import OPERATORS
 
 _NAMING = ("superseded_by", "supersedes_id")
 """Where a line of the audit names another memory."""
@@ -26,15 +27,24 @@ _BULK = replace(TIME, bulk=True)
 _LINE = tuple(memory_history.c[name] for name in ("memory_id", "version", "revision", "action", "at"))
 
 
-def land(connection: Connection, workspace_id: str, items: Sequence[Item], now: int) -> list[Landed]:
+def land(
+    connection: Connection, workspace_id: str, items: Sequence[Item], now: int, *, keep_ids: bool = False
+) -> list[Landed]:
     """What became of each."""
-    return Landing(connection, workspace_id, now).land(items)
+    return Landing(connection, workspace_id, now, keep_ids=keep_ids or _alone(connection, workspace_id)).land(items)
+
+
+def _alone(connection: Connection, workspace_id: str) -> bool:
+    """Whether no other workspace could hold any of the ids. That of the operators holds none."""
+    others = select(workspaces.c.id).where(workspaces.c.id.not_in((workspace_id, OPERATORS))).limit(1)
+    return connection.scalar(others) is None
 
 
 class Landing:
     """One transaction that puts rows into one workspace."""
 
-    def __init__(self, connection: Connection, workspace_id: str, now: int) -> None:
+    def __init__(self, connection: Connection, workspace_id: str, now: int, *, keep_ids: bool) -> None:
+        self._keep_ids = keep_ids
         self._connection = connection
         self._workspace = workspace_id
         self._now = now
@@ -69,10 +79,10 @@ class Landing:
 
     def _own(self, memory_id: str) -> str:
         """The id that it has here."""
-        other = self._others[memory_id]
-        if other in self._holders or self._holders.get(memory_id, self._workspace) != self._workspace:
-            return other
-        return memory_id
+        other, holder = self._others[memory_id], self._holders.get(memory_id)
+        if holder == self._workspace or (self._keep_ids and holder is None and other not in self._holders):
+            return memory_id
+        return other
 
     def _here(self, memory_id: str, new: Mapping[str, Kept]) -> bool:
         return memory_id in new or self._holders.get(memory_id) == self._workspace

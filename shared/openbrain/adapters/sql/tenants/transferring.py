@@ -98,15 +98,17 @@ class SqlTransfer:
         silent = and_(operations.c.kind == IMPORT, _RUNNING, operations.c.updated_at < silent_since)
         return await self._database.write(lambda connection: _give_up(connection, silent, limit, now))
 
-    async def load(self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False) -> Sequence[Landed]:
+    async def load(
+        self, workspace_id: str, items: Sequence[Item], *, dry_run: bool = False, keep_ids: bool = False
+    ) -> Sequence[Landed]:
         """Begun anew where another writer takes a key in between."""
         now = self._clock.now()
 
         def transaction(connection: Connection) -> list[Landed]:
             if not dry_run:
-                return land(connection, workspace_id, items, now)
+                return land(connection, workspace_id, items, now, keep_ids=keep_ids)
             with connection.begin_nested() as tried:
-                landed = land(connection, workspace_id, items, now)
+                landed = land(connection, workspace_id, items, now, keep_ids=keep_ids)
                 tried.rollback()
             return landed
 
