@@ -1,19 +1,25 @@
 """No field of any request, event or line of an import takes a control character: generated from the models."""
 
+import json
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+import orjson
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from openbrain.domain import streams
+from openbrain.domain.errors import Invalid
 from openbrain.domain.events import CloudEvent
 from openbrain.domain.submission import Agent, IdempotencyKey
 from openbrain.domain.text.control_characters import cleaned, cleaned_json, cleaned_line, plain_json
-from openbrain.usecases.transfer_lines import AnyLine
+from openbrain.usecases.transfer_lines import AnyLine, HistoryEntryLine, MemoryLine, parse_line
 from openbrain_api.requests.memories import BatchItemBody, RecallBody
 from openbrain_api.routes import ROUTES
+from tests.support.api.marked_requests import memory_line
+from tests.support.overhearing import Marks
 
 CONTROLS = [chr(code) for code in (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0xD800, 0xDFFF)]
 SHAPES: Mapping[str, Callable[[str], Any]] = {
@@ -118,3 +124,27 @@ def test_what_is_cleaned_is_taken() -> None:
         "n": 1,
     }
     assert cleaned("tab\tline\r\nend") == "tab\tline\r\nend"
+
+
+def test_lines_of_earlier_versions_are_read_without_those_that_they_took() -> None:
+    """Until they were refused at write, C1 characters were stored: their memories can be restored."""
+    given, c1 = Marks(), "".join(map(chr, range(0x80, 0xA0)))
+    line = {**memory_line(given), "id": str(uuid.uuid4())}
+    texts = ("content", "project", "agent_id", "session_id", "speaker", "source")
+    old = line | dict.fromkeys(texts, f"{c1}a{c1}b") | {"tags": [f"a{c1}"], "metadata": {f"k{c1}": [f"v{c1}"]}}
+    read = parse_line(orjson.dumps(old))
+    assert isinstance(read, MemoryLine)
+    assert {getattr(read, name) for name in texts} == {"ab"}
+    assert (read.tags, read.metadata) == (("a",), {"k": ["v"]})
+
+    at = "2020-02-02T00:00:00Z"
+    history = {"kind": "history", "memory_id": line["id"], "version": 1, "revision": 1, "at": at}
+    entry = parse_line(
+        orjson.dumps({**history, "action": "edited", "actor": f"ada{c1}", "before": {"a": f"b{c1}"}, "note": c1})
+    )
+    assert isinstance(entry, HistoryEntryLine)
+    assert (entry.actor, entry.before, entry.note) == ("ada", '{"a":"b"}', "")
+
+    for control in map(chr, (*range(9), 11, 12, *range(14, 32), 127)):
+        with pytest.raises(Invalid, match="control characters"):
+            parse_line(json.dumps({**line, "content": f"a{control}{c1}"}).encode())

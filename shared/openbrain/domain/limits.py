@@ -17,6 +17,8 @@ REASON_CHARS = 500
 IDEMPOTENCY_KEY_CHARS = 255
 WORKSPACE_CHARS = 64
 NAME_CHARS = 100
+KEYS = 10_000
+"""Of a workspace, at once: those neither revoked nor expired."""
 ONE_BODY_BYTES = 1024 * 1024
 BODY_BYTES = 32 * 1024 * 1024
 LINE_BYTES = 2 * 1024 * 1024

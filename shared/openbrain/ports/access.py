@@ -77,7 +77,7 @@ class Access(Protocol):
         """Of the workspaces among these that have a quota."""
 
     async def create_key(self, key: ApiKey, secret_hash: str) -> None:
-        """`NotFound` where the workspace is unknown."""
+        """`NotFound` where the workspace is unknown; `Conflict` where it has `limits.KEYS` that open it."""
 
     async def key_by_hash(self, secret_hash: str) -> ApiKey | None:
         """Also a revoked or expired one: the caller decides by the clock. None of a workspace that is being deleted."""

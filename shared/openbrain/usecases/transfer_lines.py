@@ -37,7 +37,7 @@ from openbrain.domain.submission import (
     Tags,
     Turn,
 )
-from openbrain.domain.text.control_characters import plain_json, plain_text
+from openbrain.domain.text.control_characters import cleaned_json, plain_json, plain_text, without_c1
 from openbrain.domain.times import from_datetime
 from openbrain.ports.transfer import Kept, Link, Told
 
@@ -240,10 +240,15 @@ _LINES: TypeAdapter[AnyLine] = TypeAdapter(Annotated[AnyLine, Field(discriminato
 
 
 def parse_line(raw: bytes) -> AnyLine:
-    """`Invalid` names the field and the limit, never what stands there."""
+    """`Invalid` names the field and the limit, never what stands there.
+
+    Control characters C1, which earlier versions stored, are left out.
+    """
     try:
         return _LINES.validate_json(raw)
     except ValidationError as error:
+        if cleaner := _without_c1(raw):
+            return parse_line(cleaner)
         field, message = first_problem(error)
         kind, _, rest = field.partition(".")
         if kind in ("header", "memory", "history", "lineage", "mark", "footer"):
@@ -253,6 +258,16 @@ def parse_line(raw: bytes) -> AnyLine:
         else:
             field, message = "kind", "must be memory, history, lineage, mark or footer"
         raise Invalid(field, message) from None
+
+
+def _without_c1(raw: bytes) -> bytes | None:
+    """The same line; None where it holds none."""
+    try:
+        line = orjson.loads(raw)
+        cleaner = cleaned_json(line, without_c1)
+    except (orjson.JSONDecodeError, RecursionError):
+        return None
+    return orjson.dumps(cleaner) if cleaner != line else None
 
 
 def parse_header(raw: bytes) -> Header:

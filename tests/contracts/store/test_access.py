@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from openbrain.adapters.sql.store import SqlTruth
+from openbrain.domain import limits
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import joined_hash, uuid7
 from openbrain.ports.access import ApiKey, Workspace
@@ -95,6 +96,26 @@ async def test_keys_that_open_something_are_told_from_those_that_ended(truth: Sq
     assert await truth.open_keys(ids, START) == {keys["lasting"].id, keys["later"].id}
     assert await truth.open_keys(ids, START + 10) == {keys["lasting"].id}
     assert await truth.open_keys([], START) == frozenset()
+
+
+async def test_a_workspace_has_so_many_keys_at_once(truth: SqlTruth, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that ended, and those of others, are not counted."""
+    monkeypatch.setattr(limits, "KEYS", 3)
+    await truth.create_workspace(workspace("w1"))
+    await truth.create_workspace(workspace("w2"))
+    keys = [replace(KEY, id=uuid7(START), expires_at=None) for _ in range(4)]
+    await truth.create_key(replace(KEY, id=uuid7(START), expires_at=START - 1), joined_hash("past"))
+    for number, key in enumerate(keys[:3]):
+        await truth.create_key(key, joined_hash(f"key {number}"))
+    with pytest.raises(Conflict, match="3 keys at once"):
+        await truth.create_key(keys[3], joined_hash("key 3"))
+    assert await truth.key_by_hash(joined_hash("key 3")) is None
+    await truth.create_key(keys[2], joined_hash("key 2"))
+    await truth.create_key(replace(KEY, id=uuid7(START), workspace_id="w2"), joined_hash("beside"))
+
+    await truth.revoke_key("w1", keys[0].id)
+    await truth.create_key(keys[3], joined_hash("key 3"))
+    assert len(await truth.keys("w1")) == 5
 
 
 async def test_a_key_is_revoked_within_its_workspace(truth: SqlTruth, clock: FakeClock) -> None:

@@ -46,7 +46,7 @@ ROUTES: tuple[Route, ...] = (
         body=admin_requests.KeyBody,
         response=contract.KeyCreated,
         statuses=(201,),
-        problems=(404,),
+        problems=(404, 409),
     ),
     Route(
         method="GET",

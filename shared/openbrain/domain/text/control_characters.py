@@ -1,9 +1,11 @@
 """What no text may hold that comes in: the control characters C0 and C1, and halves of surrogate pairs."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_C1 = re.compile(r"[\x80-\x9f]")
 _CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
 
 
@@ -46,13 +48,18 @@ def cleaned_line(text: str) -> str:
     return _CONTROL_OR_BREAK.sub(" ", text).strip()
 
 
-def cleaned_json(value: Any) -> Any:
+def without_c1(text: str) -> str:
+    """Text as earlier versions took it, without the control characters C1."""
+    return _C1.sub("", text)
+
+
+def cleaned_json(value: Any, clean: Callable[[str], str] = cleaned) -> Any:
     """JSON in which keys and strings are cleaned."""
     match value:
         case str():
-            return cleaned(value)
+            return clean(value)
         case dict():
-            return {cleaned(str(key)): cleaned_json(part) for key, part in value.items()}
+            return {clean(str(key)): cleaned_json(part, clean) for key, part in value.items()}
         case list() | tuple():
-            return [cleaned_json(part) for part in value]
+            return [cleaned_json(part, clean) for part in value]
     return value

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, RowMapping, and_, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, exists, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database
@@ -13,6 +13,7 @@ from openbrain.adapters.sql.engine.statements import insert_missing
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import api_keys, workspaces
 from openbrain.adapters.sql.writes import quotas
+from openbrain.domain import limits
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.ports.access import UNLIMITED, ApiKey, Usage, Workspace, WorkspaceChange
 from openbrain.ports.clock import Clock
@@ -64,8 +65,7 @@ class SqlAccess:
 
     async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
         """As in the port."""
-        lasting = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
-        statement = select(api_keys.c.id).where(api_keys.c.revoked_at.is_(None), lasting, ~_CLOSED)
+        statement = select(api_keys.c.id).where(_lasting(now), ~_CLOSED)
 
         def found(connection: Connection) -> frozenset[str]:
             parts = [ids[start : start + _KEYS_AT_ONCE] for start in range(0, len(ids), _KEYS_AT_ONCE)]
@@ -161,7 +161,7 @@ def _replace(connection: Connection, key: ApiKey, secret_hash: str, ends_at: int
 
 
 def _create_key(connection: Connection, key: ApiKey, secret_hash: str) -> None:
-    known = select(workspaces.c.id).where(workspaces.c.id == key.workspace_id, _OPEN)
+    known = select(workspaces.c.id).where(workspaces.c.id == key.workspace_id, _OPEN).with_for_update()
     if connection.execute(known).one_or_none() is None:
         raise NotFound("no workspace with this id: create it first")
     connection.execute(insert_missing(connection.dialect, api_keys), _row(key, secret_hash))
@@ -169,6 +169,15 @@ def _create_key(connection: Connection, key: ApiKey, secret_hash: str) -> None:
     stored = select(api_keys.c.id).where(api_keys.c.secret_hash == secret_hash)
     if connection.execute(stored).scalar_one_or_none() != key.id:
         raise Conflict("a key with this id or secret exists: make another")
+    own = select(func.count()).where(api_keys.c.workspace_id == key.workspace_id, _lasting(key.created_at))
+    if connection.execute(own).scalar_one() > limits.KEYS:
+        raise Conflict(f"a workspace may have {limits.KEYS} keys at once: revoke some that nobody uses")
+
+
+def _lasting(now: int) -> ColumnElement[bool]:
+    """Neither revoked nor expired then."""
+    unexpired = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+    return and_(api_keys.c.revoked_at.is_(None), unexpired)
 
 
 def _revoke(connection: Connection, workspace_id: str, key_id: str, now: int) -> bool:
