@@ -41,22 +41,28 @@ class Place:
 
 @pytest.fixture(params=["embedded", "elasticsearch"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "elasticsearch":
+        return on_elasticsearch(request.getfixturevalue("elasticsearch_server"), tmp_path)
     data = tmp_path / "data"
+    return Place(embedded(data), lambda each: shutil.rmtree(data / NAMES[each.kind] / each.name))
+
+
+def embedded(data: Path) -> Settings:
     # No other duty than the one that looks for lost indexes could fill them.
     seldom = Housekeeping(verify_every_s=NEVER_S, tuning=HousekeepingTuning(reconcile_every_s=NEVER_S, grace_s=NEVER_S))
-    usual = Settings(
+    return Settings(
         data_dir=data, streams=Streams(tuning=StreamTuning(poll_s=0.2, reap_s=0.2)), housekeeping=seldom, recall=PATIENT
     )
-    if request.param == "embedded":
-        return Place(usual, lambda each: shutil.rmtree(data / NAMES[each.kind] / each.name))
-    server: Server = request.getfixturevalue("elasticsearch_server")
+
+
+def on_elasticsearch(server: Server, tmp_path: Path) -> Place:
     name = f"t{uuid.uuid4().hex[:10]}"
     on_server = {
         "text": Text(url=server.url, index=name, tuning=TextTuning(refresh_ms=50)),
         "vectors": Vectors(url=f"elasticsearch+{server.url}", collection=name),
     }
     return Place(
-        usual.model_copy(update=on_server),
+        embedded(tmp_path / "data").model_copy(update=on_server),
         lambda each: httpx.delete(f"{server.url}/{each.name}").raise_for_status(),
     )
 
@@ -91,8 +97,13 @@ async def nothing_lacks(brain: Brain, ids: list[str]) -> None:
         assert (answer["degraded"], {each["id"] for each in answer["memories"]}) == ([], set(ids))
     rows = await brain.container.truth.rows(ids)
     assert all(row.text_revision == row.vector_revision == row.revision for row in rows.values())
-    assert (await brain.http.get("/ready")).json()["failing"] == {}
-    assert (await brain.http.get("/v1/health")).json()["status"] == "ok"
+
+    async def well() -> bool:
+        """What was looked at last may be a second old."""
+        ready, health = await brain.http.get("/ready"), await brain.http.get("/v1/health")
+        return bool(ready.json()["failing"] == {} and health.json()["status"] == "ok")
+
+    await until(well)
 
 
 @pytest.mark.slow("readers that were refused come back after the pause of their breaker")
@@ -158,10 +169,7 @@ async def test_removed_while_nobody_looks_is_told(place: Place, monkeypatch: pyt
 async def test_an_older_copy_is_not_taken_for_the_index(tmp_path: Path) -> None:
     """As a snapshot that was put back: it is there, and lacks what came after it."""
     data = tmp_path / "data"
-    seldom = Housekeeping(verify_every_s=NEVER_S, tuning=HousekeepingTuning(reconcile_every_s=NEVER_S, grace_s=NEVER_S))
-    settings = Settings(
-        data_dir=data, streams=Streams(tuning=StreamTuning(poll_s=0.2, reap_s=0.2)), housekeeping=seldom, recall=PATIENT
-    )
+    settings = embedded(data)
     async with started(settings) as brain:
         ids = await filled(brain)
     for name in NAMES.values():
@@ -181,3 +189,97 @@ async def test_an_older_copy_is_not_taken_for_the_index(tmp_path: Path) -> None:
 
         await until(whole)
         await nothing_lacks(brain, ids)
+
+
+@pytest.mark.slow("readers that were refused come back after the pause of their breaker")
+async def test_a_snapshot_is_put_back_under_the_running_system(
+    elasticsearch_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed, then half there (no node may hold its shards), then whole but old: told each time, then filled."""
+    monkeypatch.setattr(filling, "EPOCH_S", 0.2)
+    place = on_elasticsearch(elasticsearch_server, tmp_path)
+    snapshot = f"/_snapshot/{place.settings.text.index}"
+    async with (
+        httpx.AsyncClient(base_url=elasticsearch_server.url, timeout=60) as server,
+        started(place.settings) as brain,
+    ):
+
+        async def ask(method: str, path: str, **body: object) -> None:
+            (await server.request(method, path, json=body or None)).raise_for_status()
+
+        ids = await filled(brain)
+        before = await generations(brain)
+        names = [each.name for each in before]
+        await ask("PUT", snapshot, type="fs", settings={"location": place.settings.text.index})
+        await ask("PUT", f"{snapshot}/s?wait_for_completion=true", indices=names)
+
+        async def later() -> bool:
+            now = {each.name: each.epoch for each in await generations(brain)}
+            return all(now[each.name] > each.epoch + 1 for each in before)
+
+        ids += await filled(brain, "Beacon")
+        await until(later)
+
+        async def told() -> bool:
+            failing = (await brain.http.get("/ready")).json()["failing"]
+            parts = (await brain.http.get("/v1/health")).json()["parts"]
+            return {"indexer-text", "indexer-vector"} <= set(failing) and {parts["text"], parts["vectors"]} == {"down"}
+
+        await ask("POST", f"/{','.join(names)}/_close")
+        await until(told)
+        nowhere = "index.routing.allocation.require._name"
+        await ask("POST", f"{snapshot}/s/_restore", indices=names, index_settings={nowhere: "nowhere"})
+        await until(told)
+        answer = await brain.post("/v1/brain/recall", {"query": "buoy beacon", "top_k": 2 * COUNT})
+        assert set(answer["degraded"]) == {"text", "vectors"}
+        assert {each["id"] for each in answer["memories"]} == set(ids), "the truth answers meanwhile"
+
+        epochs = {each.name: each.epoch for each in await generations(brain)}
+        await ask("PUT", f"/{','.join(names)}/_settings", **{nowhere: None})
+
+        async def whole() -> bool:
+            found = await generations(brain)
+            return all(each.epoch > epochs[each.name] and not each.lost_at for each in found)
+
+        await until(whole)
+        await nothing_lacks(brain, ids)
+
+
+async def test_an_alias_that_is_gone_or_points_elsewhere_is_set_again(
+    elasticsearch_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of ours reads by it, so answers are whole meanwhile."""
+    monkeypatch.setattr(filling, "EPOCH_S", 0.2)
+    place = on_elasticsearch(elasticsearch_server, tmp_path)
+    async with (
+        httpx.AsyncClient(base_url=elasticsearch_server.url, timeout=60) as server,
+        started(place.settings) as brain,
+    ):
+        ids = await filled(brain)
+        settings = place.settings
+        aliases = {
+            IndexKind.TEXT: f"{settings.text.index}-text",
+            IndexKind.VECTOR: f"{settings.vectors.collection}-vectors",
+        }
+        here = {each.name: aliases[each.kind] for each in await generations(brain)}
+
+        async def stand() -> bool:
+            found = [(await server.get(f"/_alias/{alias}")).json() for alias in here.values()]
+            return [list(each) for each in found] == [[name] for name in here]
+
+        await until(stand)
+        for name, alias in here.items():
+            (await server.delete(f"/{name}/_alias/{alias}")).raise_for_status()
+        await nothing_lacks(brain, ids)
+        await until(stand)
+
+        foreign = f"foreign-{uuid.uuid4().hex}"
+        (await server.put(f"/{foreign}")).raise_for_status()
+        moves = [
+            move
+            for name, alias in here.items()
+            for move in ({"remove": {"index": name, "alias": alias}}, {"add": {"index": foreign, "alias": alias}})
+        ]
+        (await server.post("/_aliases", json={"actions": moves})).raise_for_status()
+        await nothing_lacks(brain, ids)
+        await until(stand)

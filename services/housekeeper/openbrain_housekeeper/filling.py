@@ -100,6 +100,7 @@ class Filling:
         now = self._own.clock.now()
         if not generation.epoch or now - self._noted.get(generation.name, 0) >= EPOCH_S * MICROSECONDS:
             following = max(epoch, generation.epoch) + 1
+            await index.expose(generation.name)  # somebody may have moved the alias
             await write_epoch(index, generation.name, following)
             await self._own.truth.whole(generation, following)
             self._noted[generation.name] = now

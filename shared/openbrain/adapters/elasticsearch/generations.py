@@ -214,7 +214,8 @@ class Generations(Generic[Entry]):
         """The alias stands for this one alone; in one step, so that whoever reads it always finds one."""
         index = self.index(name)
         with translated():
-            standing = await self._client.indices.get_alias(index=f"{self._alias}-*")
+            # By a pattern, so that an alias which nobody has is no error.
+            standing = await self._client.indices.get_alias(name=f"{self._alias}*")
             away = [
                 {"remove": {"index": each, "alias": self._alias}}
                 for each, told in standing.items()
