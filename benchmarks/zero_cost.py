@@ -52,7 +52,7 @@ class ZeroCost:
 
 
 def zero_cost_parts(settings: Settings) -> Container:
-    """For `openbrain_cli.system.running`."""
+    """For `openbrain_cli.system.embedded.pipeline.running`."""
     container = Container(settings, shared=True)
     container.__dict__["embedder"] = ZeroCost()
     return container

@@ -1,6 +1,7 @@
 """Options that many commands share: which OpenBrain to ask, and what narrows a recall or a list."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from openbrain.domain.errors import Invalid
 from openbrain_cli.profile import Profile, profile
 
 if TYPE_CHECKING:
@@ -125,3 +127,10 @@ def given(**options: Any) -> dict[str, Any]:
 
 def _zoned(value: datetime) -> datetime:
     return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def confirmed(question: str) -> None:
+    """`typer.Abort` where the answer is no; where nobody can be asked, --yes is needed."""
+    if not sys.stdin.isatty():
+        raise Invalid("", "this can't be undone and nobody is here to be asked: add --yes")
+    typer.confirm(question, abort=True, err=True)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from openbrain.domain.text.displayed import escaped
@@ -62,6 +63,16 @@ def show(*what: "RenderableType") -> None:
 def say(text: str) -> None:
     """A line for people, beside the result."""
     print(plain(text), file=sys.stderr)
+
+
+def day(at: datetime) -> str:
+    """The date, in UTC."""
+    return at.astimezone(UTC).date().isoformat()
+
+
+def moment(at: datetime | None) -> str:
+    """Date and time, in UTC."""
+    return "" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _json_escape(character: str) -> str:

@@ -13,7 +13,7 @@ from openbrain.domain.errors import SetupError, Unauthorised
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.settings import Settings
-    from openbrain_cli.importing.places import Homes
+    from openbrain_cli.importers.locations.scanning import Homes
 
 KEY_FILE = "key"
 ADMIN_KEY_FILE = "admin-key"
@@ -104,7 +104,7 @@ class Profile:
 
     def homes(self) -> "Homes":
         """Where this person's agents leave files."""
-        from openbrain_cli.importing.places import Homes
+        from openbrain_cli.importers.locations.scanning import Homes
 
         override = self._env("CLAUDE_COWORK_MEMORY_PATH_OVERRIDE")
         configured = self._env("CLAUDE_CONFIG_DIR")

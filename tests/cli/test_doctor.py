@@ -3,23 +3,23 @@
 import pytest
 
 from openbrain.client import OpenBrain
-from openbrain_cli.doctoring import loop
-from openbrain_cli.doctoring.findings import Finding, Status
+from openbrain_cli.system.diagnosis import round_trip
+from openbrain_cli.system.diagnosis.check_result import CheckResult, Status
 from tests.support.api.brain import Brain
 from tests.support.waiting import PATIENCE_S
 
 
-async def walked(brain: Brain) -> tuple[dict[str, Finding], int]:
+async def walked(brain: Brain) -> tuple[dict[str, CheckResult], int]:
     """Findings by name, and how many probes are left."""
     import httpx
 
     async with OpenBrain("http://brain", await brain.key(), transport=httpx.ASGITransport(brain.app())) as client:
-        findings = {finding.name: finding async for finding in loop.walk(client)}
-        return findings, (await client.memories(project=loop.PROJECT)).count
+        findings = {finding.name: finding async for finding in round_trip.walk(client)}
+        return findings, (await client.memories(project=round_trip.PROJECT)).count
 
 
 async def test_rooms_that_do_not_run_are_seen(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "INDEXED_S", 0)
+    monkeypatch.setattr(round_trip, "INDEXED_S", 0)
     findings, left = await walked(brain)
 
     told = {name: finding.status for name, finding in findings.items()}
@@ -36,7 +36,7 @@ async def test_rooms_that_do_not_run_are_seen(brain: Brain, monkeypatch: pytest.
 
 
 async def test_rooms_that_run_make_it_green(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "INDEXED_S", PATIENCE_S)
+    monkeypatch.setattr(round_trip, "INDEXED_S", PATIENCE_S)
     async with brain.services():
         findings, left = await walked(brain)
 

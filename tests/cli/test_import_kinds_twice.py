@@ -7,11 +7,11 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
-from openbrain_cli.importing import sending
-from openbrain_cli.importing.drawer import Drawer
-from openbrain_cli.importing.places import Client, Wanted, gather, sources
-from openbrain_cli.importing.planning import Action, Plan, Target, plan
-from openbrain_cli.importing.sending import Sent
+from openbrain_cli.importers.execution import upload
+from openbrain_cli.importers.execution.plan import Action, Plan, Target, plan
+from openbrain_cli.importers.execution.spill_file import SpillFile
+from openbrain_cli.importers.execution.upload import Sent
+from openbrain_cli.importers.locations.scanning import Client, Wanted, gather, sources
 from tests.support.api.brain import Brain
 from tests.support.cli.import_samples import ALL, Sample, homes, lay_out
 
@@ -28,12 +28,12 @@ async def client(brain: Brain) -> AsyncIterator[OpenBrain]:
 async def imported(
     client: OpenBrain, home: Path, path: Path, kind: Client = Client.AUTO, *, dry_run: bool = False
 ) -> tuple[Plan, Sent]:
-    with Drawer() as drawer:
-        scan = gather(sources([path], Wanted(homes=homes(home), client=kind)), kind, put_away=drawer.put)
-        made = plan(scan, await sending.existing(client), Target())
+    with SpillFile() as spill_file:
+        scan = gather(sources([path], Wanted(homes=homes(home), client=kind)), kind, put_away=spill_file.put)
+        made = plan(scan, await upload.existing(client), Target())
         if dry_run:
             return made, Sent()
-        return made, await sending.send(client, made, Target(), lambda done: None)
+        return made, await upload.send(client, made, Target(), lambda done: None)
 
 
 async def contents(client: OpenBrain) -> dict[str, str]:

@@ -9,10 +9,10 @@ import pytest
 
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import TryLater
-from openbrain_cli.importing import sending
-from openbrain_cli.importing.places import Client, look
-from openbrain_cli.importing.planning import Action, Plan, Target, plan
-from openbrain_cli.importing.sending import Sent
+from openbrain_cli.importers.execution import upload
+from openbrain_cli.importers.execution.plan import Action, Plan, Target, plan
+from openbrain_cli.importers.execution.upload import Sent
+from openbrain_cli.importers.locations.scanning import Client, look
 from tests.support.api.brain import Brain
 from tests.support.cli.memory_samples import homes, lay_out
 
@@ -51,8 +51,8 @@ async def client(brain: Brain, transport: Cut) -> AsyncIterator[OpenBrain]:
 async def imported(
     client: OpenBrain, home: Path, target: Target = ANYWHERE, which: Client = Client.AUTO
 ) -> tuple[Plan, Sent]:
-    made = plan(look([], homes(home), which), await sending.existing(client), target)
-    return made, await sending.send(client, made, target, lambda done: None)
+    made = plan(look([], homes(home), which), await upload.existing(client), target)
+    return made, await upload.send(client, made, target, lambda done: None)
 
 
 async def contents(client: OpenBrain) -> dict[str, str]:
@@ -114,7 +114,7 @@ async def test_a_vanished_section_is_reported_and_left(client: OpenBrain, home: 
 
 async def test_a_run_that_broke_is_finished_by_the_next(client: OpenBrain, transport: Cut, home: Path) -> None:
     """Also where the server stored a batch whose answer was lost."""
-    sending_size, sending.BATCH = sending.BATCH, 7
+    sending_size, upload.BATCH = upload.BATCH, 7
     try:
         transport.left = 4
         with pytest.raises(TryLater):
@@ -123,7 +123,7 @@ async def test_a_run_that_broke_is_finished_by_the_next(client: OpenBrain, trans
         broken = await contents(client)
         made, sent = await imported(client, home)
     finally:
-        sending.BATCH = sending_size
+        upload.BATCH = sending_size
 
     assert 0 < len(broken) < len(made.steps)
     assert sent.created == len(made.steps) - len(broken)

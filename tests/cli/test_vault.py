@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from openbrain import settings
 from openbrain.domain.errors import Invalid, NotFound
-from openbrain_cli.vault import app
+from openbrain_cli.vault.vault import app
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "vault"
 

@@ -15,7 +15,7 @@ import yaml
 
 from openbrain.settings.reference import lines
 from openbrain_cli.main import COMMANDS
-from openbrain_cli.run import ROOMS
+from openbrain_cli.system.run import SERVICE_APPS
 from tests.servers.go_tools import COMPOSE
 from tests.servers.plugin import need
 
@@ -66,11 +66,11 @@ def test_compose_itself_takes_it(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     services = json.loads(done.stdout)["services"]
     assert set(services) == set(SERVICES)
-    for room in ROOMS:
-        environment = services[room]["environment"]
+    for service in SERVICE_APPS:
+        environment = services[service]["environment"]
         for name, url in URLS.items():
             assert environment[name] == url
-        assert services[room]["stop_grace_period"] == "90s"
+        assert services[service]["stop_grace_period"] == "90s"
     (port,) = services["api"]["ports"]
     assert (port["host_ip"], port["published"], port["target"]) == ("127.0.0.1", "8788", 8788)
 
@@ -123,9 +123,9 @@ def test_compose_itself_would_refuse_a_slip(tmp_path: Path, right: str, wrong: s
 
 
 def test_every_room_is_a_service() -> None:
-    assert {name for name, each in SERVICES.items() if each.get("command", [""])[0] == "run"} == set(ROOMS)
-    for room in ROOMS:
-        assert SERVICES[room]["command"] == ["run", room]
+    assert {name for name, each in SERVICES.items() if each.get("command", [""])[0] == "run"} == set(SERVICE_APPS)
+    for service in SERVICE_APPS:
+        assert SERVICES[service]["command"] == ["run", service]
 
 
 @pytest.mark.parametrize("name", sorted(set(SERVICES) - ONCE))

@@ -12,7 +12,7 @@ import yaml
 import openbrain
 from openbrain.domain.streams import STREAMS
 from openbrain.settings.reference import lines
-from openbrain_cli.run import ROOMS
+from openbrain_cli.system.run import SERVICE_APPS
 from tests.servers.go_tools import render_command
 from tests.servers.plugin import need
 
@@ -118,7 +118,7 @@ def test_namespaces_enforce_it(folder: str) -> None:
 
 def test_each_room_is_a_deployment_and_runs_that_room() -> None:
     told = {each["metadata"]["name"]: each["spec"]["template"]["spec"] for each in of_kind("base", "Deployment")}
-    assert set(told) == set(ROOMS)
+    assert set(told) == set(SERVICE_APPS)
     for service, pod in told.items():
         assert pod["containers"][0]["args"] == ["run", service]
 
@@ -161,7 +161,7 @@ def test_production_has_replicas_that_are_not_all_taken_at_once() -> None:
     replicas = {each["metadata"]["name"]: each["spec"]["replicas"] for each in of_kind("overlays/prod", "Deployment")}
     budgets = {each["metadata"]["name"] for each in of_kind("overlays/prod", "PodDisruptionBudget")}
     assert min(replicas.values()) >= 2
-    assert budgets == set(replicas) == set(ROOMS)
+    assert budgets == set(replicas) == set(SERVICE_APPS)
 
 
 def test_a_vault_is_mounted_where_pages_are_written(tmp_path: Path) -> None:

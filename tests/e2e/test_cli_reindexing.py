@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openbrain_cli.exit_codes import NOT_ALLOWED, NOT_FOUND, REFUSED
-from openbrain_cli.system import ADMIN_KEY_FILE
+from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE
 from tests.support.cli.terminal import Terminal, up
 
 WORDS = ("harbour", "lantern", "granite")

@@ -13,8 +13,8 @@ import pytest
 from openbrain.adapters.local.disk_space import DiskSpace
 from openbrain.domain.errors import TryLater
 from openbrain.settings import Settings
-from openbrain_cli.up import _http
-from openbrain_cli.waiting_for_room import until_room
+from openbrain_cli.system.embedded.disk_space import until_room
+from openbrain_cli.system.up import _http
 from tests.support.cli.terminal import Terminal, up, wait_until
 from tests.support.small_disk import fill, small_disk
 

@@ -1,8 +1,8 @@
 """Forks room processes from one that has everything imported: `python -m tests.faults.zygote`.
 
 Reads one JSON object a line, starts the service it describes as a process of its own, answers with its pid and reports
-the end of each. What runs in the child is the command an operator types (`openbrain run ROOM` or `openbrain up`), after
-the launcher's wrappers (`inside.py`) were put in place. When the input closes, every child is killed.
+the end of each. What runs in the child is the command an operator types (`openbrain run SERVICE` or `openbrain up`),
+after the launcher's wrappers (`inside.py`) were put in place. When the input closes, every child is killed.
 """
 
 import ctypes
@@ -22,7 +22,13 @@ _PR_SET_PDEATHSIG = 1
 _TICK_S = 0.02
 _IMPORTED = (
     *("openbrain_ingest.app", "openbrain_embedder.app", "openbrain_indexer.app", "openbrain_housekeeper.app"),
-    *("openbrain_api.app", "openbrain_mcp.http", "openbrain_cli.run", "openbrain_cli.up", "openbrain_cli.system"),
+    *(
+        "openbrain_api.app",
+        "openbrain_mcp.http",
+        "openbrain_cli.system.run",
+        "openbrain_cli.system.up",
+        "openbrain_cli.system.embedded.pipeline",
+    ),
     *(
         "openbrain.adapters.elasticsearch.text",
         "openbrain.adapters.elasticsearch.vectors",
@@ -107,11 +113,11 @@ def _run(asked: dict[str, Any]) -> int:
 
     try:
         if asked["room"] == "up":
-            from openbrain_cli.up import up
+            from openbrain_cli.system.up import up
 
             up(data=Path(asked["data"]), port=asked["port"])
         else:
-            from openbrain_cli.run import run
+            from openbrain_cli.system.run import run
 
             run(service=asked["room"], host=None, port=asked["port"])
     except OpenBrainError as error:

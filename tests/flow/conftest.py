@@ -26,7 +26,7 @@ from openbrain.settings.events import Events
 from openbrain.settings.tuning import StreamTuning
 from openbrain.usecases import backpressure, index_writers
 from openbrain.usecases.auth import Permission, hash_secret, issue
-from openbrain_cli.system import Running, running
+from openbrain_cli.system.embedded.pipeline import Running, running
 from openbrain_housekeeper import app as housekeeper
 from openbrain_housekeeper import closing, reindexing
 from tests.support.embedder.shared_session import shared_model_session

@@ -12,7 +12,7 @@ from openbrain.adapters.sql.store import truth_url
 from openbrain.ports.generations import IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import HousekeepingTuning, StreamTuning
-from openbrain_cli.system import Running, running
+from openbrain_cli.system.embedded.pipeline import Running, running
 from tests.flow.conftest import PATIENT
 from tests.support.waiting import until
 

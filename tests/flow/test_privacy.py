@@ -18,7 +18,7 @@ from openbrain.domain.events import FIELD
 from openbrain.domain.streams import STORED, SUBMITTED
 from openbrain.settings import Settings, Streams
 from openbrain.settings.tuning import StreamTuning
-from openbrain_cli.system import running
+from openbrain_cli.system.embedded.pipeline import running
 from tests.flow.conftest import Brain
 from tests.support.api.marked_requests import well_formed
 from tests.support.api.served import served

@@ -13,7 +13,7 @@ from openbrain.domain.visibility import AllOf, AtLeast, Criteria, Viewer, visibl
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry
 from openbrain.ports.operations import OperationStatus
-from openbrain_cli.system import ADMIN_KEY_FILE
+from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
 

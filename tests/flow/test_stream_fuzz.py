@@ -25,7 +25,7 @@ from openbrain.ports.access import Workspace
 from openbrain.settings import Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain.streams.redis.keys import retry_states
-from openbrain_cli.system import Running, running
+from openbrain_cli.system.embedded.pipeline import Running, running
 from tests.support.extremes import drawn
 from tests.support.forms import examples
 from tests.support.overhearing import listening

@@ -16,7 +16,7 @@ from openbrain.ports.streams import DeadFilter
 from openbrain.settings import Streams
 from openbrain.streams.operating import acl
 from openbrain.streams.operating.administration import RedisStreams
-from openbrain_cli.run import ROOMS
+from openbrain_cli.system.run import SERVICE_APPS
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import need
 from tests.servers.process import Server, ServerProcess
@@ -188,7 +188,7 @@ async def test_every_room_does_its_work_as_its_own_user(
     guarded: Guarded, observer: Redis, servers: Servers, tmp_path: Path
 ) -> None:
     with services(servers.environment, tmp_path) as started:
-        for service in ROOMS:
+        for service in SERVICE_APPS:
             started.start(service, OPENBRAIN_STREAMS__URL=guarded.url(service))
         await started.all_ready()
         api = next(each for each in started.started if each.service == "api")
@@ -217,7 +217,7 @@ async def test_every_room_does_its_work_as_its_own_user(
                 return [each["status"] for each in listed] == ["done"]
 
             await until(purged, pause=0.1)
-        assert [process.stop() for process in started.started] == [0] * len(ROOMS)
+        assert [process.stop() for process in started.started] == [0] * len(SERVICE_APPS)
     assert [(each["username"], each["context"], each["object"]) for each in await observer.acl_log()] == []
 
 

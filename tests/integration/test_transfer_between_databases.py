@@ -26,7 +26,7 @@ from openbrain.ports.store import Edit
 from openbrain.settings import Truth
 from openbrain.usecases.auth import Permission, hash_secret, issue
 from openbrain.usecases.transfer_lines import Footer, parse_line
-from openbrain_cli.transferring.files import check
+from openbrain_cli.memories.transfer.export_file import check
 from tests.servers.process import Server
 from tests.support.api.transfer import differences
 from tests.support.cli.services import OPENBRAIN, Process, Services, services

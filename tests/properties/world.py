@@ -15,7 +15,7 @@ from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUBMITTED, SUPER
 from openbrain.ports.index import Standing
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
-from openbrain_cli.system import running
+from openbrain_cli.system.embedded.pipeline import running
 from tests.flow.conftest import PATIENT, Brain
 from tests.support.settings import group_of
 from tests.support.store.fixtures import rows

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from openbrain_cli.connections import Bounds
+from openbrain_cli.system.http.connections import Bounds
 from tests.support.api.served import served
 from tests.support.waiting import PATIENCE_S
 

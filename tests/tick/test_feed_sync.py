@@ -7,7 +7,7 @@ import pytest
 
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import Conflict, NotFound, TryLater
-from openbrain_cli.feed_sync import MARK, Synced, sync
+from openbrain_cli.vault.feed_sync import MARK, Synced, sync
 from tests.support.api.brain import Brain
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openbrain_cli.doctoring.findings import CLOCK_S, clock_problems
+from openbrain_cli.system.diagnosis.check_result import CLOCK_S, clock_problems
 
 ASKED, ANSWERED = 1_000_000.0, 1_000_030.0
 

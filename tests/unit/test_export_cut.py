@@ -10,8 +10,8 @@ import pytest
 from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.usecases.transfer_writing import as_line, footer_line, header_line, mark_line
-from openbrain_cli.transferring.files import check
-from openbrain_cli.transferring.saving import PartFile
+from openbrain_cli.memories.transfer.download import PartFile
+from openbrain_cli.memories.transfer.export_file import check
 
 HEADER = header_line(export_id=uuid7(1), exported_at=1, workspace_id="w", whole=True, filters={})
 LINES = [HEADER, as_line({"kind": "memory", "id": "a"}), mark_line("after-a"), as_line({"kind": "memory", "id": "b"})]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from openbrain_cli.connections import PIPELINED, Bounds
+from openbrain_cli.system.http.connections import PIPELINED, Bounds
 from tests.support.http_peer import App, Connect, Peer, serving
 from tests.support.waiting import PATIENCE_S
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 
-from openbrain_cli.serving import http_server
+from openbrain_cli.system.http.server import http_server
 
 PROXIES_S = 60
 """How long those in front usually keep an idle connection."""

@@ -7,7 +7,7 @@ import pytest
 from openbrain.adapters.local.lost_truth import INDEXES, refuse_lost, set_aside
 from openbrain.domain.errors import SetupError
 from openbrain.settings import Settings
-from openbrain_cli.system import running
+from openbrain_cli.system.embedded.pipeline import running
 
 
 def indexed(folder: Path, *names: str) -> Path:

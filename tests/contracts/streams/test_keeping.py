@@ -17,7 +17,7 @@ from openbrain.streams.operating.dead_letter_retention import DeadKeeping, surve
 from openbrain.streams.operating.eviction import shrink, sizes
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import TIDY
-from openbrain_cli.doctoring.stream_server import check
+from openbrain_cli.system.diagnosis.stream_server import check
 from openbrain_housekeeper.stream_keeping import StreamKeeping
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess

@@ -7,7 +7,7 @@ from typing import Any
 
 import uvicorn
 
-from openbrain_cli.serving import http_server
+from openbrain_cli.system.http.server import http_server
 from tests.support.waiting import until
 
 

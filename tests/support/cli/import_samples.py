@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from openbrain_cli.importing.places import Homes
+from openbrain_cli.importers.locations.scanning import Homes
 from tests.support.cli.memory_samples import copy_samples
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "imports"

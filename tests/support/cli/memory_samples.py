@@ -4,7 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from openbrain_cli.importing.places import Homes
+from openbrain_cli.importers.locations.scanning import Homes
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "memories" / "home"
 

@@ -8,7 +8,13 @@ from openbrain_cli.main import COMMANDS
 _IMPORTED = (
     *("openbrain_ingest.app", "openbrain_embedder.app", "openbrain_indexer.app", "openbrain_housekeeper.app"),
     *("openbrain_api.app", "openbrain_tick.app", "openbrain_amygdala.app", "openbrain_mcp.http"),
-    *("openbrain_cli.main", "openbrain_cli.run", "openbrain_cli.up", "openbrain_cli.system", "openbrain_cli.serving"),
+    *(
+        "openbrain_cli.main",
+        "openbrain_cli.system.run",
+        "openbrain_cli.system.up",
+        "openbrain_cli.system.embedded.pipeline",
+        "openbrain_cli.system.http.server",
+    ),
     *(
         "openbrain.adapters.elasticsearch.text",
         "openbrain.adapters.elasticsearch.vectors",
@@ -39,10 +45,14 @@ _IMPORTED = (
     *(
         "openbrain.adapters.embedding.mpnet",
         "openbrain.streams.publishing.broadcast_reader",
-        "openbrain_cli.rendering",
-        "openbrain_cli.doctoring",
+        "openbrain_cli.memories.rendering",
+        "openbrain_cli.system.diagnosis",
     ),
-    *("openbrain.adapters.sql.migrations", "openbrain_cli.importing.report", "openbrain_cli.importing.sending"),
+    *(
+        "openbrain.adapters.sql.migrations",
+        "openbrain_cli.importers.execution.report",
+        "openbrain_cli.importers.execution.upload",
+    ),
     *("typer._adapters", "rich.logging", "uvicorn.lifespan.on", "uvicorn.protocols.http.httptools_impl"),
     *("httpcore", "h11", "h2.connection", "anyio._backends._asyncio", "sniffio", "multipart", "cronsim"),
     *sorted({place.partition(":")[0] for place, _ in COMMANDS.values()}),

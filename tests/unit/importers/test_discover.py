@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from openbrain.domain.errors import Invalid
-from openbrain_cli.importing.places import Client, Homes, Seen, Wanted, gather, look, sources
-from openbrain_cli.importing.usual import everywhere
+from openbrain_cli.importers.locations.default_locations import everywhere
+from openbrain_cli.importers.locations.scanning import Client, Homes, Seen, Wanted, gather, look, sources
 from tests.support.cli import import_samples, memory_samples
 from tests.support.cli.memory_samples import copy_samples
 

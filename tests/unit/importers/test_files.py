@@ -5,9 +5,9 @@ from pathlib import Path
 
 from openbrain.domain import limits
 from openbrain.domain.submission import Submission
-from openbrain_cli.importing.found import Found, Scan
-from openbrain_cli.importing.places import Homes, look
-from openbrain_cli.importing.reading import MAX_BYTES
+from openbrain_cli.importers.file_reading import MAX_BYTES
+from openbrain_cli.importers.found_memory import FoundMemory, Scan
+from openbrain_cli.importers.locations.scanning import Homes, look
 
 FOLDER = ".claude/projects/-home-ada-x/memory"
 
@@ -53,7 +53,7 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere" / "a.md").write_text("# Secret\nelse")
     folder = tmp_path / "home" / FOLDER
     folder.mkdir(parents=True)
-    (folder / "kept.md").write_text("# Kept\ntext")
+    (folder / "kept.md").write_text("# SpilledText\ntext")
     (folder / "inside.md").symlink_to(folder / "kept.md")
     (folder / "out.md").symlink_to(outside)
     (folder / "gone.md").symlink_to(tmp_path / "nowhere.md")
@@ -61,7 +61,7 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     (folder / "folder").symlink_to(tmp_path / "elsewhere")
     found = seen(tmp_path / "home")
 
-    assert {each.heading for each in found.found} == {"Kept"}
+    assert {each.heading for each in found.found} == {"SpilledText"}
     assert reason(found, "out.md") == "is a link out of its folder"
     assert "can't be read" in reason(found, "gone.md")
     assert reason(found, "round.md")
@@ -155,7 +155,7 @@ def test_imports_go_round_once_and_only_so_deep(tmp_path: Path) -> None:
 def test_a_page_that_only_imports_is_no_memory(tmp_path: Path) -> None:
     (tmp_path / "CLAUDE.md").write_text("@AGENTS.md\n")
     (tmp_path / "AGENTS.md").write_text("# Agents\ntext")
-    found: tuple[Found, ...] = look([tmp_path], Homes(home=tmp_path, claude=tmp_path / "c", here=tmp_path)).found
+    found: tuple[FoundMemory, ...] = look([tmp_path], Homes(home=tmp_path, claude=tmp_path / "c", here=tmp_path)).found
 
     assert {(each.client, each.heading) for each in found} == {("claude", "Agents"), ("agents", "Agents")}
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain_cli.importing.frontmatter import page
+from openbrain_cli.importers.markdown.frontmatter import page
 
 
 def test_both_shapes_read_alike() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from openbrain.domain.submission import Submission
-from openbrain_cli.importing.drawer import Drawer
-from openbrain_cli.importing.found import Scan
-from openbrain_cli.importing.places import Client, Seen, Wanted, gather, look, sources
-from openbrain_cli.importing.reading import MAX_BYTES
+from openbrain_cli.importers.execution.spill_file import SpillFile
+from openbrain_cli.importers.file_reading import MAX_BYTES
+from openbrain_cli.importers.found_memory import Scan
+from openbrain_cli.importers.locations.scanning import Client, Seen, Wanted, gather, look, sources
 from tests.support.cli.import_samples import ALL, Sample, homes, lay_out
 
 each_kind = pytest.mark.parametrize("sample", ALL, ids=[each.client for each in ALL])
@@ -71,8 +71,8 @@ def test_on_another_machine_it_is_the_same(sample: Sample, home: Path, tmp_path:
 def test_a_drawer_keeps_the_texts(sample: Sample, home: Path) -> None:
     path, wanted = lay_out(sample, home), Wanted(homes=homes(home))
     plain = gather(sources([path], wanted))
-    with Drawer() as drawer:
-        kept = gather(sources([path], wanted), put_away=drawer.put)
+    with SpillFile() as spill_file:
+        kept = gather(sources([path], wanted), put_away=spill_file.put)
         assert all(not each.content for each in kept.found)
         assert [each.offer() for each in kept.found] == [each.offer() for each in plain.found]
         assert [each.digest for each in kept.found] == [each.digest for each in plain.found]

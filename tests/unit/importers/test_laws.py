@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openbrain.domain.submission import Submission
-from openbrain_cli.importing.frontmatter import page
-from openbrain_cli.importing.hermes import entries
-from openbrain_cli.importing.places import Client, look
-from openbrain_cli.importing.plain import plain, that_fit
-from openbrain_cli.importing.sections import full_sections
-from openbrain_cli.importing.wikilinks import MAX_LINKS, inline_tags, wikilinks
+from openbrain_cli.importers.json_safe import json_safe, that_fit
+from openbrain_cli.importers.locations.scanning import Client, look
+from openbrain_cli.importers.markdown.frontmatter import page
+from openbrain_cli.importers.markdown.sections import full_sections
+from openbrain_cli.importers.markdown.wikilinks import MAX_LINKS, inline_tags, wikilinks
+from openbrain_cli.importers.sources.hermes import entries
 from tests.support.cli.import_samples import homes
 from tests.support.forms import examples
 
@@ -95,7 +95,7 @@ JSON = st.recursive(
 def test_plain_is_json_that_a_memory_may_hold(value: Any) -> None:
     kept, _ = that_fit({"a": value})
 
-    json.dumps(plain(value), allow_nan=False).encode()
+    json.dumps(json_safe(value), allow_nan=False).encode()
     Submission.model_validate({"content": "x", "type": "fact", "metadata": kept})
 
 
@@ -104,7 +104,7 @@ def test_what_has_no_room_is_named(values: dict[str, str]) -> None:
     kept, short = that_fit(values)
 
     assert len(json.dumps(kept, ensure_ascii=False).encode("utf-8", "replace")) <= 9000
-    assert {plain(name) for name in values} == set(kept) | {plain(name) for name in short}
+    assert {json_safe(name) for name in values} == set(kept) | {json_safe(name) for name in short}
 
 
 CELL = st.text(alphabet=st.characters(categories=["L", "N", "P", "S", "Zs"], include_characters="\n\t"), max_size=15)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from openbrain.domain.memory import MemoryType, Scope
-from openbrain_cli.importing.found import TAG, Found, Scan
-from openbrain_cli.importing.places import look
+from openbrain_cli.importers.found_memory import TAG, FoundMemory, Scan
+from openbrain_cli.importers.locations.scanning import look
 from tests.support.cli.import_samples import ALL, homes, lay_out
 
 
@@ -15,7 +15,7 @@ def scan_of(client: str, home: Path) -> Scan:
     return look([lay_out(sample, home)], homes(home))
 
 
-def one(scan: Scan, path: str, heading: str = "") -> Found:
+def one(scan: Scan, path: str, heading: str = "") -> FoundMemory:
     (found,) = [each for each in scan.found if (each.path, each.heading) == (path, heading)]
     return found
 

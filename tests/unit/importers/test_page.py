@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from openbrain_cli.importing.places import Client
-from openbrain_cli.importing.records import FIELDS
+from openbrain_cli.importers.locations.scanning import Client
+from openbrain_cli.importers.records.mapping import FIELDS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "importers.md").read_text(encoding="utf-8")
 

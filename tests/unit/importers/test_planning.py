@@ -8,19 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openbrain.domain.memory import MemoryType
-from openbrain_cli.importing.found import Found, Note, Scan
-from openbrain_cli.importing.planning import Action, Existing, Plan, Target, plan
+from openbrain_cli.importers.execution.plan import Action, Existing, Plan, Target, plan
+from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan
 
 COVERED = (("claude", "p/"),)
 ANYWHERE = Target()
 
 
-def section(path: str = "p/a.md", heading: str = "H", content: str = "text", **changes: object) -> Found:
+def section(path: str = "p/a.md", heading: str = "H", content: str = "text", **changes: object) -> FoundMemory:
     given: dict[str, object] = {"type": MemoryType.FACT, "project": "shop", **changes}
-    return Found(client="claude", path=path, heading=heading, content=content, **given)  # type: ignore[arg-type]
+    return FoundMemory(client="claude", path=path, heading=heading, content=content, **given)  # type: ignore[arg-type]
 
 
-def scan(*found: Found) -> Scan:
+def scan(*found: FoundMemory) -> Scan:
     return Scan(found, covered=COVERED)
 
 
@@ -54,7 +54,7 @@ FILES = st.lists(SECTION, max_size=10, unique_by=lambda each: each.key)
 
 
 @given(FILES, FILES)
-def test_a_second_import_does_nothing(first: list[Found], second: list[Found]) -> None:
+def test_a_second_import_does_nothing(first: list[FoundMemory], second: list[FoundMemory]) -> None:
     existing = after(plan(scan(*first), [], ANYWHERE), [])
     existing = after(plan(scan(*second), existing, ANYWHERE), existing)
 
@@ -64,7 +64,9 @@ def test_a_second_import_does_nothing(first: list[Found], second: list[Found]) -
 
 
 @given(FILES, FILES)
-def test_everything_found_stands_afterwards_and_nothing_is_lost(first: list[Found], second: list[Found]) -> None:
+def test_everything_found_stands_afterwards_and_nothing_is_lost(
+    first: list[FoundMemory], second: list[FoundMemory]
+) -> None:
     existing = after(plan(scan(*first), [], ANYWHERE), [])
     made = plan(scan(*second), existing, ANYWHERE)
     standing = after(made, existing)
@@ -77,7 +79,7 @@ def test_everything_found_stands_afterwards_and_nothing_is_lost(first: list[Foun
 
 
 @given(FILES)
-def test_vanished_are_exactly_those_that_are_not_found_any_more(files: list[Found]) -> None:
+def test_vanished_are_exactly_those_that_are_not_found_any_more(files: list[FoundMemory]) -> None:
     existing = after(plan(scan(*files), [], ANYWHERE), [])
 
     gone = plan(scan(), existing, ANYWHERE)
@@ -86,7 +88,7 @@ def test_vanished_are_exactly_those_that_are_not_found_any_more(files: list[Foun
     assert gone.steps == ()
 
 
-def stored(found: Found, **changes: str) -> Existing:
+def stored(found: FoundMemory, **changes: str) -> Existing:
     made = Existing(id="1", key=found.key, digest=found.digest, org="", project=found.project)
     return replace(made, **changes)  # type: ignore[arg-type]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain_cli.importing.projects import (
+from openbrain_cli.importers.projects import (
     encoded,
     portable_folder,
     portable_place,

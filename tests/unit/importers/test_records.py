@@ -11,10 +11,10 @@ import pytest
 
 from openbrain.domain.errors import Invalid
 from openbrain.domain.memory import MemoryType, Scope
-from openbrain_cli.importing.drawer import Drawer
-from openbrain_cli.importing.found import TAG, Found, Scan
-from openbrain_cli.importing.places import Client, Wanted, gather, look, sources
-from openbrain_cli.importing.records import confidence, when
+from openbrain_cli.importers.execution.spill_file import SpillFile
+from openbrain_cli.importers.found_memory import TAG, FoundMemory, Scan
+from openbrain_cli.importers.locations.scanning import Client, Wanted, gather, look, sources
+from openbrain_cli.importers.records.mapping import confidence, when
 from tests.support.cli.import_samples import ALL, homes, lay_out
 
 
@@ -28,7 +28,7 @@ def reasons(scan: Scan) -> list[str]:
     return [note.reason for note in scan.notes]
 
 
-def sample(client: str, tmp_path: Path) -> tuple[Found, ...]:
+def sample(client: str, tmp_path: Path) -> tuple[FoundMemory, ...]:
     return look([lay_out(next(each for each in ALL if each.client == client), tmp_path)], homes(tmp_path)).found
 
 
@@ -173,8 +173,8 @@ def test_confidence(written: Any, meant: float | None) -> None:
 def peak_of(path: Path, home: Path) -> tuple[int, int]:
     """(sections, bytes at most in memory) of one reading."""
     tracemalloc.start()
-    with Drawer() as drawer:
-        found = gather(sources([path], Wanted(homes=homes(home))), put_away=drawer.put).found
+    with SpillFile() as spill_file:
+        found = gather(sources([path], Wanted(homes=homes(home))), put_away=spill_file.put).found
         _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return len(found), peak

@@ -6,8 +6,8 @@ import pytest
 
 from openbrain.domain.memory import MemoryType, Scope
 from openbrain.domain.submission import Submission
-from openbrain_cli.importing.found import TAG, Found, Scan
-from openbrain_cli.importing.places import Client, look
+from openbrain_cli.importers.found_memory import TAG, FoundMemory, Scan
+from openbrain_cli.importers.locations.scanning import Client, look
 from tests.support.cli.memory_samples import homes, lay_out
 
 SHOP = "git.example.org/acme/shop/"
@@ -24,7 +24,7 @@ def scan(home: Path) -> Scan:
     return look([], homes(home))
 
 
-def one(scan: Scan, path: str, heading: str = "") -> Found:
+def one(scan: Scan, path: str, heading: str = "") -> FoundMemory:
     found = [each for each in scan.found if (each.path, each.heading) == (path, heading)]
     assert len(found) == 1, [each.key for each in scan.found]
     return found[0]

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain_cli.importing.sections import pieces, sections
+from openbrain_cli.importers.markdown.sections import pieces, sections
 
 LINE = st.one_of(
     st.sampled_from(

@@ -1,0 +1,1 @@
+"""An import planned, reported, and carried out through the API."""

@@ -1,0 +1,177 @@
+"""What an import will do: what was found against what is there. Pure; a second import plans nothing new."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from openbrain_cli.importers.found_memory import FoundMemory, Key, Note, Scan
+
+
+class Action(StrEnum):
+    """What becomes of a section."""
+
+    CREATE = "create"
+    SUPERSEDE = "supersede"
+    REFILE = "refile"
+    """Says the same, but its type, its tags or its place changed."""
+    UNCHANGED = "unchanged"
+    DUPLICATE = "duplicate"
+    """Says the same as another section for the same readers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Existing:
+    """A living memory that an earlier import made."""
+
+    id: str
+    key: Key
+    digest: str
+    org: str
+    project: str
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def content_digest(self) -> str:
+        """Of what the file said then."""
+        return self.digest.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a person wants it; None leaves it to the file, and to where it is already."""
+
+    org: str | None = None
+    project: str | None = None
+
+    def fits(self, existing: Existing) -> bool:
+        """Whether that memory is where it is wanted."""
+        return self.org in {None, existing.org} and self.project in {None, existing.project}
+
+    def org_of(self, existing: Existing | None) -> str:
+        """The org that a section goes to; what is somewhere already stays there."""
+        if self.org is not None:
+            return self.org
+        return existing.org if existing else ""
+
+    def project_of(self, found: FoundMemory, existing: Existing | None) -> str:
+        """The project that a section goes to."""
+        if self.project is not None:
+            return self.project
+        return existing.project if existing else found.project
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One section and what to do with it."""
+
+    action: Action
+    found: FoundMemory
+    existing: Existing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything an import does, and what it reports."""
+
+    steps: tuple[Step, ...]
+    vanished: tuple[Existing, ...]
+    notes: tuple[Note, ...]
+
+    def of(self, *actions: Action) -> list[Step]:
+        """The steps of these kinds, in the order of the kinds."""
+        return [step for action in actions for step in self.steps if step.action is action]
+
+
+def plan(scan: Scan, existing: Iterable[Existing], target: Target) -> Plan:
+    """Match by identity and text, then by text alone (it was moved), then by identity alone (it was edited)."""
+    found, notes = _distinct(scan.found)
+    pool = _Pool([each for each in existing if target.fits(each)])
+    steps: dict[Key, Step] = {}
+    for match in (pool.same, lambda each: pool.moved(each, target), pool.edited):
+        _match(found, steps, match)
+    _add_new(found, steps, target)
+    vanished = tuple(old for old in pool.rest() if old.key not in steps and _looked_at(old.key, scan))
+    return Plan(tuple(steps[each.key] for each in found), vanished, (*scan.notes, *notes))
+
+
+class _Pool:
+    """What is there and has not been matched yet."""
+
+    def __init__(self, existing: Sequence[Existing]) -> None:
+        self._left = {each.id: each for each in existing}
+        self._by_key: dict[Key, list[Existing]] = defaultdict(list)
+        self._by_text: dict[str, list[Existing]] = defaultdict(list)
+        for each in existing:
+            self._by_key[each.key].append(each)
+            self._by_text[each.content_digest].append(each)
+
+    def same(self, found: FoundMemory) -> Existing | None:
+        return self._take(old for old in self._by_key[found.key] if old.content_digest == found.content_digest)
+
+    def moved(self, found: FoundMemory, target: Target) -> Existing | None:
+        project = target.project_of(found, None)
+        return self._take(old for old in self._by_text[found.content_digest] if old.project == project)
+
+    def edited(self, found: FoundMemory) -> Existing | None:
+        return self._take(self._by_key[found.key])
+
+    def rest(self) -> Iterable[Existing]:
+        return self._left.values()
+
+    def _take(self, candidates: Iterable[Existing]) -> Existing | None:
+        chosen = next((old for old in candidates if old.id in self._left), None)
+        return None if chosen is None else self._left.pop(chosen.id)
+
+
+def _match(
+    found: Sequence[FoundMemory], steps: dict[Key, Step], match: Callable[[FoundMemory], Existing | None]
+) -> None:
+    for each in found:
+        if each.key not in steps and (old := match(each)) is not None:
+            steps[each.key] = Step(_action(each, old), each, old)
+
+
+def _action(found: FoundMemory, old: Existing) -> Action:
+    if found.content_digest != old.content_digest:
+        return Action.SUPERSEDE
+    return Action.UNCHANGED if (found.key, found.digest) == (old.key, old.digest) else Action.REFILE
+
+
+def _add_new(found: Sequence[FoundMemory], steps: dict[Key, Step], target: Target) -> None:
+    def readers(step: Step) -> tuple[str, ...]:
+        org, project = target.org_of(step.existing), target.project_of(step.found, step.existing)
+        return step.found.content_digest, step.found.scope, org, project
+
+    told = {readers(step) for step in steps.values()}
+    for each in found:
+        if each.key in steps:
+            continue
+        step = Step(Action.CREATE, each)
+        steps[each.key] = Step(Action.DUPLICATE, each) if readers(step) in told else step
+        told.add(readers(step))
+
+
+def _distinct(found: Iterable[FoundMemory]) -> tuple[list[FoundMemory], list[Note]]:
+    """Each identity once: a second checkout of a repository is the same repository."""
+    first: dict[Key, FoundMemory] = {}
+    notes: list[Note] = []
+    for each in found:
+        known = first.setdefault(each.key, each)
+        if known.content_digest != each.content_digest:
+            notes.append(Note(each.path, "another copy of it was taken, which says something else"))
+    return list(first.values()), list(dict.fromkeys(notes))
+
+
+def _looked_at(key: Key, scan: Scan) -> bool:
+    """Whether a section would have been found if it were still there."""
+    client, path, _ = key
+    if (client, path) in scan.unread:
+        return False
+    return any(client == whose and (path == place or _below(path, place)) for whose, place in scan.covered)
+
+
+def _below(path: str, place: str) -> bool:
+    return place.endswith("/") and path.startswith(place)

@@ -1,0 +1,136 @@
+"""What an import tells: to people in tables, to scripts as data. Never what a memory says."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from openbrain_cli.importers.execution.plan import Action, Existing, Plan, Step
+from openbrain_cli.importers.execution.upload import Sent
+from openbrain_cli.importers.found_memory import Note
+from openbrain_cli.importers.locations.scanning import Seen
+from openbrain_cli.output import one_line, say, show, table
+
+_WOULD = {
+    Action.CREATE: "create",
+    Action.SUPERSEDE: "supersede",
+    Action.REFILE: "refile",
+    Action.DUPLICATE: "duplicate",
+}
+_HEADING_CHARS = 60
+
+
+_NOTES = 50
+
+
+def places(seen: Sequence[Seen]) -> None:
+    """What there is to import, place by place."""
+    rows = [(each.client, each.files, each.sections, one_line(str(each.path))) for each in seen]
+    if rows:
+        show(table("what", "files", "sections", "where", rows=rows))
+
+
+def detected(seen: Sequence[Seen]) -> None:
+    """What the paths turned out to be."""
+    for each in seen:
+        say(
+            f"{one_line(str(each.path))}: {each.client}, {_some(each.files, 'file')}, {_some(each.sections, 'section')}"
+        )
+
+
+def notes(found: Sequence[Note]) -> None:
+    """Files that were not taken as they stand."""
+    for note in found[:_NOTES]:
+        say(f"{one_line(note.path)}: {note.reason}")
+    if len(found) > _NOTES:
+        say(f"and {len(found) - _NOTES} more: --json has them all")
+
+
+def steps(plan: Plan) -> None:
+    """What would be done; what stays as it is only counts."""
+    rows = [(_WOULD[step.action], _place(step.found.path, step.found.heading)) for step in plan.of(*_WOULD)]
+    if rows:
+        show(table("would", "section", rows=rows))
+
+
+def vanished(plan: Plan) -> None:
+    """Memories whose section is not there any more."""
+    rows = [(old.id, _place(old.key[1], old.key[2])) for old in plan.vanished]
+    if rows:
+        say("these sections are not in their files any more; their memories are left as they are:")
+        show(table("memory", "section", rows=rows))
+
+
+def refused(sent: Sent) -> None:
+    """Sections that the server did not take."""
+    for step, reason in sent.refused:
+        say(f"refused: {_place(step.found.path, step.found.heading)}: {reason}")
+
+
+def summary(plan: Plan, sent: Sent | None) -> Sequence[str]:
+    """In one line, and what to do next."""
+    counts = _counts(plan, sent)
+    if not plan.steps and not plan.vanished:
+        return ["nothing to import here: name a file or a folder, or say what it is with --from"]
+    told = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items() if number)
+    return [told or "nothing to do", *(["nothing was changed: leave out --dry-run to do it"] if sent is None else [])]
+
+
+def as_data(plan: Plan, seen: Sequence[Seen], sent: Sent | None) -> dict[str, Any]:
+    """For scripts."""
+    return {
+        "dry_run": sent is None,
+        "found": seen_as_data(seen),
+        "counts": _counts(plan, sent),
+        "steps": [_step(step) for step in plan.of(*_WOULD)],
+        "vanished": [{"id": old.id, **_named(old)} for old in plan.vanished],
+        "skipped": notes_as_data(plan.notes),
+        "refused": [{**_step(step), "reason": reason} for step, reason in (sent.refused if sent else ())],
+    }
+
+
+def seen_as_data(seen: Sequence[Seen]) -> list[dict[str, Any]]:
+    """What the places hold."""
+    return [
+        {"path": str(each.path), "kind": each.client, "files": each.files, "sections": each.sections} for each in seen
+    ]
+
+
+def notes_as_data(found: Sequence[Note]) -> list[dict[str, str]]:
+    """What was not taken as it stands."""
+    return [{"path": note.path, "reason": note.reason} for note in found]
+
+
+def _some(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _counts(plan: Plan, sent: Sent | None) -> dict[str, int]:
+    always = {
+        "unchanged": len(plan.of(Action.UNCHANGED)),
+        "duplicates": len(plan.of(Action.DUPLICATE)),
+        "vanished": len(plan.vanished),
+        "skipped": len(plan.notes),
+    }
+    if sent is None:
+        planned = {name: len(plan.of(action)) for name, action in _PLANNED.items()}
+        return {**planned, **always}
+    done = {"created": sent.created, "superseded": sent.superseded, "refiled": sent.refiled}
+    return {**done, "already_known": sent.known, "refused": len(sent.refused), **always}
+
+
+_PLANNED = {"to_create": Action.CREATE, "to_supersede": Action.SUPERSEDE, "to_refile": Action.REFILE}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    client, path, heading = step.found.key
+    old = step.existing.id if step.existing else None
+    return {"action": step.action.value, "client": client, "path": path, "heading": heading, "existing": old}
+
+
+def _named(old: Existing) -> dict[str, str]:
+    return dict(zip(("client", "path", "heading"), old.key, strict=True))
+
+
+def _place(path: str, heading: str) -> str:
+    title = one_line(heading)
+    shown = title if len(title) <= _HEADING_CHARS else f"{title[: _HEADING_CHARS - 1]}…"
+    return f"{one_line(path)} # {shown}" if shown else one_line(path)

@@ -1,0 +1,104 @@
+"""A plan carried out through the API, in batches. Stopped anywhere, it is finished by the next import."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from openbrain import contract
+from openbrain.client import OpenBrain
+from openbrain.domain import limits
+from openbrain_cli.importers.execution.plan import Action, Existing, Plan, Step, Target
+from openbrain_cli.importers.found_memory import TAG
+
+BATCH = 50
+"""Sections sent at once: far below what a body may hold, and often enough for a progress bar."""
+
+
+@dataclass(slots=True)
+class Sent:
+    """What came of it."""
+
+    created: int = 0
+    superseded: int = 0
+    refiled: int = 0
+    known: int = 0
+    """What someone had already remembered in these words."""
+    refused: list[tuple[Step, str]] = field(default_factory=list)
+    """With the server's reason."""
+
+
+async def existing(brain: OpenBrain) -> list[Existing]:
+    """The living memories of all imports before."""
+    found: list[Existing] = []
+    cursor: str | None = None
+    while True:
+        page = await brain.memories(limit=limits.LIST_LIMIT, tags=[TAG], cursor=cursor)
+        found += [each for memory in page.memories if (each := _existing(memory)) is not None]
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+
+
+def _existing(memory: contract.MemoryAnswer) -> Existing | None:
+    place = memory.metadata.get("import")
+    if not isinstance(place, dict):
+        return None
+    client, path, heading, digest = (str(place.get(name, "")) for name in ("client", "path", "heading", "digest"))
+    return Existing(
+        id=memory.id,
+        key=(client, path, heading),
+        digest=digest,
+        org=memory.org or "",
+        project=memory.project or "",
+        tags=memory.tags,
+        metadata=memory.metadata,
+    )
+
+
+async def send(brain: OpenBrain, plan: Plan, target: Target, progress: Callable[[int], None]) -> Sent:
+    """Edits before additions, so that a text that moved between sections is free when it is added again."""
+    sent = Sent()
+    for step in plan.of(Action.REFILE):
+        await _refile(brain, step)
+        sent.refiled += 1
+        progress(1)
+    for action in (Action.SUPERSEDE, Action.CREATE):
+        steps = plan.of(action)
+        for start in range(0, len(steps), BATCH):
+            batch = steps[start : start + BATCH]
+            answer = await brain.remember_batch([_offer(step, target) for step in batch])
+            for step, item in zip(batch, answer.results, strict=True):
+                _count(sent, step, item)
+            progress(len(batch))
+    return sent
+
+
+def _count(sent: Sent, step: Step, item: contract.BatchItem) -> None:
+    if item.status == "refused":
+        sent.refused.append((step, item.message or item.error or "refused"))
+    elif step.action is Action.SUPERSEDE:
+        sent.superseded += 1
+    elif item.status == "created":
+        sent.created += 1
+    else:
+        sent.known += 1
+
+
+def _offer(step: Step, target: Target) -> dict[str, object]:
+    offer = step.found.offer()
+    places = {"org": target.org_of(step.existing), "project": target.project_of(step.found, step.existing)}
+    offer |= {name: place for name, place in places.items() if place}
+    if not places["project"]:
+        offer.pop("project", None)
+    if step.existing is not None:
+        offer["supersedes"] = step.existing.id
+    return offer
+
+
+async def _refile(brain: OpenBrain, step: Step) -> None:
+    if step.existing is None:
+        return
+    found, old = step.found, step.existing
+    metadata: dict[str, Any] = {**old.metadata, **found.metadata}
+    tags: Sequence[str] = list(dict.fromkeys([*old.tags, *found.tags]))[: limits.TAGS]
+    await brain.update(old.id, type=found.type, tags=tags, metadata=metadata, source=found.source)

@@ -1,0 +1,1 @@
+"""Folders and files to import from: named by a user, or in their default locations."""

@@ -1,0 +1,67 @@
+"""Where memories come from: a place, whose it is, and how it is read. Nothing is read before it is asked for."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from openbrain_cli.importers.found_memory import Note, Scan
+
+
+class Client(StrEnum):
+    """Whose files to import; each but the first is also the `client` of what is imported."""
+
+    AUTO = "auto"
+    CLAUDE = "claude"
+    AGENTS = "agents"
+    CODEX = "codex"
+    CURSOR = "cursor"
+    GEMINI = "gemini"
+    WINDSURF = "windsurf"
+    COPILOT = "copilot"
+    OPENCLAW = "openclaw"
+    HERMES = "hermes"
+    MARKDOWN = "markdown"
+    OBSIDIAN = "obsidian"
+    BASIC_MEMORY = "basic-memory"
+    CHATGPT = "chatgpt"
+    MEM0 = "mem0"
+    HINDSIGHT = "hindsight"
+    CSV = "csv"
+    NDJSON = "ndjson"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Homes:
+    """Where this person's files are. Injected, so that nothing here asks the environment."""
+
+    home: Path
+    claude: Path
+    here: Path
+    memory_override: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a person asked for."""
+
+    homes: Homes
+    client: Client = Client.AUTO
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Which field of a record holds what, by the person's own word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One place; `scans` reads it, a file after the other."""
+
+    path: Path
+    scans: Callable[[], Iterable[Scan]]
+
+    def carefully(self) -> Iterator[Scan]:
+        """Its scans; what the system keeps from us is reported like a file that can't be read."""
+        try:
+            yield from self.scans()
+        except OSError as error:
+            reason = f"can't be read: {error.strerror or 'the system refused'}"
+            yield Scan(notes=(Note(str(error.filename or self.path), reason),))

@@ -1,0 +1,1 @@
+"""Markdown read as memories: frontmatter, sections, links, chunks."""

@@ -1,0 +1,22 @@
+"""One Markdown page to memories: what every kind of page has in common."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from openbrain_cli.importers.file_reading import Unreadable, read
+from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan
+from openbrain_cli.importers.markdown.chunks import Chunker
+from openbrain_cli.importers.markdown.frontmatter import Page, page
+
+ToMemories = Callable[[Page, Chunker], Iterable[FoundMemory]]
+
+
+def scan_page(path: Path, root: Path, client: str, place: str, found: ToMemories, *, loose: bool = False) -> Scan:
+    """The memories of a file below `root` that goes by `place`; or why it can't be read."""
+    try:
+        file = read(path, root)
+    except Unreadable as error:
+        return Scan(notes=(Note(str(path), str(error)),), unread=frozenset({(client, place)}))
+    parsed = page(file.text, loose=loose)
+    notes = (Note(str(path), f"{parsed.problem}; taken as plain text"),) if parsed.problem else ()
+    return Scan(tuple(found(parsed, Chunker(client, place, file.changed))), notes)

@@ -1,0 +1,21 @@
+"""[[Links]] between notes, and #tags in them: read from the prose, never taken out of it."""
+
+import re
+
+from openbrain_cli.importers.markdown.file_references import prose
+
+MAX_LINKS = 50
+_LINK = re.compile(r"\[\[([^\]|#^\n]{1,200})")
+_TAG = re.compile(r"(?:^|(?<=[\s(,;]))#(?P<tag>[^\W\d_][\w/-]*|[\w/-]*[^\W\d][\w/-]*)")
+
+
+def wikilinks(text: str) -> tuple[str, ...]:
+    """The notes that a text links to, each once; [[Note|shown]], [[Note#heading]] and ![[Note]] are links to Note."""
+    found = (each.strip() for _, line in prose(text) for each in _LINK.findall(line))
+    return tuple(dict.fromkeys(each for each in found if each))[:MAX_LINKS]
+
+
+def inline_tags(text: str) -> tuple[str, ...]:
+    """The #tags of a text, without their #; a number alone is none."""
+    found = (each["tag"].strip("/-") for _, line in prose(text) for each in _TAG.finditer(line))
+    return tuple(dict.fromkeys(each for each in found if each))

@@ -1,0 +1,165 @@
+"""Which project a folder is about, and how to name a place so that it is the same on another machine."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from configparser import ConfigParser, Error
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from openbrain.domain import limits
+from openbrain_cli.importers.found_memory import line
+
+_SOMEONES_HOME = re.compile(r"(?:[A-Za-z]-)?-(?:home|Users)-[^-]+(?=-|$)")
+_CUSTOMARY = ("src", "code", "projects", "repos", "work", "dev", "git", "workspace", "workspaces", "Documents")
+_SESSION_FILES = 20
+_SESSION_BYTES = 256 * 1024
+_SCP_LIKE = re.compile(r"(?:[^@/]+@)?(?P<host>[^:/]+):(?!//)(?P<path>.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A git checkout. Worktrees are the same repository as their main checkout."""
+
+    root: Path
+    main_root: Path
+    address: str
+    """host/owner/name of its origin, '' where it has none."""
+
+
+def encoded(path: str) -> str:
+    """As Claude Code names the folder of a project."""
+    return re.sub(r"[^A-Za-z0-9]", "-", path)
+
+
+def portable_folder(folder_name: str, home: Path) -> str:
+    """An encoded name without whose home it was: `-home-ada-src-app` -> `~-src-app`."""
+    own = encoded(str(home))
+    if folder_name == own or folder_name.startswith(f"{own}-"):
+        return f"~{folder_name[len(own) :]}"
+    return _SOMEONES_HOME.sub("~", folder_name, count=1)
+
+
+def portable_place(path: Path, home: Path) -> str:
+    """A path's name for an identity: by the repository's address, else by its place below home, else whole."""
+    repository = repository_of(path)
+    if repository is not None and repository.address:
+        return line("/".join((repository.address, *path.resolve().relative_to(repository.root).parts)))
+    real, own = path.resolve(), home.resolve()
+    return line(f"~/{real.relative_to(own).as_posix()}" if real.is_relative_to(own) else real.as_posix())
+
+
+def project_at(path: Path) -> str:
+    """The project that a path belongs to: its repository's folder, else its own name."""
+    repository = repository_of(path)
+    return _name(str(path if repository is None else repository.main_root))
+
+
+def project_of_folder(folder: Path, home: Path) -> str:
+    """The project of `projects/<encoded>`: as its sessions say, as the disk says, else as good as the name says."""
+    where = _from_sessions(folder) or _from_disk(folder.name)
+    if where is not None:
+        return project_at(where)
+    parts = portable_folder(folder.name, home).strip("~-").split("-")
+    while len(parts) > 1 and parts[0] in _CUSTOMARY:
+        parts = parts[1:]
+    return _name("-".join(parts))
+
+
+def _name(path: str) -> str:
+    return line(path.replace("\\", "/").rstrip("/").rpartition("/")[2])[: limits.PROJECT_CHARS].strip()
+
+
+def _from_sessions(folder: Path) -> Path | None:
+    """The folder in which the sessions beside a memory folder ran: the one whose encoding is the folder's name."""
+    for cwd in _working_folders(folder):
+        for place in (cwd, *cwd.parents):
+            if encoded(str(place)) == folder.name:
+                return place
+    return None
+
+
+def _working_folders(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.glob("*.jsonl"))[:_SESSION_FILES]:
+        try:
+            with path.open("rb") as file:
+                lines = file.read(_SESSION_BYTES).split(b"\n")
+        except OSError:
+            continue
+        for text in lines:
+            if b'"cwd"' not in text:
+                continue
+            try:
+                entry = json.loads(text)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(entry, dict) and isinstance(entry.get("cwd"), str):
+                yield Path(entry["cwd"])
+
+
+def _from_disk(name: str, at: Path = Path("/")) -> Path | None:
+    """A folder that stands on this machine and is encoded so."""
+    prefix = encoded(str(at)).rstrip("-")
+    if not name.startswith("-"):
+        return None
+    try:
+        with os.scandir(at) as entries:
+            folders = sorted(entry.name for entry in entries if _is_folder(entry))
+    except OSError:
+        return None
+    for folder in folders:
+        reached = f"{prefix}-{encoded(folder)}"
+        if reached == name:
+            return at / folder
+        if name.startswith(f"{reached}-") and (found := _from_disk(name, at / folder)) is not None:
+            return found
+    return None
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def repository_of(path: Path) -> Repository | None:
+    """The checkout that a path lies in."""
+    real = path.resolve()
+    for place in (real, *real.parents):
+        marker = place / ".git"
+        if marker.is_dir():
+            return Repository(place, place, _address(marker))
+        if marker.is_file():
+            common = _common(marker)
+            main = common.parent if common.name == ".git" else place
+            return Repository(place, main, _address(common))
+    return None
+
+
+def _common(marker: Path) -> Path:
+    """The .git folder behind a worktree's or a submodule's .git file."""
+    try:
+        own = marker.parent / marker.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        shared = own / "commondir"
+        return (own / shared.read_text(encoding="utf-8").strip()).resolve() if shared.is_file() else own.resolve()
+    except (OSError, UnicodeDecodeError):
+        return marker
+
+
+def _address(git: Path) -> str:
+    """host/owner/name, without a login."""
+    config = ConfigParser(strict=False, interpolation=None, allow_no_value=True)
+    try:
+        config.read_string((git / "config").read_text(encoding="utf-8"))
+        url = config.get('remote "origin"', "url", fallback=None) or ""
+    except (OSError, UnicodeDecodeError, Error):
+        return ""
+    scp = _SCP_LIKE.fullmatch(url)
+    try:
+        host, path = (scp["host"], scp["path"]) if scp else (urlsplit(url).hostname or "", urlsplit(url).path)
+    except ValueError:
+        return ""
+    return f"{host.lower()}/{path.strip('/').removesuffix('.git')}" if host and path.strip("/") else ""

@@ -1,0 +1,1 @@
+"""Records read as memories: CSV, NDJSON, JSON, exports of other memory systems."""

@@ -1,0 +1,80 @@
+"""What other memory systems give out, as records: whose they are, and what their fields mean."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from openbrain.domain.memory import MemoryType
+from openbrain_cli.importers.records.mapping import GENERIC, Mapped
+
+_HINDSIGHT_TYPES = {
+    "world": MemoryType.FACT,
+    "experience": MemoryType.OBSERVATION,
+    "observation": MemoryType.OBSERVATION,
+    "opinion": MemoryType.OBSERVATION,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """One sort of records."""
+
+    mapped: Mapped
+    fits: Callable[[Mapping[str, Any]], bool]
+    """Whether a record is one of these."""
+    place: str = ""
+    """What its memories go by, whichever file they come in: their ids are unique. '' goes by the file."""
+
+
+def _from_mem0(record: Mapping[str, Any]) -> bool:
+    return isinstance(record.get("memory"), str) and {"id", "created_at"} <= record.keys()
+
+
+def _from_hindsight(record: Mapping[str, Any]) -> bool:
+    told = record.get("fact_type") or record.get("type")
+    return isinstance(record.get("text"), str) and "id" in record and told in _HINDSIGHT_TYPES
+
+
+def _from_anyone(_: Mapping[str, Any]) -> bool:
+    return True
+
+
+EXPORTS: Mapping[str, Export] = {
+    "mem0": Export(
+        mapped=Mapped(
+            fields={
+                "content": ("memory",),
+                "id": ("id",),
+                "tags": ("categories",),
+                "type": ("metadata.type",),
+                "occurred_at": ("created_at",),
+            },
+            otherwise=MemoryType.FACT,
+        ),
+        fits=_from_mem0,
+        place="mem0/memories",
+    ),
+    "hindsight": Export(
+        mapped=Mapped(
+            fields={
+                "content": ("text",),
+                "id": ("id",),
+                "type": ("fact_type", "type"),
+                "tags": ("tags",),
+                "occurred_at": ("occurred_start", "date", "mentioned_at"),
+            },
+            types=_HINDSIGHT_TYPES,
+            otherwise=MemoryType.FACT,
+        ),
+        fits=_from_hindsight,
+        place="hindsight/memories",
+    ),
+    "csv": Export(mapped=GENERIC, fits=_from_anyone),
+    "ndjson": Export(mapped=GENERIC, fits=_from_anyone),
+}
+
+
+def whole(envelope: Mapping[str, Any], records: int) -> bool:
+    """Whether an answer was all there is, and not a page of it."""
+    total = envelope.get("total", envelope.get("count", records))
+    return not envelope.get("next") and total == records

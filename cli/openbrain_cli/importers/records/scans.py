@@ -1,0 +1,78 @@
+"""Files of records, to memories: checked to the end before the first is taken."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from openbrain_cli.importers.file_reading import Unreadable
+from openbrain_cli.importers.found_memory import Note, Scan
+from openbrain_cli.importers.markdown.chunks import Chunker
+from openbrain_cli.importers.projects import portable_place
+from openbrain_cli.importers.records.csv_tables import ENDINGS, csv_file
+from openbrain_cli.importers.records.files import LINES, RecordFile, json_file
+from openbrain_cli.importers.records.mapping import memories
+from openbrain_cli.importers.records.memory_systems import EXPORTS, whole
+
+FILES = (*ENDINGS, *LINES, ".json")
+OWN_FORMAT = "openbrain-export"
+
+
+def scan(path: Path, home: Path, kind: str, columns: Mapping[str, str]) -> Iterator[Scan]:
+    """The records of one file as that kind's memories."""
+    export = EXPORTS[kind]
+    place = export.place or portable_place(path, home)
+    try:
+        file = opened(path)
+        number, without = _counted(file)
+    except Unreadable as error:
+        yield Scan(notes=(Note(str(path), str(error)),), unread=frozenset({(kind, place)}))
+        return
+    mapped = export.mapped.with_columns(columns)
+    chunker = Chunker(kind, place, file.changed)
+    empty = 0
+    for row in file.rows():
+        if isinstance(row, dict):
+            found = tuple(memories(row, mapped, chunker))
+            empty += not found
+            yield Scan(found)
+    covered = ((kind, place),) if not export.place or whole(file.envelope, number) else ()
+    yield Scan(notes=tuple(_notes(path, number, without, empty)), covered=covered)
+
+
+def opened(path: Path) -> RecordFile:
+    """A table or JSON, by its ending."""
+    return csv_file(path) if path.suffix.lower() in ENDINGS else json_file(path)
+
+
+def kind_of(path: Path) -> str:
+    """Whose records a file holds, told from the first one; '' where it can't be read."""
+    if path.suffix.lower() in ENDINGS:
+        return "csv"
+    try:
+        first = next(json_file(path).rows(), None)
+    except Unreadable:
+        return "ndjson"
+    if not isinstance(first, dict):
+        return "ndjson"
+    if first.get("format") == OWN_FORMAT:
+        return OWN_FORMAT
+    if isinstance(first.get("mapping"), dict):
+        return "chatgpt"
+    return next(kind for kind, export in EXPORTS.items() if kind != "csv" and export.fits(first))
+
+
+def _counted(file: RecordFile) -> tuple[int, int]:
+    """How many rows there are, and how many that are no records; reads all, so that nothing is half imported."""
+    number = without = 0
+    for row in file.rows():
+        number += 1
+        without += not isinstance(row, dict)
+    return number, without
+
+
+def _notes(path: Path, number: int, without: int, empty: int) -> Iterator[Note]:
+    if without:
+        yield Note(str(path), f"{without} of {number} entries are no records with named fields, left out")
+    if empty and empty == number - without:
+        yield Note(str(path), "no field of its records holds a text: name it with --map content=FIELD")
+    elif empty:
+        yield Note(str(path), f"{empty} of {number} records have no text, left out")

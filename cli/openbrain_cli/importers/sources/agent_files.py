@@ -1,0 +1,101 @@
+"""Files that an agent keeps for itself in one folder, each with a meaning of its own: a table a client."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from openbrain.domain.memory import MemoryType, Scope
+from openbrain_cli.importers.file_reading import listing
+from openbrain_cli.importers.found_memory import FoundMemory, Note, Scan, line, tags
+from openbrain_cli.importers.markdown.chunks import Chunker
+from openbrain_cli.importers.markdown.frontmatter import Page
+from openbrain_cli.importers.markdown.pages import scan_page
+from openbrain_cli.importers.markdown.sections import Section, full_sections
+from openbrain_cli.importers.markdown.wikilinks import wikilinks
+from openbrain_cli.importers.memory_types import by_words
+
+DAY = re.compile(r"(?P<day>\d{4}-\d{2}-\d{2})(?:[-_ ]+(?P<slug>.+))?")
+"""The name of a day's file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRule:
+    """What one file, or one sort of file, becomes."""
+
+    name: str
+    """A pattern for the path below the folder, without its ending."""
+    type: MemoryType
+    """Unless a heading says better."""
+    fixed: bool = False
+    """No heading says better."""
+    tags: tuple[str, ...] = ()
+    confidence: float = 0.7
+    cut: Callable[[str], Iterable[Section]] = full_sections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFolder:
+    """A folder of such files."""
+
+    path: Path
+    client: str
+    portable: str
+    rules: Sequence[FileRule]
+    agent: str = ""
+    below: tuple[str, ...] = ()
+    """The only folders in it that are looked into."""
+    only: Path | None = None
+    """The one file of it that was asked for."""
+
+
+def scan(folder: AgentFolder) -> Iterator[Scan]:
+    """Every file that a rule names, in order; the rest of the folder is not looked at."""
+    pages = sorted(path for path in folder.path.glob("*.md"))
+    for below in folder.below:
+        listed = listing(folder.path / below)
+        pages += listed.pages
+        yield Scan(notes=tuple(Note(str(path), reason) for path, reason in listed.skipped))
+    for path in pages if folder.only is None else [folder.only]:
+        name = path.relative_to(folder.path).with_suffix("").as_posix()
+        rule = next((each for each in folder.rules if re.fullmatch(each.name, name)), None)
+        if rule is not None:
+            place = f"{folder.portable}{line(path.relative_to(folder.path).as_posix())}"
+            yield scan_page(path, folder.path, folder.client, place, _by(rule, folder, path.stem))
+            yield Scan(covered=((folder.client, place),))
+    yield Scan(covered=((folder.client, folder.portable),) if folder.only is None else ())
+
+
+def _by(rule: FileRule, folder: AgentFolder, stem: str) -> Callable[[Page, Chunker], Iterator[FoundMemory]]:
+    def found(parsed: Page, chunker: Chunker) -> Iterator[FoundMemory]:
+        day, slug = day_of(stem)
+        for section in rule.cut(parsed.body):
+            links = wikilinks(section.body)
+            yield from chunker.chunks(
+                section.heading,
+                section.text,
+                type=rule.type if rule.fixed else by_words(section.heading, rule.type),
+                scope=Scope.SHARED,
+                tags=tags(*rule.tags, slug, folder.agent),
+                confidence=rule.confidence,
+                occurred_at=parsed.moment("date") or day or chunker.changed,
+                details={
+                    **({"agent": line(folder.agent)} if folder.agent else {}),
+                    **({"links": list(links)} if links else {}),
+                },
+            )
+
+    return found
+
+
+def day_of(stem: str) -> tuple[datetime | None, str]:
+    """The day that a file's name begins with, and what it says besides."""
+    found = DAY.fullmatch(stem)
+    if found is None:
+        return None, ""
+    try:
+        day = datetime.strptime(found["day"], "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None, ""
+    return day, re.sub(r"[-_]+", " ", found["slug"] or "")

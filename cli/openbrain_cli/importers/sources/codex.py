@@ -1,0 +1,37 @@
+"""Codex's memory folder: the handbook and its summary. What it makes them from is left alone."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from openbrain.domain.memory import MemoryType
+from openbrain_cli.importers.found_memory import Scan
+from openbrain_cli.importers.markdown.sections import Section, full_sections
+from openbrain_cli.importers.sources.agent_files import AgentFolder, FileRule, scan
+
+SUMMARY = "memory_summary.md"
+FILES = ("MEMORY.md", SUMMARY)
+_VERSION = re.compile(r"\s*v\d+[ \t]*(?:\r?\n|$)")
+
+
+def _after_version(text: str) -> Iterator[Section]:
+    """The summary begins with the version of its form, which is no knowledge."""
+    yield from full_sections(_VERSION.sub("", text, count=1) if _VERSION.match(text) else text)
+
+
+_RULES = (
+    FileRule(name="MEMORY", type=MemoryType.OBSERVATION),
+    FileRule(name="memory_summary", type=MemoryType.CONTEXT, tags=("summary",), cut=_after_version),
+)
+
+
+def fits(folder: Path) -> bool:
+    """Whether it looks like Codex's memories."""
+    return (folder / SUMMARY).is_file()
+
+
+def memories(folder: Path, only: Path | None = None) -> Iterator[Scan]:
+    """Both files."""
+    yield from scan(
+        AgentFolder(path=folder, client="codex", portable=".codex/memories/", rules=_RULES, only=only),
+    )

@@ -1,0 +1,62 @@
+"""Hermes's two files: entries with a line of § between, in MEMORY.md and USER.md."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from openbrain.domain.memory import MemoryType
+from openbrain_cli.importers.found_memory import Scan, line
+from openbrain_cli.importers.markdown.sections import Section, first_words
+from openbrain_cli.importers.sources.agent_files import AgentFolder, FileRule, scan
+
+_BETWEEN = re.compile(r"^[ \t]*§[ \t]*$", re.MULTILINE)
+FILES = ("MEMORY.md", "USER.md")
+
+
+def entries(text: str) -> Iterator[Section]:
+    """Each goes by its first words: entries have no names and change places."""
+    for entry in _BETWEEN.split(text.replace("\r\n", "\n").replace("\r", "\n")):
+        if entry.strip():
+            yield Section(first_words(entry), entry.strip("\n").rstrip(), named=False)
+
+
+_RULES = (
+    FileRule(name="MEMORY", type=MemoryType.OBSERVATION, cut=entries),
+    FileRule(name="USER", type=MemoryType.FACT, fixed=True, tags=("user",), cut=entries),
+)
+
+
+def fits(folder: Path) -> bool:
+    """Whether it looks like Hermes's memories."""
+    above = folder.parent
+    if folder.name == "memories" and (above.name == ".hermes" or (above / "config.yaml").is_file()):
+        return any((folder / name).is_file() for name in FILES)
+    return all((folder / name).is_file() for name in FILES) and _has_entries(folder)
+
+
+def folders(home: Path) -> Iterator[Path]:
+    """The default profile's, and those of named profiles."""
+    root = home / ".hermes"
+    for path in (root / "memories", *sorted(root.glob("profiles/*/memories"))):
+        if path.is_dir():
+            yield path
+
+
+def memories(folder: Path, only: Path | None = None) -> Iterator[Scan]:
+    """Both files."""
+    profile = folder.parent.name if folder.parent.parent.name == "profiles" else ""
+    place = f"hermes/{f'profiles/{line(profile)}/' if profile else ''}"
+    yield from scan(
+        AgentFolder(path=folder, client="hermes", portable=place, rules=_RULES, agent=profile, only=only),
+    )
+
+
+def _has_entries(folder: Path) -> bool:
+    for name in FILES:
+        try:
+            with (folder / name).open(encoding="utf-8", errors="replace") as file:
+                if any(each.strip() == "§" for each in file.read(64 * 1024).split("\n")):
+                    return True
+        except OSError:
+            continue
+    return False

@@ -1,0 +1,114 @@
+"""The three sorts of note folders: how each is known, and what is special in it."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from openbrain_cli.importers.file_reading import NOT_OURS, listing
+from openbrain_cli.importers.found_memory import Scan, line
+from openbrain_cli.importers.markdown.sections import Section
+from openbrain_cli.importers.markdown.wikilinks import MAX_LINKS
+from openbrain_cli.importers.sources.notes import ENDINGS, NoteFolder, scan
+
+_LOOKED_AT = 40
+_PERMALINK = re.compile(r"^permalink:[ \t]*[^\s/]", re.MULTILINE)
+_TITLE = re.compile(r"^title:[ \t]*\S", re.MULTILINE)
+_RELATION = re.compile(r"^\s*[-*]\s+(?P<type>[^\[\]\n]{0,100}?)\s*\[\[(?P<to>[^\]|#\n]{1,200})", re.MULTILINE)
+_OBSERVATION = re.compile(r"^\s*[-*]\s+\[(?P<category>[^\[\]\n]{2,60})\]\s+\S", re.MULTILINE)
+
+
+def is_vault(folder: Path) -> bool:
+    """Obsidian keeps its settings beside the notes."""
+    return (folder / ".obsidian").is_dir()
+
+
+def is_basic_memory(folder: Path) -> bool:
+    """Its notes carry a title and a permalink that is no address; a few of them are looked at."""
+    return any(map(is_basic_page, islice(_pages(folder), _LOOKED_AT)))
+
+
+def is_basic_page(path: Path) -> bool:
+    """Whether basic-memory wrote the page."""
+    start = _beginning(path)
+    return _PERMALINK.search(start) is not None and _TITLE.search(start) is not None
+
+
+def _pages(folder: Path) -> Iterator[Path]:
+    for where, below, names in os.walk(folder):
+        below[:] = sorted(name for name in below if not name.startswith(".") and name not in NOT_OURS)
+        yield from (path for name in names if name.endswith(".md") and (path := Path(where, name)).is_file())
+
+
+def has_pages(folder: Path) -> bool:
+    """Whether there is any Markdown at all."""
+    return bool(listing(folder, ENDINGS).pages)
+
+
+def vault_of(path: Path) -> Path | None:
+    """The vault that a file or a folder lies in."""
+    return next((each for each in path.parents if is_vault(each)), None)
+
+
+def markdown(folder: Path, home: Path, only: Path | None = None) -> Iterator[Scan]:
+    """Any folder."""
+    yield from scan(NoteFolder(path=folder, client="markdown", home=home, only=only))
+
+
+def obsidian(folder: Path, home: Path, only: Path | None = None) -> Iterator[Scan]:
+    """A vault."""
+    yield from scan(NoteFolder(path=folder, client="obsidian", home=home, only=only))
+
+
+def basic_memory(folder: Path, home: Path, only: Path | None = None) -> Iterator[Scan]:
+    """A project of basic-memory: relations and categories of observations stand in the metadata, too."""
+    yield from scan(NoteFolder(path=folder, client="basic-memory", home=home, only=only, more=_graph))
+
+
+def _graph(section: Section) -> Mapping[str, Any]:
+    relations = [
+        {"type": line(each["type"]) or "relates_to", "to": line(each["to"])}
+        for each in _RELATION.finditer(section.body)
+    ][:MAX_LINKS]
+    categories = list(dict.fromkeys(line(each["category"]) for each in _OBSERVATION.finditer(section.body)))[:MAX_LINKS]
+    return {
+        **({"relations": relations} if relations else {}),
+        **({"categories": categories} if categories else {}),
+    }
+
+
+def vaults(home: Path) -> Iterator[Path]:
+    """Those that Obsidian knows of."""
+    for settings in (".config/obsidian", "Library/Application Support/obsidian"):
+        known = _json(home / settings / "obsidian.json").get("vaults")
+        for each in known.values() if isinstance(known, dict) else ():
+            if isinstance(each, dict) and isinstance(each.get("path"), str):
+                yield Path(each["path"])
+
+
+def basic_memory_projects(home: Path) -> Iterator[Path]:
+    """Those that basic-memory knows of; without settings, its usual folder."""
+    known = _json(home / ".basic-memory" / "config.json").get("projects")
+    named = list(known.values()) if isinstance(known, dict) else []
+    paths = [each.get("path") if isinstance(each, dict) else each for each in named]
+    yield from dict.fromkeys([*(Path(each) for each in paths if isinstance(each, str)), home / "basic-memory"])
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _beginning(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            start = file.read(4096)
+    except OSError:
+        return ""
+    return start.partition("\n---")[0] if start.startswith("---") else ""

@@ -1,0 +1,48 @@
+"""An OpenClaw workspace: USER.md, MEMORY.md, a file a day, DREAMS.md. Its own instructions are not memories."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from openbrain.domain.memory import MemoryType
+from openbrain_cli.importers.found_memory import Scan, line
+from openbrain_cli.importers.sources.agent_files import AgentFolder, FileRule, day_of, scan
+
+_RULES = (
+    FileRule(name="USER", type=MemoryType.FACT, fixed=True, tags=("user",)),
+    FileRule(name="(?i:memory)", type=MemoryType.FACT),
+    FileRule(name="(?i:dreams)", type=MemoryType.OBSERVATION, fixed=True, tags=("dreams",), confidence=0.5),
+    FileRule(name="memory/.+", type=MemoryType.OBSERVATION, tags=("daily notes",)),
+)
+_OWN = ("SOUL.md", "IDENTITY.md", "HEARTBEAT.md", "DREAMS.md")
+_BESIDE = ("USER.md", "MEMORY.md", "memory")
+
+
+def fits(folder: Path) -> bool:
+    """Whether it looks like a workspace: a file that only OpenClaw keeps, or a memory of days."""
+    if any((folder / name).is_file() for name in _OWN) and any((folder / name).exists() for name in _BESIDE):
+        return True
+    return any(day_of(path.stem)[0] for path in (folder / "memory").glob("*.md"))
+
+
+def root_of(path: Path) -> Path | None:
+    """The workspace that a file or its memory folder lies in."""
+    near = [each for each in (path, *path.parents[:3]) if each.parent.name != "projects"]
+    return next((each for each in near if fits(each)), None)
+
+
+def workspaces(home: Path) -> Iterator[Path]:
+    """Where they stand: one for each agent."""
+    for path in sorted((home / ".openclaw").glob("workspace*")):
+        if path.is_dir():
+            yield path
+
+
+def workspace(folder: Path, only: Path | None = None) -> Iterator[Scan]:
+    """Its files; an agent of its own is told by the folder's name."""
+    agent = folder.name.removeprefix("workspace-") if folder.name.startswith("workspace-") else ""
+    place = f"openclaw/{line(folder.name)}/"
+    yield from scan(
+        AgentFolder(
+            path=folder, client="openclaw", portable=place, rules=_RULES, agent=agent, below=("memory",), only=only
+        )
+    )

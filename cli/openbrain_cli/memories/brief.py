@@ -1,0 +1,51 @@
+"""brief."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Org, Project, Since, Speaking, given
+from openbrain_cli.output import as_json, one_line, say, show, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openbrain.contract import BriefItem
+
+Limit = Annotated[int, typer.Option("--limit", min=1, max=100, help="Of each part.")]
+_PARTS = {"decided": "Decided", "stuck": "Stuck", "changed": "Changed"}
+
+
+@command("openbrain brief", "openbrain brief --since 2026-11-01 --project shop", "openbrain brief --json")
+def brief(
+    to: Speaking,
+    since: Since = None,
+    org: Org = None,
+    project: Project = None,
+    limit: Limit = 20,
+    json: AsJson = False,
+) -> None:
+    """Tell what was decided, what is stuck and what changed since a day, from memories, signals and the vault.
+
+    Without --since of the last 7 days.
+    """
+    asked = given(since=since, org=org or to.profile.org, project=project)
+    found = to.ask(lambda brain: brain.brief(limit=limit, **asked))
+    if json:
+        as_json(found)
+        return
+    print(f"since {found.since:%Y-%m-%d %H:%M} UTC")
+    for name, heading in _PARTS.items():
+        _part(heading, getattr(found, name))
+        if name in found.more:
+            say(f"there is more {name}: raise --limit")
+    if not found.vault:
+        say("no vault was read: the workspace has none, or the key may not")
+
+
+def _part(heading: str, items: "Sequence[BriefItem]") -> None:
+    print(f"\n{heading}" if items else f"\n{heading}: nothing")
+    if items:
+        rows = ((f"{each.at:%Y-%m-%d}", each.state, each.project or "", one_line(each.title)) for each in items)
+        show(table("day", "", "project", "what", rows=rows))

@@ -1,0 +1,113 @@
+"""search, tags and scopes."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Narrowed, Speaking
+from openbrain_cli.output import as_json, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import Searched
+
+_PAGE = 100
+
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")]
+TagLimit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="How many at most.")]
+ScopeLimit = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Orgs, and projects of each, at most.")]
+Fuzzy = Annotated[bool, typer.Option("--fuzzy", help="Forgive typos: one from 3 letters on, two from 6 on.")]
+Literal = Annotated[bool, typer.Option("--plain-quotes", help="Quotes are signs like any other.")]
+Facets = Annotated[
+    list[str] | None,
+    typer.Option("--facet", help="Count the values of type, tags, org, project, agent_id or source; repeatable."),
+]
+
+
+@command(
+    "openbrain search 'tenant cache'",
+    """openbrain search '"cache key" tenant' --project shop --facet tags""",
+    "openbrain search kubernets --fuzzy --json | jq .total",
+)
+def search(
+    query: Annotated[str, typer.Argument(help='Words; "quoted words" must follow each other.')],
+    *,
+    to: Speaking,
+    narrowed: Narrowed,
+    fuzzy: Fuzzy = False,
+    plain_quotes: Literal = False,
+    facet: Facets = None,
+    limit: Limit = 20,
+    json: AsJson = False,
+) -> None:
+    """Find memories by their words."""
+    from openbrain_cli.memories import discovery_rendering
+
+    options = {"fuzzy": fuzzy, "phrases": not plain_quotes, "highlights": True, **narrowed.filters(to.profile)}
+    found = to.ask(lambda brain: _pages(brain, query, limit, options, facet or []))
+    _note(found.degraded)
+    if json:
+        as_json(found)
+        return
+    if found.hits:
+        discovery_rendering.hits(found.hits)
+        say(f"{found.count} of {found.total}")
+    else:
+        say("nothing found: try --fuzzy, or ask for the meaning: openbrain recall")
+    for name, counts in found.facets.items():
+        discovery_rendering.counts(name, counts)
+
+
+async def _pages(brain: "OpenBrain", query: str, limit: int, options: dict[str, Any], facets: list[str]) -> "Searched":
+    first = await brain.search(query, limit=min(_PAGE, limit), facets=facets, **options)
+    hits, cursor = [*first.hits], first.next_cursor
+    while cursor is not None and len(hits) < limit:
+        page = await brain.search(query, limit=min(_PAGE, limit - len(hits)), cursor=cursor, **options)
+        hits += page.hits
+        cursor = page.next_cursor
+    return first.model_copy(update={"hits": tuple(hits), "count": len(hits), "next_cursor": cursor})
+
+
+@command("openbrain tags", "openbrain tags --project shop --type decision", "openbrain tags --json | jq '.tags[].name'")
+def tags(to: Speaking, narrowed: Narrowed, limit: TagLimit = 100, json: AsJson = False) -> None:
+    """Count the tags in use, most used first."""
+    from openbrain_cli.memories import discovery_rendering
+
+    filters = narrowed.filters(to.profile)
+    found = to.ask(lambda brain: brain.tags(limit=limit, **filters))
+    _note(found.degraded)
+    if json:
+        as_json(found)
+    elif found.tags:
+        discovery_rendering.counts("tag", found.tags)
+        _more(found.more)
+    else:
+        say("there are no tags here yet: openbrain remember ... --tag NAME")
+
+
+@command("openbrain scopes", "openbrain scopes --org acme", "openbrain scopes --json | jq '.scopes[].org'")
+def scopes(to: Speaking, narrowed: Narrowed, limit: ScopeLimit = 100, json: AsJson = False) -> None:
+    """Count memories by org and project."""
+    from openbrain_cli.memories import discovery_rendering
+
+    filters = narrowed.filters(to.profile)
+    found = to.ask(lambda brain: brain.scopes(limit=limit, **filters))
+    _note(found.degraded)
+    if json:
+        as_json(found)
+    elif found.scopes:
+        discovery_rendering.scopes(found.scopes)
+        _more(found.more)
+    else:
+        say("there are no memories here yet: openbrain remember ..., or openbrain import")
+
+
+def _note(degraded: tuple[str, ...]) -> None:
+    if degraded:
+        say("note: the full-text index did not answer; only the newest memories were looked at")
+
+
+def _more(more: bool) -> None:
+    if more:
+        say("there are more: raise --limit")

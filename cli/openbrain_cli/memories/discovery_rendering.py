@@ -1,0 +1,67 @@
+"""What was found by words, and counts, as people read them."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from openbrain_cli.memories.rendering import filed, shortened
+from openbrain_cli.output import console, one_line, plain, show, table
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from openbrain.contract import Highlight, ScopeCount, SearchHit, ValueCount
+
+_NONE = "(none)"
+_LINES = 2
+
+
+def hits(found: "Sequence[SearchHit]") -> None:
+    """One row a memory: how well it fits, the places where the words stand, and how it is filed."""
+    width = max(20, console().width - 14)
+    rows = ((f"{hit.score or 0:.2f}", _cell(hit, width)) for hit in found)
+    show(table("score", "memory", rows=rows))
+
+
+def _cell(hit: "SearchHit", width: int) -> "Text":
+    from rich.text import Text
+
+    cell = Text("\n").join(_marked(each) for each in hit.highlights or ())
+    if not cell:
+        cell = Text(shortened(hit.content, width * _LINES))
+    cell.append(f"\n{plain(filed(hit))}", style="dim")
+    return cell
+
+
+def _marked(piece: "Highlight") -> "Text":
+    """On one line, the matches in bold. Each part is made harmless by itself, because that may lengthen it."""
+    from rich.text import Text
+
+    cell, at = Text(), 0
+    for start, end in piece.matches:
+        cell.append(_flat(piece.text[at:start]))
+        cell.append(_flat(piece.text[start:end]), style="bold")
+        at = end
+    cell.append(_flat(piece.text[at:]))
+    return cell
+
+
+def _flat(text: str) -> str:
+    """As `one_line`, with the spaces at its ends, which stand between it and the next part."""
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() and text.strip() else ""
+    return f"{before}{one_line(text)}{after}"
+
+
+def counts(name: str, values: "Iterable[ValueCount]") -> None:
+    """A table of values and how many hold each."""
+    show(table("memories", name, rows=((each.count, one_line(each.name or _NONE)) for each in values)))
+
+
+def scopes(found: "Sequence[ScopeCount]") -> None:
+    """Orgs, and below each its projects."""
+    rows = [
+        (each.count, one_line(scope.org or _NONE), one_line(each.name or _NONE))
+        for scope in found
+        for each in scope.projects
+    ]
+    show(table("memories", "org", "project", rows=rows))

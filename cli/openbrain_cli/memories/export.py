@@ -1,0 +1,108 @@
+"""export; and the part of import that takes one in."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import Invalid, SetupError
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Narrowed, Speaking
+from openbrain_cli.output import as_json, console, one_line, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain_cli.memories.transfer.download import Counts
+    from openbrain_cli.memories.transfer.upload import Totals
+
+File = Annotated[Path | None, typer.Argument(metavar="[FILE]", help="A new file; without it, to stdout.")]
+Gzip = Annotated[bool, typer.Option("--gzip", help="Pack the file.")]
+
+
+@command(
+    "openbrain export backup.ndjson",
+    "openbrain export backup.ndjson.gz --gzip",
+    "openbrain export --project shop --type decision | jq .content",
+)
+def export(file: File = None, *, to: Speaking, narrowed: Narrowed, gzip: Gzip = False, json: AsJson = False) -> None:
+    """Write memories as NDJSON: with an admin's key the whole workspace with its history, else what the key may see.
+
+    An export that was stopped goes on where it was when the same command is typed again. The last line holds counts and
+    a digest; `openbrain import FILE` takes it in, and notices when something is missing.
+    """
+    filters = narrowed.filters(to.profile)
+    if file is None:
+        if gzip or json:
+            raise Invalid("", "--gzip and --json need a FILE")
+        to.ask(lambda brain: _print(brain, filters))
+        return
+    target = file.expanduser()
+    if target.exists():
+        raise SetupError(f"{target} is there already: remove it, or choose another name")
+    counts = to.ask(lambda brain: _save(brain, target, filters, packed=gzip, quiet=json))
+    if json:
+        as_json({"file": str(target), **counts})
+    else:
+        print(f"{target}: {counts['memories']} memories, {counts['history']} lines of history")
+
+
+async def _print(brain: "OpenBrain", filters: dict[str, Any]) -> None:
+    async for part in brain.export(**filters):
+        sys.stdout.buffer.write(part)
+    sys.stdout.buffer.flush()
+
+
+async def _save(brain: "OpenBrain", target: Path, filters: dict[str, Any], *, packed: bool, quiet: bool) -> "Counts":
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    from openbrain_cli.memories.transfer.download import save
+
+    columns = SpinnerColumn(), TextColumn("exported {task.completed:.0f} memories")
+    with Progress(*columns, console=console(stderr=True), disable=not _shown(quiet=quiet), transient=True) as progress:
+        task = progress.add_task("exporting", total=None)
+
+        def told(counts: "Counts") -> None:
+            progress.update(task, completed=counts["memories"])
+
+        return await save(brain, target, filters, packed=packed, progress=told)
+
+
+def import_export(path: Path, to: Speaking, *, dry_run: bool, incomplete: bool, json: bool) -> int:
+    """Take in one file, and say what became of it; returns how many of its lines were refused."""
+    from openbrain_cli.memories.transfer.export_file import check
+
+    checked = check(path)
+    if checked.problem and not incomplete:
+        raise Invalid(
+            "", f"{path} is not whole, {checked.problem}: export again, or add --incomplete to take what is there"
+        )
+    if checked.problem:
+        say(f"note: {path}: {checked.problem}")
+    size, export_id = checked.size, checked.header.export_id
+    totals = to.ask(lambda brain: _send(brain, path, export_id, size, dry_run=dry_run, quiet=json))
+    if json:
+        as_json(totals.as_data())
+    else:
+        for each in totals.refusals:
+            say(f"refused: line {each['line']}: {one_line(each['message'])}")
+        print(totals.summary())
+        if dry_run:
+            print("nothing was changed: leave out --dry-run to do it")
+    return totals.refused
+
+
+async def _send(brain: "OpenBrain", path: Path, export_id: str, size: int, *, dry_run: bool, quiet: bool) -> "Totals":
+    from rich.progress import Progress
+
+    from openbrain_cli.memories.transfer.upload import send
+
+    with Progress(console=console(stderr=True), disable=not _shown(quiet=quiet), transient=True) as progress:
+        task = progress.add_task("importing", total=size)
+        return await send(
+            brain, path, export_id, dry_run=dry_run, progress=lambda done: progress.update(task, advance=done)
+        )
+
+
+def _shown(*, quiet: bool) -> bool:
+    return sys.stderr.isatty() and not quiet

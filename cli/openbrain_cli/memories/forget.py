@@ -1,0 +1,150 @@
+"""forget and erase: one memory, or all that match."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import Forbidden, Invalid
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.memories.remember import MemoryId, Reason
+from openbrain_cli.options import AsJson, Narrowed, Session, Speaking, Wait, confirmed
+from openbrain_cli.output import as_json, one_line, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import BulkEnded
+
+OptionalId = Annotated[str | None, typer.Argument(metavar="[ID]", help="As `recall` and `list` show it.")]
+AllMatching = Annotated[
+    bool, typer.Option("--all-matching", help="All memories that the options below match, instead of one.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would end.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+Erase = Annotated[bool, typer.Option("--erase", help="Erase them instead: nothing is left. Can't be undone.")]
+
+
+@command(
+    "openbrain forget 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --reason 'no longer true'",
+    "openbrain forget 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --dry-run",
+    "openbrain forget --all-matching --project old-shop --dry-run",
+    "openbrain forget --all-matching --project old-shop --erase --yes",
+)
+def forget(
+    memory_id: OptionalId = None,
+    *,
+    to: Speaking,
+    narrowed: Narrowed,
+    all_matching: AllMatching = False,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    erase: Erase = False,
+    yes: Yes = False,
+    wait: Wait = 0,
+    json: AsJson = False,
+) -> None:
+    """End one memory, or all that match: no recall finds them any more; their history stays."""
+    if all_matching:
+        if memory_id is not None:
+            raise Invalid("", "give an ID or --all-matching, not both")
+        asked = narrowed.filters(to.profile)
+        _forget_matching(to, asked, reason=reason, dry_run=dry_run, erase=erase, yes=yes, json=json)
+        return
+    if memory_id is None:
+        raise Invalid("", "give the ID of a memory, or --all-matching with what they have in common")
+    if erase:
+        _erase(to, memory_id, reason=reason, session=narrowed.session, dry_run=dry_run, yes=yes, wait=wait, json=json)
+        return
+    if dry_run:
+        _would(to, memory_id, narrowed.session, "forget", json=json)
+        return
+    ended = to.ask(lambda brain: brain.forget(memory_id, reason=reason, session_id=narrowed.session, wait=wait))
+    as_json(ended) if json else print(f"{ended.id}  forgotten")
+
+
+@command(
+    "openbrain erase 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --yes --wait 30",
+    "openbrain erase 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --dry-run",
+)
+def erase(
+    memory_id: MemoryId,
+    *,
+    to: Speaking,
+    reason: Reason = "",
+    session: Session = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    wait: Wait = 0,
+    json: AsJson = False,
+) -> None:
+    """Leave nothing of one memory, anywhere, but the proof that it was erased. Can't be undone."""
+    _erase(to, memory_id, reason=reason, session=session, dry_run=dry_run, yes=yes, wait=wait, json=json)
+
+
+def _erase(
+    to: Speaking, memory_id: str, *, reason: str, session: str, dry_run: bool, yes: bool, wait: int, json: bool
+) -> None:
+    if dry_run:
+        _would(to, memory_id, session, "erase", json=json)
+        return
+    if not yes:
+        confirmed(f"Erase {memory_id} for good?")
+    gone = to.ask(lambda brain: brain.erase(memory_id, reason=reason, session_id=session, wait=wait))
+    if json:
+        as_json(gone)
+        return
+    print(f"{gone.id}  erased")
+    if gone.operation_id is not None:
+        say(f"its traces go with the operation {gone.operation_id}: openbrain operations watch {gone.operation_id}")
+
+
+def _would(to: Speaking, memory_id: str, session: str, what: str, *, json: bool) -> None:
+    found = to.ask(lambda brain: brain.memory(memory_id, session_id=session))
+    past = "erased" if what == "erase" else "forgotten"
+    told = f"{found.id}  is {found.state.value}; would be {past}: {one_line(found.content)[:200]}"
+    as_json({f"would_{what}": found.model_dump(mode="json")}) if json else print(told)
+
+
+def _forget_matching(
+    to: Speaking, asked: Mapping[str, Any], *, reason: str, dry_run: bool, erase: bool, yes: bool, json: bool
+) -> None:
+    what = "erased" if erase else "forgotten"
+    if dry_run or not yes:
+        found = to.ask(lambda brain: brain.forget_matching(erase=erase, **asked))
+        if dry_run:
+            as_json(found) if json else _told(found, what)
+            return
+        _told(found, what)
+        if not found.count:
+            return
+        confirmed(f"{'Erase' if erase else 'Forget'} {found.count} memories?")
+    ended = to.ask(lambda brain: _ended(brain, asked, reason=reason, erase=erase))
+    if json:
+        as_json(ended)
+    elif ended.operation is None:
+        print(f"0 {what}: nothing matches")
+    else:
+        print(f"{ended.operation.done} {what}  (operation {ended.operation.id} is {ended.operation.status.value})")
+
+
+async def _ended(brain: "OpenBrain", asked: Mapping[str, Any], *, reason: str, erase: bool) -> "BulkEnded":
+    """After its operation has ended, where this key may watch it."""
+    from openbrain_cli.operators.operations import failed, followed
+
+    begun = await brain.forget_matching(reason=reason, erase=erase, dry_run=False, **asked)
+    if begun.operation is None:
+        return begun
+    try:
+        operation = await followed(brain, begun.operation.id)
+    except Forbidden:
+        return begun
+    failed(operation)
+    return begun.model_copy(update={"operation": operation})
+
+
+def _told(found: "BulkEnded", what: str) -> None:
+    print(f"{found.count} would be {what}")
+    for each in found.sample:
+        print(f"  {each}")
+    if found.count > len(found.sample):
+        print("  ...")

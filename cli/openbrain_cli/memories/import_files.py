@@ -1,0 +1,213 @@
+"""import, and its old name seed-memory."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain.domain.errors import Invalid, TryLater
+from openbrain_cli import exit_codes
+from openbrain_cli.importers.execution.plan import Action, Target
+from openbrain_cli.importers.execution.spill_file import SpillFile
+from openbrain_cli.importers.locations.scanning import Client, Seen, Source, Wanted, gather, look_for_memories, sources
+from openbrain_cli.importers.records.mapping import FIELDS
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.memories.export import import_export
+from openbrain_cli.options import AsJson, Org, Project, Speaking, Workspace
+from openbrain_cli.output import as_json, console, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain_cli.importers.execution.plan import Plan
+    from openbrain_cli.importers.execution.upload import Sent
+    from openbrain_cli.importers.found_memory import FoundMemory, Scan
+
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[PATHS]...", help="Files or folders; without any, only lists what there is to import."),
+]
+From = Annotated[Client, typer.Option("--from", help="Take it for this, or only this of what is there.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
+Discover = Annotated[bool, typer.Option("--discover", help="Only list what there is to import, in the home folder.")]
+Everything = Annotated[bool, typer.Option("--all", help="Import everything that --discover lists.")]
+Incomplete = Annotated[
+    bool, typer.Option("--incomplete", help="Of our own export: take one in that was cut off, as far as it goes.")
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option("--map", metavar="FIELD=COLUMN", help=f"Of CSV and NDJSON: which column holds {', '.join(FIELDS)}."),
+]
+
+
+@command(
+    "openbrain import --discover",
+    "openbrain import --all --dry-run",
+    "openbrain import ~/src/shop --from cursor",
+    "openbrain import ~/.claude/projects/-home-ada-src-shop/memory --project shop",
+    "openbrain import notes.csv --map content=Note --map tags=Labels",
+    "openbrain import backup.ndjson",
+)
+def import_files(
+    paths: Paths = None,
+    *,
+    to: Speaking,
+    client: From = Client.AUTO,
+    columns: Columns = None,
+    org: Org = None,
+    project: Project = None,
+    discover: Discover = False,
+    everything: Everything = False,
+    incomplete: Incomplete = False,
+    dry_run: DryRun = False,
+    json: AsJson = False,
+) -> None:
+    """Import what agents and people left in files: memory folders, instructions, notes, records, exports.
+
+    What a path is, is told from its structure. A section that did not change since the last import does nothing, an
+    edited one supersedes what it said before, one that is gone is reported and left. A memory that was forgotten comes
+    back as long as its section is in the file. Without a path nothing is imported, only listed.
+
+    A file that `openbrain export` wrote is taken in by ids: with an admin's key into an empty workspace as it was, else
+    each living memory like any other. Sent again it does the rest.
+    """
+    if paths and not discover and (own := _own_exports(paths)):
+        if len(own) < len(paths) or org or project or columns:
+            raise Invalid("", "import our own exports by themselves, without --org, --project and --map")
+        refused = [import_export(path, to, dry_run=dry_run, incomplete=incomplete, json=json) for path in own]
+        if any(refused):
+            raise typer.Exit(exit_codes.REFUSED)
+        return
+    wanted = Wanted(homes=to.profile.homes(), client=client, columns=_columns(columns or []))
+    places = sources(paths or [], wanted)
+    if discover or not (paths or everything):
+        _discover(places, client, json=json)
+    else:
+        _run(places, client, Target(org or to.profile.org, project), to, dry_run=dry_run, json=json)
+
+
+def _own_exports(paths: Iterable[Path]) -> list[Path]:
+    from openbrain_cli.memories.transfer.export_file import is_export
+
+    return [path for each in paths if is_export(path := each.expanduser())]
+
+
+@command("openbrain seed-memory --dry-run", "openbrain seed-memory --path ~/.claude/projects --agent ada")
+def seed_memory(
+    *,
+    to: Speaking,
+    workspace: Workspace = "",
+    path: Annotated[Path | None, typer.Option(help="Else ~/.claude/projects.")] = None,
+    dry_run: DryRun = False,
+    json: AsJson = False,
+) -> None:
+    """Import Claude Code's memory folders: the original's name for `openbrain import --from claude`."""
+    if workspace:
+        say("note: the workspace is the key's: --workspace is not read; choose with --key-file")
+    homes = to.profile.homes()
+    places = look_for_memories(path or homes.claude / "projects", homes)
+    _run(places, Client.AUTO, Target(to.profile.org, None), to, dry_run=dry_run, json=json)
+
+
+def _columns(given: Sequence[str]) -> dict[str, str]:
+    chosen = {}
+    for each in given:
+        name, _, column = each.partition("=")
+        if name not in FIELDS or not column:
+            raise Invalid("--map", f"must be FIELD=COLUMN with a field of {', '.join(FIELDS)}")
+        chosen[name] = column
+    return chosen
+
+
+def _discover(places: Iterable[Source], client: Client, *, json: bool) -> None:
+    from openbrain_cli.importers.execution import report
+
+    with SpillFile() as spill_file:
+        scan, seen = _gathered(places, client, spill_file, quiet=json)
+    if json:
+        as_json({"found": report.seen_as_data(seen), "skipped": report.notes_as_data(scan.notes)})
+        return
+    report.notes(scan.notes)
+    report.places(seen)
+    print(
+        "import one of them with `openbrain import PATH`, all with `openbrain import --all`"
+        if seen
+        else "nothing to import was found: name a file or a folder, or say what it is with --from"
+    )
+
+
+def _run(places: Iterable[Source], client: Client, target: Target, to: Speaking, *, dry_run: bool, json: bool) -> None:
+    from openbrain_cli.importers.execution import upload
+    from openbrain_cli.importers.execution.plan import plan
+
+    with SpillFile() as spill_file:
+        scan, seen = _gathered(places, client, spill_file, quiet=json)
+
+        async def whole(brain: "OpenBrain") -> "tuple[Plan, Sent | None]":
+            planned = plan(scan, await upload.existing(brain), target)
+            return planned, None if dry_run else await _send(brain, planned, target, quiet=json)
+
+        planned, sent = to.ask(whole)
+    _report(planned, seen, sent, json=json)
+    if sent is not None and sent.refused:
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+def _gathered(
+    places: Iterable[Source], client: Client, spill_file: SpillFile, *, quiet: bool
+) -> "tuple[Scan, list[Seen]]":
+    """Read, with the number of sections read so far for people to see."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    seen: list[Seen] = []
+    columns = (SpinnerColumn(), TextColumn("reading: {task.completed} sections"))
+    with Progress(*columns, console=console(stderr=True), disable=_hidden(quiet=quiet), transient=True) as progress:
+        task = progress.add_task("reading", total=None)
+
+        def read(found: "FoundMemory") -> "FoundMemory":
+            progress.update(task, advance=1)
+            return spill_file.put(found)
+
+        return gather(places, client, read, seen.append), seen
+
+
+async def _send(brain: "OpenBrain", planned: "Plan", target: Target, *, quiet: bool) -> "Sent":
+    from rich.progress import Progress
+
+    from openbrain_cli.importers.execution import upload
+
+    todo = len(planned.of(Action.CREATE, Action.SUPERSEDE, Action.REFILE))
+    with Progress(console=console(stderr=True), disable=_hidden(quiet=quiet), transient=True) as progress:
+        task = progress.add_task("importing", total=todo)
+        try:
+            return await upload.send(brain, planned, target, lambda done: progress.update(task, advance=done))
+        except TryLater as error:
+            done = round(progress.tasks[0].completed)
+            message = f"{error} ({done} of {todo} are imported: the same command does the rest)"
+            raise TryLater(message) from error
+
+
+def _hidden(*, quiet: bool) -> bool:
+    return quiet or not sys.stderr.isatty()
+
+
+def _report(planned: "Plan", seen: "Sequence[Seen]", sent: "Sent | None", *, json: bool) -> None:
+    from openbrain_cli.importers.execution import report
+
+    if json:
+        as_json(report.as_data(planned, seen, sent))
+        return
+    report.detected(seen)
+    report.notes(planned.notes)
+    if sent is None:
+        report.steps(planned)
+    report.vanished(planned)
+    if sent is not None:
+        report.refused(sent)
+    _print(report.summary(planned, sent))
+
+
+def _print(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(line)

@@ -1,0 +1,121 @@
+"""recall, list and show."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.memories.remember import MemoryId
+from openbrain_cli.options import AsJson, Narrowed, Session, Speaking
+from openbrain_cli.output import as_json, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import MemoryAnswer
+
+NOTHING = "nothing found: ask in other words, or see what is there: openbrain list"
+_PAGE = 100
+
+Top = Annotated[int, typer.Option("--top-k", "-k", min=1, max=100, help="How many at most.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")]
+Keywords = Annotated[list[str] | None, typer.Option("--keyword", help="Counts extra where it occurs; repeatable.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Tell how each score and place came about.")]
+FromFile = Annotated[
+    Path | None,
+    typer.Option(help="A question on each line, or the JSON body of one; - reads standard input.", allow_dash=True),
+]
+History = Annotated[bool, typer.Option("--history", help="Also what happened to it, and its chain.")]
+
+
+@command(
+    'openbrain recall "why did customers see foreign answers?"',
+    'openbrain recall "deploy steps" --project shop --type procedure -k 3 --json',
+    'openbrain recall "deploy steps" --explain',
+    "openbrain recall --from-file questions.txt --project shop --json > answers.ndjson",
+)
+def recall(
+    query: Annotated[str, typer.Argument(help="A question, or a few words.")] = "",
+    *,
+    to: Speaking,
+    narrowed: Narrowed,
+    from_file: FromFile = None,
+    top_k: Top = 10,
+    keyword: Keywords = None,
+    explain: Explain = False,
+    json: AsJson = False,
+) -> None:
+    """Find what bears on a question, best first."""
+    options = {"top_k": top_k, "keywords": keyword or (), "explain": explain, **narrowed.filters(to.profile)}
+    if bool(query) == (from_file is not None):
+        raise typer.BadParameter("either a question or --from-file", param_hint="QUERY")
+    if from_file is not None:
+        from openbrain_cli.memories import recall_batch
+
+        recall_batch.recall_all(from_file, to, options, json=json)
+        return
+    found = to.ask(lambda brain: brain.recall(query, **options))
+    if found.degraded:
+        say(f"note: {' and '.join(found.degraded)} did not answer; some of what is there may be missing")
+    if json:
+        as_json(found)
+    else:
+        _print(found.memories, NOTHING, scored=True)
+        if found.explained:
+            from openbrain_cli.memories import rendering
+
+            rendering.explained(found.memories, found.explained)
+
+
+@command("openbrain list", "openbrain list --project shop --type decision -n 50", "openbrain list --json | jq .count")
+def list_memories(to: Speaking, narrowed: Narrowed, limit: Limit = 20, json: AsJson = False) -> None:
+    """List the newest memories."""
+    filters = narrowed.filters(to.profile)
+    memories = to.ask(lambda brain: _pages(brain, limit, filters))
+    if json:
+        as_json({"memories": [each.model_dump(mode="json") for each in memories], "count": len(memories)})
+    else:
+        _print(memories, "there are no memories here yet: openbrain remember ..., or openbrain import")
+
+
+async def _pages(brain: "OpenBrain", limit: int, filters: dict[str, Any]) -> "list[MemoryAnswer]":
+    found: list[MemoryAnswer] = []
+    cursor: str | None = None
+    while len(found) < limit:
+        page = await brain.memories(limit=min(_PAGE, limit - len(found)), cursor=cursor, **filters)
+        found += page.memories
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found
+
+
+def _print(memories: "Sequence[MemoryAnswer]", otherwise: str, *, scored: bool = False) -> None:
+    from openbrain_cli.memories import rendering
+
+    if memories:
+        rendering.listed(memories, scored=scored)
+    else:
+        say(otherwise)
+
+
+@command("openbrain show 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --history")
+def show(
+    memory_id: MemoryId, to: Speaking, history: History = False, session: Session = "", json: AsJson = False
+) -> None:
+    """Show one memory whole, dead or alive."""
+    from openbrain_cli.memories import rendering
+
+    if history:
+        found = to.ask(lambda brain: brain.memory_whole(memory_id, session_id=session))
+    else:
+        found = to.ask(lambda brain: brain.memory(memory_id, session_id=session))
+    if json:
+        as_json(found)
+        return
+    rendering.detail(found)
+    if found.history:
+        rendering.history(found.history)
+    if found.lineage:
+        rendering.lineage(found.lineage)

@@ -1,0 +1,102 @@
+"""recall --from-file: many questions, as many at once as a request takes."""
+
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import typer
+
+from openbrain.contract import Recalled
+from openbrain.domain import limits
+from openbrain.domain.errors import Invalid
+from openbrain_cli import exit_codes
+from openbrain_cli.memories import rendering
+from openbrain_cli.memories.recall import NOTHING
+from openbrain_cli.options import Speaking
+from openbrain_cli.output import as_json_line, console, plain, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import RefusedQuestion
+
+FILE_BYTES = 64 * 1024 * 1024
+Question = Mapping[str, Any]
+
+
+def recall_all(path: Path, to: Speaking, options: dict[str, Any], *, json: bool) -> None:
+    """Print what each question of the file finds. Exit code 1 where one was refused."""
+    questions = read(path)
+    refused = to.ask(lambda brain: _asked(brain, questions, options, json=json))
+    if refused:
+        say(f"{refused} of {len(questions)} questions were refused")
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+def read(path: Path) -> list[Question]:
+    """The questions of a file, one a line; empty lines are none. `Invalid` names the line that is no question."""
+    try:
+        with sys.stdin.buffer if str(path) == "-" else path.open("rb") as file:
+            raw = file.read(FILE_BYTES + 1)
+    except OSError as error:
+        raise Invalid("--from-file", f"can't be read: {error.strerror}") from None
+    if len(raw) > FILE_BYTES:
+        raise Invalid("--from-file", f"must be at most {FILE_BYTES} bytes: split it")
+    lines = raw.removeprefix(b"\xef\xbb\xbf").splitlines()
+    return [_question(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _question(line: bytes, number: int) -> Question:
+    try:
+        if line.lstrip().startswith(b"{"):
+            body: Question = orjson.loads(line)
+            return body
+        return {"query": line.decode().strip()}
+    except ValueError:
+        raise Invalid(f"line {number}", "is neither a question in UTF-8 nor a JSON object") from None
+
+
+async def _asked(brain: "OpenBrain", questions: Sequence[Question], options: dict[str, Any], *, json: bool) -> int:
+    """How many were refused."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    err, refused = console(stderr=True), 0
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    shown = err.is_terminal and not sys.stdout.isatty()
+    with Progress(*columns, console=err, transient=True, disable=not shown) as bar:
+        task = bar.add_task("asking", total=len(questions))
+        async for question, found in _answers(brain, questions, options):
+            (_print_json if json else _print)(question, found)
+            refused += not isinstance(found, Recalled)
+            bar.advance(task)
+    return refused
+
+
+async def _answers(
+    brain: "OpenBrain", questions: Sequence[Question], options: dict[str, Any]
+) -> "AsyncIterator[tuple[Question, Recalled | RefusedQuestion]]":
+    for start in range(0, len(questions), limits.BATCH_QUESTIONS):
+        part = questions[start : start + limits.BATCH_QUESTIONS]
+        found = await brain.recall_batch(part, **options)
+        for each in zip(part, found.results, strict=True):
+            yield each
+
+
+def _print_json(question: Question, found: "Recalled | RefusedQuestion") -> None:
+    as_json_line({"query": question.get("query"), **found.model_dump(mode="json", exclude_none=True)})
+
+
+def _print(question: Question, found: "Recalled | RefusedQuestion") -> None:
+    print(plain(f"# {question.get('query')}"))
+    if not isinstance(found, Recalled):
+        print(plain(f"refused: {found.message}\n"))
+        return
+    if found.memories:
+        rendering.listed(found.memories, scored=True)
+    else:
+        print(f"{NOTHING}\n")
+    if found.explained:
+        rendering.explained(found.memories, found.explained)
+    if found.degraded:
+        print(f"note: {' and '.join(found.degraded)} did not answer\n")

@@ -1,0 +1,94 @@
+"""remember."""
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import Invalid
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Org, Project, Session, Speaking, Tags, Wait, given
+from openbrain_cli.output import as_json
+from openbrain_cli.profile import Profile
+
+if TYPE_CHECKING:
+    from openbrain.contract import Remembered
+
+_BYTES_PER_CHARACTER = 4
+
+TextArgument = Annotated[str, typer.Argument(help="What to remember; - reads it from standard input.")]
+Kind = Annotated[str, typer.Option("--type", help="fact, decision, observation, convention, bug, procedure ...")]
+Scope = Annotated[str | None, typer.Option("--scope", help="project (default), shared, agent or session.")]
+Confidence = Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 1.")]
+Hours = Annotated[int | None, typer.Option("--expires-in", min=1, help="Hours until it ends.")]
+Supersedes = Annotated[str | None, typer.Option(help="Id of the memory whose place it takes.")]
+Source = Annotated[str | None, typer.Option(help="Where it comes from.")]
+MemoryId = Annotated[str, typer.Argument(metavar="ID", help="As `recall` and `list` show it.")]
+Reason = Annotated[str, typer.Option(help="Why, for the history.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filed:
+    """How a new memory is filed."""
+
+    type: Kind = "observation"
+    org: Org = None
+    project: Project = None
+    tag: Tags = None
+    scope: Scope = None
+    session: Session = ""
+    confidence: Confidence = None
+    expires_in: Hours = None
+    supersedes: Supersedes = None
+    source: Source = None
+
+    def fields(self, default: Profile) -> dict[str, Any]:
+        """As the API takes them."""
+        return given(
+            type=self.type,
+            org=self.org or default.org,
+            project=self.project,
+            tags=self.tag,
+            memory_scope=self.scope,
+            session_id=self.session,
+            confidence=self.confidence,
+            expires_in=self.expires_in,
+            supersedes=self.supersedes,
+            source=self.source,
+        )
+
+
+@command(
+    'openbrain remember "The cache key must hold the tenant." --type bug --project shop --tag cache',
+    "git log -1 --format=%B | openbrain remember - --type decision --wait 10",
+)
+def remember(text: TextArgument, filed: Filed, to: Speaking, wait: Wait = 0, json: AsJson = False) -> None:
+    """Store one memory. The same content again is the same memory."""
+    offer = {"content": read_text(text), **filed.fields(to.profile), **given(agent_id=to.agent)}
+    stored = to.ask(lambda brain: brain.remember(offer, wait=wait))
+    if json:
+        as_json(stored)
+    else:
+        print(_told(stored))
+
+
+def read_text(argument: str) -> str:
+    """What was typed, or standard input for -."""
+    if argument != "-":
+        return argument
+    from openbrain.domain import limits
+
+    raw = sys.stdin.buffer.read(limits.CONTENT_CHARS * _BYTES_PER_CHARACTER + 1)
+    if len(raw) > limits.CONTENT_CHARS * _BYTES_PER_CHARACTER:
+        raise Invalid("content", f"must be at most {limits.CONTENT_CHARS} characters")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Invalid("content", "standard input is not UTF-8 text") from None
+
+
+def _told(stored: "Remembered") -> str:
+    if stored.duplicate:
+        return f"{stored.id}  was there already"
+    return f"{stored.id}  {'stored and found' if stored.indexed else 'stored'}"

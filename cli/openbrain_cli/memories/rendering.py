@@ -1,0 +1,111 @@
+"""Memories as people read them."""
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from openbrain_cli.output import console, day, moment, one_line, plain, show, table
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from openbrain.contract import Explanation, HistoryLine, IndexShare, Lineage, MemoryAnswer, MemoryDetail
+
+_LINES = 2
+_ID_CHARS = 36
+
+
+def listed(memories: "Sequence[MemoryAnswer]", *, scored: bool = False) -> None:
+    """One row a memory: how well it fits or how old it is, what it says, and below, how it is filed."""
+    width = max(20, console().width - 14)
+    first = "score" if scored else "created"
+    rows = ((_first(memory, scored=scored), _cell(memory, width)) for memory in memories)
+    show(table(first, "memory", rows=rows))
+
+
+def _first(memory: "MemoryAnswer", *, scored: bool) -> str:
+    return f"{memory.score or 0:.2f}" if scored else day(memory.created_at)
+
+
+def _cell(memory: "MemoryAnswer", width: int) -> "Text":
+    from rich.text import Text
+
+    cell = Text(shortened(memory.content, width * _LINES))
+    cell.append(f"\n{plain(filed(memory))}", style="dim")
+    return cell
+
+
+def filed(memory: "MemoryAnswer") -> str:
+    """Where it belongs, on one line."""
+    place = "/".join(part for part in (memory.org, memory.project) if part)
+    state = "" if memory.state == "indexed" else memory.state.value
+    return " · ".join(one_line(part) for part in (memory.id, memory.type, place, ", ".join(memory.tags), state) if part)
+
+
+def shortened(text: str, width: int) -> str:
+    """As much of a text as fits in `width` characters, on one line."""
+    line = one_line(text)
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def detail(memory: "MemoryDetail") -> None:
+    """One memory whole."""
+    show(table("", "", rows=_facts(memory)))
+    print(textwrap.indent(plain(memory.content), "  "))
+
+
+def _facts(memory: "MemoryDetail") -> Iterable[tuple[str, str]]:
+    facts = {
+        "id": memory.id,
+        "state": f"{memory.state.value}{f' ({memory.reason.value})' if memory.reason else ''}",
+        "type": memory.type.value,
+        "scope": memory.memory_scope.value,
+        "org": memory.org,
+        "project": memory.project,
+        "agent": memory.agent_id,
+        "session": memory.session_id,
+        "tags": ", ".join(memory.tags),
+        "source": memory.source,
+        "confidence": f"{memory.confidence:g}",
+        "version": memory.version,
+        "happened": moment(memory.occurred_at),
+        "created": moment(memory.created_at),
+        "expires": moment(memory.expires_at),
+        "supersedes": memory.supersedes_id,
+        "error": memory.index_error,
+    }
+    return [(name, one_line(str(value))) for name, value in facts.items() if value]
+
+
+def history(lines: "Sequence[HistoryLine]") -> None:
+    """What happened to a memory, oldest first."""
+    rows = ((moment(line.at), line.version, line.action, one_line(line.actor), one_line(line.reason)) for line in lines)
+    show(table("when", "version", "what", "who", "why", rows=rows))
+
+
+def lineage(chain: "Lineage") -> None:
+    """What stood before it and what stands in its place."""
+    if chain.parents or chain.children:
+        print(f"before it: {', '.join(chain.parents) or 'nothing'}")
+        print(f"after it:  {', '.join(chain.children) or 'nothing'}")
+
+
+def explained(memories: "Sequence[MemoryAnswer]", parts: "Mapping[str, Explanation]") -> None:
+    """How each score came about, in the order of the answer."""
+    rows = (
+        (f"{part.boosted:.3f}", f"{one_line(memory.id)}\n{_reasons(part)}")
+        for memory in memories
+        if (part := parts.get(memory.id)) is not None
+    )
+    show(table("score", "why", rows=rows))
+
+
+def _reasons(part: "Explanation") -> str:
+    boost = f" + boost {part.boosted - part.fused:.3f}" if part.boosted > part.fused else ""
+    place = f"bucket {part.bucket}, {part.scope.value}, confidence now {part.effective_confidence:.2f}"
+    return f"keywords {_share(part.text)} + vectors {_share(part.vectors)}{boost}\n{place}"
+
+
+def _share(share: "IndexShare | None") -> str:
+    """Weight x normalised score, and the place in that index's list."""
+    return "-" if share is None else f"{share.weight:.2f} x {share.normalised:.3f} (#{share.rank})"

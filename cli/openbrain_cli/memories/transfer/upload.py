@@ -1,0 +1,69 @@
+"""An export on its way into the server, a part at a time: stopped anywhere, the same command does the rest."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openbrain import contract
+from openbrain.client import OpenBrain
+from openbrain.domain.errors import TryLater
+from openbrain_cli.memories.transfer.export_file import parts
+
+REFUSALS = 1000
+
+
+@dataclass(slots=True)
+class Totals:
+    """What became of the file."""
+
+    export_id: str
+    dry_run: bool
+    exact: bool = False
+    created: int = 0
+    present: int = 0
+    skipped: int = 0
+    history: int = 0
+    lineage: int = 0
+    refused: int = 0
+    refusals: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, answer: contract.Imported, first: int) -> None:
+        """A part's answer; its lines are counted from `first`."""
+        self.exact = answer.exact
+        for name in ("created", "present", "skipped", "history", "lineage", "refused"):
+            setattr(self, name, getattr(self, name) + getattr(answer, name))
+        for each in answer.refusals[: REFUSALS - len(self.refusals)]:
+            self.refusals.append({**each.model_dump(exclude_none=True), "line": each.line - 2 + first})
+
+    def as_data(self) -> dict[str, Any]:
+        """For scripts."""
+        return asdict(self)
+
+    def summary(self) -> str:
+        """In one line."""
+        named = {
+            "created": self.created,
+            "already there": self.present,
+            "that had ended left out": self.skipped,
+            "lines of history": self.history,
+            "links": self.lineage,
+            "refused": self.refused,
+        }
+        told = ", ".join(f"{count} {name}" for name, count in named.items() if count) or "nothing to do"
+        return f"{told}{' (as they were)' if self.exact else ''}"
+
+
+async def send(
+    brain: OpenBrain, path: Path, export_id: str, *, dry_run: bool, progress: Callable[[int], None]
+) -> Totals:
+    """Every line."""
+    totals = Totals(export_id, dry_run)
+    for part in parts(path):
+        try:
+            answer = await brain.import_lines(part.body, dry_run=dry_run)
+        except TryLater as error:
+            raise TryLater(f"{error} (up to line {part.first - 1} it is in: the same command does the rest)") from error
+        totals.add(answer, part.first)
+        progress(part.size)
+    return totals

@@ -1,0 +1,125 @@
+"""update, restore and history."""
+
+import json as json_module
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import Invalid
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.memories.remember import Confidence, Hours, MemoryId, Reason, Source, read_text
+from openbrain_cli.options import AsJson, Session, Speaking, Wait, given
+from openbrain_cli.output import as_json, say
+
+NewText = Annotated[str | None, typer.Option("--content", help="What it says from now on; - reads standard input.")]
+NewKind = Annotated[str | None, typer.Option("--type", help="fact, decision, observation, bug ...")]
+NewTags = Annotated[list[str] | None, typer.Option("--tag", help="Instead of its tags; repeatable.")]
+NoTags = Annotated[bool, typer.Option("--no-tags", help="Take its tags away.")]
+NewMetadata = Annotated[str | None, typer.Option("--metadata", help="Instead of its metadata: a JSON object.")]
+Lasts = Annotated[bool, typer.Option("--no-expiry", help="Take its expiry away.")]
+Confirm = Annotated[bool, typer.Option("--confirm", help="It is still true: it fades from now on.")]
+IfVersion = Annotated[
+    int | None, typer.Option("--if-version", min=1, help="Only while this is its version, as `show` tells it.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What becomes different."""
+
+    content: NewText = None
+    type: NewKind = None
+    tag: NewTags = None
+    no_tags: NoTags = False
+    metadata: NewMetadata = None
+    confidence: Confidence = None
+    source: Source = None
+    expires_in: Hours = None
+    no_expiry: Lasts = False
+    confirm: Confirm = False
+
+    def changes(self) -> dict[str, Any]:
+        """As the client takes them."""
+        if self.tag and self.no_tags:
+            raise Invalid("tags", "give --tag or --no-tags, not both")
+        changes = given(
+            content=None if self.content is None else read_text(self.content),
+            type=self.type,
+            tags=self.tag,
+            metadata=None if self.metadata is None else _object(self.metadata),
+            confidence=self.confidence,
+            source=self.source,
+            expires_in=self.expires_in,
+        )
+        if self.no_tags:
+            changes["tags"] = []
+        if self.no_expiry:
+            changes["expires_at"] = None
+        if self.confirm:
+            changes["confirm"] = True
+        return changes
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json_module.loads(text)
+    except json_module.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict):
+        raise Invalid("metadata", """must be a JSON object, as in '{"ticket": 7}'""")
+    return found
+
+
+@command(
+    "openbrain update 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --tag cache --tag tenants --confidence 0.9",
+    "openbrain update 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --content - --if-version 3 < new.txt",
+)
+def update(
+    memory_id: MemoryId,
+    *,
+    wanted: Wanted,
+    to: Speaking,
+    if_version: IfVersion = None,
+    session: Session = "",
+    wait: Wait = 0,
+    json: AsJson = False,
+) -> None:
+    """Change one memory; what is not named stays as it is."""
+    changes = wanted.changes()
+    tag = "" if if_version is None else f'"{if_version}"'
+    changed = to.ask(lambda brain: brain.update(memory_id, session_id=session, wait=wait, if_match=tag, **changes))
+    as_json(changed) if json else print(f"{changed.id}  is version {changed.version} now")
+
+
+@command("openbrain restore 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --reason 'forgotten by mistake'")
+def restore(
+    memory_id: MemoryId,
+    *,
+    to: Speaking,
+    reason: Reason = "",
+    session: Session = "",
+    wait: Wait = 0,
+    json: AsJson = False,
+) -> None:
+    """Bring back a memory that was forgotten, superseded or has expired."""
+    back = to.ask(lambda brain: brain.restore(memory_id, reason=reason, session_id=session, wait=wait))
+    as_json(back) if json else print(f"{back.id}  {'is back and found' if back.indexed else 'is back'}")
+
+
+@command("openbrain history 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
+def history(memory_id: MemoryId, to: Speaking, session: Session = "", json: AsJson = False) -> None:
+    """Tell what happened to one memory: when, what, who and why."""
+    from openbrain_cli.memories import rendering
+
+    found = to.ask(lambda brain: brain.memory_whole(memory_id, session_id=session))
+    lines = found.history or ()
+    if json:
+        chain = found.lineage.model_dump(mode="json") if found.lineage else None
+        as_json({"id": found.id, "history": [line.model_dump(mode="json") for line in lines], "lineage": chain})
+    elif lines:
+        rendering.history(lines)
+        if found.lineage:
+            rendering.lineage(found.lineage)
+    else:
+        say("nothing is told of it")

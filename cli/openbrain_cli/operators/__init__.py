@@ -1,0 +1,1 @@
+"""Commands of operators: workspaces, keys, operations, the database."""

@@ -1,0 +1,106 @@
+"""db: upgrade, check, first-keys, restored."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain_cli import exit_codes
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.operators.indexes.verify import restored
+from openbrain_cli.options import AsJson, Data
+from openbrain_cli.output import as_json, say
+from openbrain_cli.profile import profile
+
+if TYPE_CHECKING:
+    from openbrain.settings import Settings
+
+app = new_app(
+    no_args_is_help=True, help="The database's schema. The database is OPENBRAIN_TRUTH__URL, else the data folder's."
+)
+
+Again = Annotated[bool, typer.Option("--again", help="Also where a workspace has keys.")]
+Patience = Annotated[int, typer.Option("--wait", min=0, help="Seconds to wait until the database answers.")]
+
+
+@app.command()
+@command("openbrain db upgrade --wait 60")
+def upgrade(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
+    """Bring the schema up to date. Several at once are safe: one works, the others wait."""
+    from openbrain.adapters.sql.schema import commands
+
+    url = _url(data)
+    if wait:
+        commands.wait(url, wait)
+    before = commands.current(url)
+    commands.upgrade(url)
+    after = commands.current(url)
+    if json:
+        as_json({"before": before, "after": after})
+    else:
+        print(f"up to date at {after}" if before == after else f"upgraded from {before or 'nothing'} to {after}")
+
+
+@app.command()
+@command("openbrain db check --wait 60 && openbrain run ingest")
+def check(wait: Patience = 0, json: AsJson = False, data: Data = None) -> None:
+    """Look for what is wrong with the database and its schema; exit code 1 where something is."""
+    from openbrain.adapters.sql.schema import commands
+
+    url = _url(data)
+    if wait:
+        commands.wait(url, wait)
+    problems = commands.check(url)
+    if json:
+        as_json({"revision": commands.current(url), "problems": list(problems)})
+    else:
+        print("\n".join(problems) if problems else f"well, at revision {commands.current(url)}")
+    if problems:
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+@app.command("first-keys")
+@command("openbrain db first-keys", "openbrain db first-keys --json --again")
+def first_keys(again: Again = False, json: AsJson = False, data: Data = None) -> None:
+    """Make the first workspaces and print their keys, once: `openbrain up` does so by itself.
+
+    Whoever reaches the database is trusted with this. Workspaces that have a key already get none, unless --again.
+    """
+    import asyncio
+
+    _url(data)
+    made = asyncio.run(_bootstrap_keys(profile(data=data).settings(), again=again))
+    if json:
+        as_json(made)
+        return
+    for workspace, secret in made.items():
+        print(f"{workspace}  {secret}")
+    if not made:
+        say("there are keys already: make others with `openbrain keys create`, or --again where all are lost")
+
+
+app.command("restored")(restored)
+
+
+async def _bootstrap_keys(settings: "Settings", *, again: bool) -> dict[str, str]:
+    from openbrain.runtime.container import Container
+    from openbrain_cli.operators.bootstrap_keys import PERMISSIONS, bootstrap_key, ensure_workspace
+
+    made: dict[str, str] = {}
+    async with Container(settings, shared=True) as container:
+        for workspace in PERMISSIONS:
+            await ensure_workspace(container.truth, container.clock, workspace)
+            if again or not await container.truth.keys(workspace):
+                made[workspace] = await bootstrap_key(container.truth, container.clock, workspace)
+    return made
+
+
+def _url(data: Data) -> str:
+    from openbrain.adapters.sql.store import EMBEDDED, FILE, truth_url
+    from openbrain.domain.errors import NotFound
+
+    settings = profile(data=data).settings()
+    if settings.truth.url == EMBEDDED and not (settings.data_dir / FILE).exists():
+        raise NotFound(
+            f"there is no database in {settings.data_dir} yet: `openbrain up` makes it, or set OPENBRAIN_TRUTH__URL"
+        )
+    return truth_url(settings.truth.url, settings.data_dir)

@@ -1,0 +1,1 @@
+"""Commands of operators on search indexes and embedding models."""

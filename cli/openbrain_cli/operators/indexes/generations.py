@@ -1,0 +1,103 @@
+"""index: setup, list, switch, drop."""
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain.domain.errors import NotFound
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Connection
+from openbrain_cli.output import as_json, moment, one_line, show, table
+from openbrain_cli.profile import settings_in_use
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import GenerationAnswer
+    from openbrain.ports.generations import Generation
+    from openbrain.settings import Settings
+
+app = new_app(no_args_is_help=True, help="The search indexes: which there are, and which of them answer.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="As `index list` shows it.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")]
+
+
+@app.command("list")
+@command("openbrain index list", "openbrain index list --json")
+def list_indexes(to: Connection, json: AsJson = False) -> None:
+    """List the indexes that serve, are being built, or are kept for going back."""
+    found = to.ask(lambda brain: brain.generations(), admin=True)
+    if json:
+        as_json(found)
+        return
+    rows = (
+        (each.index.value, each.status.value, moment(each.updated_at), f"{one_line(each.name)}\n{_made_by(each)}")
+        for each in found.generations
+    )
+    show(table("index", "status", "since", "name", rows=rows))
+
+
+@app.command()
+@command("openbrain index switch openbrain-memories-text-1")
+def switch(name: Name, to: Connection, json: AsJson = False) -> None:
+    """Let a kept index serve again. The one that serves now is kept, and kept current."""
+
+    async def change(brain: "OpenBrain") -> "GenerationAnswer":
+        return await brain.switch_generation((await _named(brain, name)).index.value, name)
+
+    serving = to.ask(change, admin=True)
+    as_json(serving) if json else print(f"{one_line(serving.name)}  serves")
+
+
+@app.command()
+@command("openbrain index drop openbrain-memories-text-1 --dry-run", "openbrain index drop openbrain-memories-text-1")
+def drop(name: Name, to: Connection, dry_run: DryRun = False, json: AsJson = False) -> None:
+    """Remove an index that does not serve. The database keeps everything that is in it."""
+
+    async def change(brain: "OpenBrain") -> "GenerationAnswer":
+        found = await _named(brain, name)
+        return (await brain.drop_generation(found.index.value, name, dry_run=dry_run)).generation
+
+    gone = to.ask(change, admin=True)
+    as_json(gone) if json else print(f"{one_line(gone.name)}  {'would be dropped' if dry_run else 'dropped'}")
+
+
+async def _named(brain: "OpenBrain", name: str) -> "GenerationAnswer":
+    for each in (await brain.generations()).generations:
+        if each.name == name:
+            return each
+    raise NotFound("there is no index of this name: `openbrain index list` shows those there are")
+
+
+def _made_by(each: "GenerationAnswer") -> str:
+    return f"built by {one_line(each.builder)}" + (f", vectors of {one_line(each.model)}" if each.model else "")
+
+
+@app.command()
+@command("openbrain index setup", "openbrain index setup --json")
+def setup(json: AsJson = False) -> None:
+    """Make the indexes that the settings name, with their mappings, before any service runs.
+
+    Services do the same when they start: this is for who wants to see it done, or to look at the indexes first. What is
+    there already stays as it is. `openbrain up` makes the embedded ones itself.
+    """
+    made = asyncio.run(_setup(settings_in_use()))
+    if json:
+        as_json([{"kind": each.kind, "name": each.name, "model": each.model, "builder": each.builder} for each in made])
+        return
+    show(table("index", "name", rows=((each.kind, f"{each.name}\nbuilt by {each.builder}") for each in made)))
+
+
+@command("openbrain elastic-setup")
+def elastic_setup(json: AsJson = False) -> None:
+    """The original's name for `openbrain index setup`."""
+    setup(json=json)
+
+
+async def _setup(settings: "Settings") -> "list[Generation]":
+    from openbrain.runtime.container import Container
+
+    async with Container(settings) as container:
+        _ = container.text, container.vectors  # embedded ones are refused before anything is asked
+        return [await container.text_generation(), await container.vector_generation()]

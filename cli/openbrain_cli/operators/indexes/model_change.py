@@ -1,0 +1,76 @@
+"""models change: another embedding model for everything, while the old one answers."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Connection
+from openbrain_cli.output import as_json, say
+
+if TYPE_CHECKING:
+    from openbrain.contract import ModelChange
+
+NewModel = Annotated[
+    str, typer.Argument(metavar="NAME", help="As `openbrain models list`, or the Ollama server, names it.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only show what it takes.")]
+ReEmbed = Annotated[bool, typer.Option("--re-embed", help="Ask the model again for vectors that are known.")]
+Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Memories a second at most.")]
+MaxFailures = Annotated[
+    int, typer.Option("--max-failures", min=0, help="Let it serve though so many memories can not be embedded by it.")
+]
+Detach = Annotated[bool, typer.Option("--detach", help="Do not wait for its end; `openbrain operations watch` does.")]
+
+
+@command(
+    "openbrain models change all-mpnet-base-v2 --dry-run",
+    "openbrain models change all-mpnet-base-v2",
+    "openbrain models change nomic-embed-text --rate 50 --detach",
+)
+def change(
+    name: NewModel,
+    to: Connection,
+    dry_run: DryRun = False,
+    re_embed: ReEmbed = False,
+    rate: Rate = None,
+    max_failures: MaxFailures = 0,
+    detach: Detach = False,
+    json: AsJson = False,
+) -> None:
+    """Embed all memories by another model into an index of its own while the old one answers, then let it serve.
+
+    The old index is kept current: the same command with the old name goes back at once. Ctrl-C ends the watching, not
+    the change; `openbrain operations cancel` ends that, and nothing has changed. The same name again after its weights
+    were changed on the server takes the new weights.
+    """
+    from openbrain_cli.operators.operations import failed, followed
+
+    how: Any = {"re_embed": re_embed, "max_failures": max_failures} | ({} if rate is None else {"rate": rate})
+    begun = to.ask(lambda brain: brain.change_model(name, dry_run=dry_run, **how), admin=True)
+    operation = begun.operation
+    if operation is None or detach:
+        as_json(begun) if json else _tell(begun)
+        return
+    ended = to.ask(lambda brain: followed(brain, operation.id), admin=True)
+    if json:
+        as_json(begun.model_copy(update={"operation": ended}))
+    elif ended.status.value == "done":
+        told = ended.result
+        print(f"{begun.to.model} serves: {ended.done} memories in {told.get('seconds', 0)} s")
+        say(f"the index of {begun.serving.model} is kept current: `openbrain index list` shows it")
+    failed(ended)
+
+
+def _tell(change: "ModelChange") -> None:
+    of = f"{change.total} memories, {change.cached} model inputs known"
+    would = "would " if change.dry_run else ""
+    if change.how.value == "nothing":
+        print(f"{change.to.model} serves already")
+    elif change.how.value == "switch":
+        verb = "serve" if change.dry_run else "serves"
+        print(f"{change.to.model} {would}{verb}: its index was kept current, nothing is embedded")
+    elif change.operation is None:
+        print(f"would embed by {change.to.model} ({change.to.dimensions} dimensions): {of}")
+    else:
+        print(f"{change.operation.id}  embeds by {change.to.model}: {of}")

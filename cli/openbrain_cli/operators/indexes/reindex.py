@@ -1,0 +1,146 @@
+"""reindex: an index anew, or memories written again where they are."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import Invalid
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Connection, Org, Project, given
+from openbrain_cli.output import as_json, console, one_line, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import OperationAnswer, Reindexed
+
+Text = Annotated[bool, typer.Option("--text", help="Only the full-text index.")]
+Vectors = Annotated[bool, typer.Option("--vectors", help="Only the vector index.")]
+InPlace = Annotated[bool, typer.Option("--in-place", help="Write memories again, into the index that is there.")]
+Tenant = Annotated[str | None, typer.Option("--workspace", help="Only this workspace, in place.")]
+Changed = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since",
+        formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"],
+        metavar="TIME",
+        help="Only what changed then or later (UTC), in place.",
+    ),
+]
+Stale = Annotated[bool, typer.Option("--stale", help="Only what the index is not known to hold, in place.")]
+ReEmbed = Annotated[bool, typer.Option("--re-embed", help="Ask the model again for vectors that are known.")]
+Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Memories a second at most.")]
+MaxFailures = Annotated[int, typer.Option("--max-failures", min=0, help="Serve though so many can't be written.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell how many memories.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start it, and don't wait for its end.")]
+
+
+@command(
+    "openbrain reindex",
+    "openbrain reindex --text --rate 500",
+    "openbrain reindex --vectors --re-embed",
+    "openbrain reindex --stale --workspace team-a",
+)
+def reindex(
+    to: Connection,
+    *,
+    text: Text = False,
+    vectors: Vectors = False,
+    in_place: InPlace = False,
+    workspace: Tenant = None,
+    org: Org = None,
+    project: Project = None,
+    since: Changed = None,
+    stale: Stale = False,
+    re_embed: ReEmbed = False,
+    rate: Rate = None,
+    max_failures: MaxFailures = 0,
+    dry_run: DryRun = False,
+    detach: Detach = False,
+    json: AsJson = False,
+) -> None:
+    """Make the search indexes anew from the database, while the old ones answer; or write some memories again.
+
+    A new index is filled beside the one that serves, both are compared, and then it serves. The old one is kept, and
+    kept current: `openbrain index list` shows both, `index switch` goes back, `index drop` removes it. Ctrl-C ends the
+    watching, not the work: `openbrain operations cancel` does that.
+    """
+    if re_embed and text and not vectors:
+        raise Invalid("", "--re-embed is about vectors: leave --text out")
+    wanted = [name for name, asked in (("text", text), ("vector", vectors)) if asked] or ["text", "vector"]
+    how = given(workspace_id=workspace, org=org, project=project, since=since, rate=rate)
+    how |= {"stale": stale} if stale else {}
+    how |= {"in_place": in_place} if in_place else {}
+    how |= {"max_failures": max_failures} if max_failures else {}
+
+    async def work(brain: "OpenBrain") -> "list[Reindexed]":
+        return await _all(brain, wanted, how, re_embed=re_embed, dry_run=dry_run, wait=not detach, quiet=json)
+
+    done = to.ask(work, admin=True)
+    if json:
+        as_json(done)
+    for each in done:
+        if not json:
+            print(_told(each))
+        if each.operation is not None and each.operation.status.value in {"failed", "cancelled"}:
+            from openbrain_cli.operators.operations import failed
+
+            failed(each.operation)
+
+
+async def _all(
+    brain: "OpenBrain",
+    wanted: list[str],
+    how: Mapping[str, Any],
+    *,
+    re_embed: bool,
+    dry_run: bool,
+    wait: bool,
+    quiet: bool,
+) -> "list[Reindexed]":
+    """Begin all, then watch one after the other: they go on side by side."""
+    begun = []
+    for index in wanted:
+        more: dict[str, Any] = {"re_embed": True} if re_embed and index == "vector" else {}
+        begun.append(await brain.reindex(index, dry_run=dry_run, **how, **more))
+    if dry_run or not wait:
+        return begun
+    ended = []
+    for each in begun:
+        if each.operation is None:
+            continue
+        if not quiet:
+            say(f"{each.index.value}: operation {each.operation.id}")
+        ended.append(each.model_copy(update={"operation": await _followed(brain, each.operation.id, each.index.value)}))
+    return ended
+
+
+async def _followed(brain: "OpenBrain", operation_id: str, index: str) -> "OperationAnswer":
+    """The operation at its end; on the way a bar on stderr, where a person looks at it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    err = console(stderr=True)
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(index, total=None)
+        async for state in brain.watch(operation_id):
+            phase = one_line(str(state.result.get("waits_for") or state.result.get("phase") or ""))
+            bar.update(task, description=f"{index} {phase}"[:60], completed=state.done, total=state.total)
+            ended = state
+    return ended
+
+
+def _told(each: "Reindexed") -> str:
+    where = "again in place" if each.in_place else "into a new index"
+    if each.operation is None:
+        return f"{each.index.value}: {each.total} memories would be written {where}"
+    result = each.operation.result
+    if each.operation.status.value != "done":
+        return f"{each.index.value}: {each.operation.status.value}, operation {each.operation.id}"
+    name = result.get("generation", {}).get("name")
+    serves = f"; {one_line(str(name))} serves" if name else ""
+    return (
+        f"{each.index.value}: {each.operation.total} memories {where}, {result.get('successes')} written, "
+        f"{result.get('failures')} failed, {result.get('seconds')} s{serves}"
+    )

@@ -1,0 +1,177 @@
+"""keys: create, list, rotate, revoke."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
+
+import typer
+
+from openbrain.domain.errors import SetupError
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Connection, Workspace, given
+from openbrain_cli.output import as_json, day, moment, one_line, say, show, table
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import KeyAnswer, KeyCreated
+
+app = new_app(no_args_is_help=True, help="Keys open a workspace, for one agent, with some permissions.")
+
+Permissions = Annotated[list[str], typer.Option("--permission", help="brain.read, brain.write, admin ...; repeatable.")]
+KeyAgent = Annotated[str | None, typer.Option("--agent", help="The agent whose key it is.")]
+Orgs = Annotated[list[str] | None, typer.Option("--org", help="Only this org; repeatable. Else every org.")]
+ActAs = Annotated[list[str] | None, typer.Option("--act-as", help="May also speak for this agent; * for any.")]
+Hours = Annotated[int | None, typer.Option("--expires-in", min=1, help="Hours until it ends.")]
+RateLimit = Annotated[int | None, typer.Option("--rate-limit", min=1, help="Requests it may make a minute.")]
+KeyId = Annotated[str, typer.Argument(metavar="ID", help="As `keys list` shows it.")]
+Overlap = Annotated[float, typer.Option(min=0, help="Hours for which both open; 0 ends the old one at once.")]
+Write = Annotated[Path | None, typer.Option("--write", help="Put the secret into this new file instead (mode 0600).")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What a new key may do."""
+
+    permission: Permissions = field(default_factory=lambda: ["brain.read", "brain.write"])
+    agent_id: KeyAgent = None
+    org: Orgs = None
+    act_as: ActAs = None
+    expires_in: Hours = None
+    rate_limit: RateLimit = None
+
+
+@app.command()
+@command(
+    "openbrain keys create ci --agent ci-bot",
+    "openbrain keys create reader --permission brain.read --org acme --write ~/.config/openbrain/key",
+)
+def create(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    *,
+    grant: Grant,
+    to: Connection,
+    workspace: Workspace = "",
+    write: Write = None,
+    json: AsJson = False,
+) -> None:
+    """Make a key. Its secret is printed once and kept nowhere."""
+    wanted = given(name=name, permissions=grant.permission, agent_id=grant.agent_id, orgs=grant.org)
+    wanted |= given(act_as=grant.act_as, expires_in=grant.expires_in, workspace_id=workspace)
+    wanted |= given(rate_limit=grant.rate_limit)
+    with _SecretFile(write) as file:
+        made = to.ask(lambda brain: brain.create_key(**wanted), admin=bool(workspace))
+        file.keep(made.key)
+    _tell(made, write, json=json)
+
+
+@app.command()
+@command(
+    "openbrain keys rotate 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00",
+    "openbrain keys rotate 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --overlap 0 --write ~/.config/openbrain/key-new",
+)
+def rotate(
+    key_id: KeyId,
+    *,
+    to: Connection,
+    overlap: Overlap = 24,
+    workspace: Workspace = "",
+    write: Write = None,
+    json: AsJson = False,
+) -> None:
+    """Replace a key by a new one that may the same. The new secret is printed once and kept nowhere."""
+    with _SecretFile(write) as file:
+        made = to.ask(
+            lambda brain: brain.rotate_key(key_id, overlap_s=round(overlap * 3600), workspace_id=workspace),
+            admin=bool(workspace),
+        )
+        file.keep(made.key)
+    _tell(made, write, json=json)
+    if not json:
+        say(f"the old key {made.replaces_id} opens until {moment(made.replaced_expires_at)}")
+
+
+def _tell(made: "KeyCreated", write: Path | None, *, json: bool) -> None:
+    if json:
+        as_json(made.model_dump(mode="json", exclude={"key"}) if write else made)
+        return
+    say(f"key {made.id} of {one_line(made.workspace_id)}: {', '.join(made.permissions)}; the secret is shown this once")
+    print(f"written to {write}" if write else made.key)
+
+
+class _SecretFile:
+    """A new file for a secret, made before the key is, so that no secret is lost for want of a place."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path.expanduser() if path else None
+        self._kept = False
+
+    def __enter__(self) -> Self:
+        if self._path is not None:
+            try:
+                os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            except OSError as error:
+                raise SetupError(f"{self._path} can't be made ({error.strerror}): choose another --write") from None
+        return self
+
+    def keep(self, secret: str) -> None:
+        if self._path is not None:
+            self._path.write_text(f"{secret}\n", encoding="utf-8")
+        self._kept = True
+
+    def __exit__(self, *_: object) -> None:
+        if self._path is not None and not self._kept:
+            self._path.unlink()
+
+
+@app.command("list")
+@command("openbrain keys list", "openbrain keys list --workspace acme --json")
+def list_keys(to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
+    """List the workspace's keys, without their secrets."""
+    found = to.ask(lambda brain: _all(brain, workspace), admin=bool(workspace))
+    if json:
+        as_json({"keys": [each.model_dump(mode="json") for each in found], "count": len(found)})
+    elif found:
+        show(table("created", "state", "key", rows=_rows(found)))
+    else:
+        say("there are no keys here")
+
+
+async def _all(brain: "OpenBrain", workspace: str) -> "list[KeyAnswer]":
+    page = await brain.keys(workspace_id=workspace)
+    found = list(page.keys)
+    while page.next_cursor:
+        page = await brain.keys(workspace_id=workspace, cursor=page.next_cursor)
+        found += page.keys
+    return found
+
+
+def _rows(keys: "Iterable[KeyAnswer]") -> "Iterable[tuple[str, ...]]":
+    for key in keys:
+        state = "revoked" if key.revoked_at else _validity(key.expires_at)
+        agent = f" ({one_line(key.agent_id)})" if key.agent_id else ""
+        orgs = "" if key.orgs is None else f" in {', '.join(key.orgs)}"
+        rate = f", {key.rate_limit}/min" if key.rate_limit else ""
+        may = one_line(f"{', '.join(key.permissions)}{orgs}{rate}")
+        yield day(key.created_at), state, f"{one_line(key.name)}{agent}\n{key.id}\n{may}"
+
+
+def _validity(expires_at: datetime | None) -> str:
+    if expires_at is None:
+        return "valid"
+    return "ended" if expires_at <= datetime.now(UTC) else f"until {day(expires_at)}"
+
+
+@app.command()
+@command("openbrain keys revoke 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
+def revoke(
+    key_id: KeyId,
+    to: Connection,
+    workspace: Workspace = "",
+    json: AsJson = False,
+) -> None:
+    """End a key: within seconds it opens nothing."""
+    ended = to.ask(lambda brain: brain.revoke_key(key_id, workspace_id=workspace), admin=bool(workspace))
+    as_json(ended) if json else print(f"{ended.id}  revoked")

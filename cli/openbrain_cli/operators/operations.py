@@ -1,0 +1,115 @@
+"""operations: list, show, watch, cancel."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain.domain.errors import OpenBrainError
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Connection, Workspace
+from openbrain_cli.output import as_json, console, moment, one_line, say, show, table
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import OperationAnswer
+
+app = new_app(no_args_is_help=True, help="Work that outlives a request: watch it, or cancel it. Needs an admin's key.")
+
+OperationId = Annotated[str, typer.Argument(metavar="ID", help="As `operations list` shows it.")]
+Kinds = Annotated[list[str] | None, typer.Option("--kind", help="purge, forget ...; repeatable.")]
+Statuses = Annotated[
+    list[str] | None, typer.Option("--status", help="queued, running, done, failed, cancelled; repeatable.")
+]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
+
+
+@app.command("list")
+@command("openbrain operations list", "openbrain operations list --status running --json")
+def list_operations(
+    to: Connection,
+    kind: Kinds = None,
+    status: Statuses = None,
+    limit: Limit = 20,
+    workspace: Workspace = "",
+    json: AsJson = False,
+) -> None:
+    """List the newest operations."""
+    found = to.ask(
+        lambda brain: brain.operations(kind=kind or (), status=status or (), limit=limit, workspace_id=workspace),
+        admin=bool(workspace),
+    )
+    if json:
+        as_json(found)
+    elif found.operations:
+        show(table("created", "kind", "status", "operation", rows=_rows(found.operations)))
+    else:
+        say("there are no operations here")
+
+
+def _rows(operations: "Iterable[OperationAnswer]") -> "Iterable[tuple[str, ...]]":
+    for each in operations:
+        yield moment(each.created_at), one_line(each.kind), each.status.value, f"{each.id}\n{_how_far(each)}"
+
+
+def _how_far(operation: "OperationAnswer") -> str:
+    of = "" if operation.total is None else f" of {operation.total}"
+    why = operation.error or operation.result.get("waits_for") or ""
+    return f"{operation.done}{of}{f': {one_line(str(why))}' if why else ''}"
+
+
+@app.command("show")
+@command("openbrain operations show 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
+def show_operation(operation_id: OperationId, to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
+    """Show one operation: what was asked, and what has been done."""
+    found = to.ask(lambda brain: brain.operation(operation_id, workspace_id=workspace), admin=bool(workspace))
+    if json:
+        as_json(found)
+        return
+    show(table("created", "kind", "status", "operation", rows=_rows([found])))
+    as_json({"request": found.request, "result": found.result})
+
+
+@app.command()
+@command("openbrain operations watch 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
+def watch(operation_id: OperationId, to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
+    """Follow one operation until it has ended. Ctrl-C ends the watching, not the operation."""
+    ended = to.ask(lambda brain: followed(brain, operation_id, workspace), admin=bool(workspace))
+    if json:
+        as_json(ended)
+    else:
+        print(f"{ended.id}  {ended.status.value}  {_how_far(ended)}")
+    failed(ended)
+
+
+@app.command()
+@command("openbrain operations cancel 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
+def cancel(operation_id: OperationId, to: Connection, workspace: Workspace = "", json: AsJson = False) -> None:
+    """End one operation before it is done. What it has done by then stays done."""
+    found = to.ask(lambda brain: brain.cancel(operation_id, workspace_id=workspace), admin=bool(workspace))
+    if json:
+        as_json(found)
+    else:
+        ending = "will end after its step" if found.cancel_requested and not found.status.ended else found.status.value
+        print(f"{found.id}  {ending}")
+
+
+async def followed(brain: "OpenBrain", operation_id: str, workspace: str = "") -> "OperationAnswer":
+    """The operation at its end; on the way a bar on stderr, where a person looks at it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    err = console(stderr=True)
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("operation", total=None)
+        async for state in brain.watch(operation_id, workspace_id=workspace):
+            bar.update(task, description=one_line(state.kind), completed=state.done, total=state.total)
+            ended = state
+    return ended
+
+
+def failed(operation: "OperationAnswer") -> None:
+    """An operation that did not do what was asked is an error of the command that watched it."""
+    if operation.status.value != "done":
+        why = f": {operation.error}" if operation.error else ""
+        raise OpenBrainError(f"the operation {operation.id} is {operation.status.value}{why}")

@@ -1,0 +1,1 @@
+"""Commands of operators on streams, consumer groups, dead letters and events."""

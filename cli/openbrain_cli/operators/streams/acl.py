@@ -1,0 +1,74 @@
+"""acl: users of the stream server."""
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openbrain.domain.errors import SetupError
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson
+from openbrain_cli.output import as_json, say
+from openbrain_cli.profile import settings_in_use
+
+RULES, PASSWORDS = "users.acl", "passwords"
+
+Write = Annotated[Path | None, typer.Option("--write", help=f"Write {RULES} and {PASSWORDS} into this folder.")]
+For = Annotated[list[str] | None, typer.Option("--workspace", help="A producer and a subscriber for it; repeatable.")]
+Reference = Annotated[bool, typer.Option("--reference", help="Print the reference page of all rules instead.")]
+
+
+@command(
+    "openbrain acl --workspace team-a",
+    "openbrain acl --workspace team-a --write ./redis && redis-server --aclfile ./redis/users.acl",
+)
+def acl(write: Write = None, workspace: For = None, reference: Reference = False, json: AsJson = False) -> None:
+    """Make the Redis users of services, producers and subscribers from the table of streams.
+
+    Without --write the rules are shown. With it they are written as Redis' ACL file, and the passwords beside it;
+    passwords that stand there already are kept, so that a workspace can be added later.
+    """
+    from openbrain.streams.operating import acl as rules
+
+    if reference:
+        print(rules.page(), end="")
+        return
+    settings = settings_in_use()
+    streams = settings.streams
+    workspaces = sorted({*streams.bound_workspaces, *(workspace or ())})
+    users = rules.users(streams.prefix, workspaces, sorted(settings.events.streams))
+    if write is None:
+        if json:
+            as_json([{"user": user.name, "rules": user.rules, "about": user.about} for user in users])
+        else:
+            print("\n".join(f"user {user.name} on {user.rules}" for user in users))
+        return
+    passwords = _passwords(write, [user.name for user in users])
+    _put(write / RULES, rules.acl_file(users, passwords))
+    say(f"{write / RULES} holds {len(users)} users; their passwords are in {write / PASSWORDS}")
+
+
+def _passwords(folder: Path, users: Sequence[str]) -> Mapping[str, str]:
+    """Those of the file, and new ones for who has none; the file keeps all."""
+    file = folder / PASSWORDS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        known = dict(line.split(maxsplit=1) for line in file.read_text().splitlines()) if file.exists() else {}
+    except (OSError, ValueError) as error:
+        raise SetupError(f"{file} can't be used ({type(error).__name__}): each line is a user and a password") from None
+    known |= {user: secrets.token_urlsafe(32) for user in users if user not in known}
+    _put(file, "".join(f"{user} {password}\n" for user, password in known.items()))
+    return known
+
+
+def _put(file: Path, text: str) -> None:
+    try:
+        written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(written, "w", encoding="utf-8") as out:
+            os.fchmod(out.fileno(), 0o600)
+            out.write(text)
+    except OSError as error:
+        raise SetupError(f"{file} can't be written: {error.strerror}") from None

@@ -1,0 +1,199 @@
+"""dead: letters that no attempt could deliver; list, show, replay, discard."""
+
+import textwrap
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import Invalid
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.operators.operations import failed, followed
+from openbrain_cli.options import AsJson, Connection, confirmed, given
+from openbrain_cli.output import as_json, moment, one_line, plain, say, show, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from openbrain.client import OpenBrain
+    from openbrain.contract import DeadLetterAnswer, DeadLettersChanged
+
+app = new_app(
+    no_args_is_help=True, help="What services could not take, and what becomes of it. Needs an operator's key."
+)
+
+_AGES = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def _age(text: str) -> timedelta:
+    try:
+        return timedelta(seconds=int(text[:-1]) * _AGES[text[-1:]])
+    except (ValueError, KeyError, OverflowError):
+        raise typer.BadParameter("write it as 30s, 15m, 2h or 7d") from None
+
+
+OfStream = Annotated[str, typer.Option("--stream", help="Only of this stream.")]
+OfGroup = Annotated[str, typer.Option("--group", help="Only of this group.")]
+Error = Annotated[str, typer.Option("--error", help="Only with this error, as `dead list` names it.")]
+Older = Annotated[
+    timedelta | None, typer.Option("--older-than", parser=_age, metavar="AGE", help="Such as 15m, 2h, 7d.")
+]
+Newer = Annotated[timedelta | None, typer.Option("--newer-than", parser=_age, metavar="AGE", help="The same.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
+Cursor = Annotated[str, typer.Option("--cursor", help="The next_cursor of the page before.")]
+Letters = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="As `dead list` shows them.")]
+Every = Annotated[bool, typer.Option("--all", help="Every one there is.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell which.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
+Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Letters a second at most.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which dead letters."""
+
+    stream: OfStream = ""
+    group: OfGroup = ""
+    error: Error = ""
+    older_than: Older = None
+    newer_than: Newer = None
+
+    def asked(self) -> dict[str, Any]:
+        """As the client takes them."""
+        now = datetime.now(UTC)
+        until = None if self.older_than is None else now - self.older_than
+        since = None if self.newer_than is None else now - self.newer_than
+        return given(stream=self.stream, group=self.group, error=self.error, since=since, until=until)
+
+
+@app.command("list")
+@command("openbrain dead list", "openbrain dead list --group indexer-text --older-than 1h --json")
+def list_dead(to: Connection, *, wanted: Wanted, limit: Limit = 50, cursor: Cursor = "", json: AsJson = False) -> None:
+    """List dead letters: which entry, of which stream and group, why and when. Never what they hold."""
+    asked = wanted.asked()
+    found = to.ask(lambda brain: brain.dead_letters(limit=limit, cursor=cursor or None, **asked), admin=True)
+    if json:
+        as_json(found)
+        return
+    if found.dead_letters:
+        show(table("died", "letter", rows=(_row(each) for each in found.dead_letters)))
+    if found.next_cursor:
+        say(f"there are more: --cursor {found.next_cursor}")
+    elif not found.dead_letters:
+        say("there are no such dead letters")
+
+
+def _row(letter: "DeadLetterAnswer") -> tuple[str, str]:
+    tried = f"after {letter.attempts} attempts" if letter.attempts != 1 else "at the first attempt"
+    return moment(letter.died_at), f"{letter.id}\n{one_line(letter.error)} {tried}: {one_line(letter.message)}"
+
+
+@app.command("show")
+@command(
+    "openbrain dead show memory.stored.embedder.1795333556767-0",
+    "openbrain dead show memory.submitted.ingest.1795333556767-0 --body",
+)
+def show_dead(
+    letter: Annotated[str, typer.Argument(metavar="ID", help="As `dead list` shows it.")],
+    *,
+    to: Connection,
+    body: Annotated[
+        bool, typer.Option("--body", help="Also the entry, which may hold what somebody remembered.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Show one dead letter."""
+    found = to.ask(lambda brain: brain.dead_letter(letter, body=body), admin=True)
+    if json:
+        as_json(found)
+    else:
+        show(table("", "", rows=_facts(found)))
+        for name, text in (found.fields or {}).items():
+            print(f"{one_line(name)}:\n{textwrap.indent(plain(text), '  ')}")
+
+
+def _facts(letter: "DeadLetterAnswer") -> "Iterator[tuple[str, str]]":
+    for name, value in letter.model_dump(mode="json", exclude={"fields"}).items():
+        if value is not None:
+            yield name, one_line(str(value))
+
+
+@app.command()
+@command(
+    "openbrain dead replay memory.stored.embedder.1795333556767-0",
+    "openbrain dead replay --group indexer-text --error Refused --dry-run",
+    "openbrain dead replay --all --rate 100",
+)
+def replay(
+    letters: Letters = None,
+    *,
+    to: Connection,
+    wanted: Wanted,
+    every: Every = False,
+    rate: Rate = None,
+    dry_run: DryRun = False,
+    json: AsJson = False,
+) -> None:
+    """Give dead letters again to the groups that they died in, behind what is live.
+
+    A letter is one until its entry is safely delivered again; what fails again becomes one again.
+    """
+    asked = _chosen(letters, wanted, every=every)
+    done = to.ask(lambda brain: _followed(brain, brain.replay_dead, {**asked, **given(rate=rate)}, dry_run), admin=True)
+    _tell(done, "given again", json=json)
+
+
+@app.command()
+@command(
+    "openbrain dead discard memory.submitted.ingest.1795333556767-0 --yes",
+    "openbrain dead discard --stream memory.submitted --older-than 7d --dry-run",
+)
+def discard(
+    letters: Letters = None,
+    *,
+    to: Connection,
+    wanted: Wanted,
+    every: Every = False,
+    reason: Annotated[str, typer.Option("--reason", help="Kept with the operation.")] = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Throw dead letters away. Can't be undone."""
+    asked = {**_chosen(letters, wanted, every=every), **given(reason=reason)}
+    if not (dry_run or yes):
+        confirmed("Throw these dead letters away for good?")
+    done = to.ask(lambda brain: _followed(brain, brain.discard_dead, asked, dry_run), admin=True)
+    _tell(done, "discarded", json=json)
+
+
+def _chosen(letters: list[str] | None, wanted: Wanted, *, every: bool) -> dict[str, Any]:
+    asked = wanted.asked()
+    if sum((bool(letters), bool(asked), every)) != 1:
+        raise Invalid("", "name dead letters, or narrow them (--stream, --group, --error ...), or say --all")
+    return {**asked, **({"letters": letters} if letters else {}), **({"every": True} if every else {})}
+
+
+async def _followed(
+    brain: "OpenBrain", ask: "Callable[..., Awaitable[DeadLettersChanged]]", asked: dict[str, Any], dry_run: bool
+) -> "DeadLettersChanged":
+    begun = await ask(dry_run=dry_run, **asked)
+    if begun.operation is None:
+        return begun
+    return begun.model_copy(update={"operation": await followed(brain, begun.operation.id)})
+
+
+def _tell(done: "DeadLettersChanged", past: str, *, json: bool) -> None:
+    if json:
+        as_json(done)
+    elif done.operation is None:
+        print(f"{done.count} would be {past}" if done.dry_run else f"0 {past}: there are no such dead letters")
+        for each in done.sample:
+            print(f"  {each}")
+    else:
+        became = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in done.operation.result.items())
+        print(f"{done.operation.done} looked at: {became or 'none was left'}")
+    if done.operation is not None:
+        failed(done.operation)

@@ -1,0 +1,72 @@
+"""replay: give services again what a stream kept."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.operators.operations import failed, followed
+from openbrain_cli.options import AsJson, Connection
+from openbrain_cli.output import as_json, moment, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import Replayed
+
+StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="As `openbrain streams` names it.")]
+From = Annotated[
+    str, typer.Option("--from", metavar="ID|TIME", help="An entry's id, or a time such as 2026-11-22T07:00Z.")
+]
+To = Annotated[str, typer.Option("--to", metavar="ID|TIME", help="The same, included; else what is last now.")]
+Group = Annotated[str, typer.Option("--group", help="Only this service; else every service of the stream.")]
+Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Entries a second at most.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell how many, and where the stream begins.")]
+Detach = Annotated[bool, typer.Option("--detach", help="Start it, and don't wait for its end.")]
+
+
+@command(
+    "openbrain replay memory.stored --dry-run",
+    "openbrain replay memory.stored --from 2026-11-22T07:00:00Z --group indexer-text",
+    "openbrain replay memory.submitted --from 1795333556767-0 --to 1795333600000-0 --rate 200",
+)
+def replay(
+    stream: StreamName,
+    *,
+    to: Connection,
+    begin: From = "",
+    end: To = "",
+    group: Group = "",
+    rate: Rate = None,
+    dry_run: DryRun = False,
+    detach: Detach = False,
+    json: AsJson = False,
+) -> None:
+    """Give a stream's services again what it has kept. What is live goes first, and nothing else is disturbed.
+
+    A stream keeps what was read for as long as its retention says: what is older is gone, and the answer says where the
+    stream begins. Everything may come twice without harm. Ctrl-C ends the watching, not the work:
+    `openbrain operations cancel` does that. Needs an operator's key.
+    """
+
+    async def work(brain: "OpenBrain") -> "Replayed":
+        begun = await brain.replay(stream, begin=begin, end=end, group=group, rate=rate, dry_run=dry_run)
+        if begun.operation is None or detach:
+            return begun
+        return begun.model_copy(update={"operation": await followed(brain, begun.operation.id)})
+
+    done = to.ask(work, admin=True)
+    as_json(done) if json else _told(done)
+    if done.operation is not None and not detach:
+        failed(done.operation)
+
+
+def _told(done: "Replayed") -> None:
+    begins = f"begins at {done.begins_id} ({moment(done.begins_at)})" if done.begins_id else "is empty"
+    say(f"{done.stream} {begins}")
+    readers = ", ".join(done.groups)
+    if done.operation is None:
+        print(f"{done.count} entries would come again to {readers}")
+    elif done.operation.status.ended:
+        print(f"{done.operation.done} deliveries to {readers}  ({done.operation.status.value})")
+    else:
+        print(f"{done.count} entries come again to {readers}: openbrain operations watch {done.operation.id}")

@@ -1,0 +1,195 @@
+"""streams: how they stand, and what operators do to their groups."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.operators.operations import failed, followed
+from openbrain_cli.options import AsJson, Connection
+from openbrain_cli.output import as_json, as_json_line, console, one_line, say, table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from openbrain.client import OpenBrain
+    from openbrain.contract import Buried, GroupAnswer, StreamList
+
+app = new_app(invoke_without_command=True, help="How streams and their groups stand. Needs an operator's key.")
+groups = new_app(
+    no_args_is_help=True, help="Readers that are none of our services: a stream waits for those registered."
+)
+app.add_typer(groups, name="groups")
+
+OneStream = Annotated[str, typer.Option("--stream", help="Only this stream.")]
+Watch = Annotated[bool, typer.Option("--watch", help="Look again and again, until Ctrl-C.")]
+Every = Annotated[float, typer.Option("--every", min=0.2, help="Seconds between two looks.")]
+StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="As `openbrain streams` names it.")]
+GroupName = Annotated[str, typer.Argument(metavar="GROUP", help="As `openbrain streams` names it.")]
+EntryId = Annotated[str, typer.Argument(metavar="ENTRY", help="The entry's id, such as 1795333556767-0.")]
+Reason = Annotated[str, typer.Option("--reason", help="Kept with it.")]
+AtEnd = Annotated[bool, typer.Option("--at-end", help="A new group begins behind what the stream holds now.")]
+Destroy = Annotated[
+    bool, typer.Option("--destroy", help="Take the group off the server too, with what it has in hand.")
+]
+
+
+@app.callback()
+@command(
+    "openbrain streams",
+    "openbrain streams --watch --every 1",
+    "openbrain streams --stream memory.stored --json",
+    "openbrain streams pause embedder --reason 'the model is moved'",
+)
+def streams(
+    context: typer.Context,
+    to: Connection,
+    *,
+    stream: OneStream = "",
+    watch: Watch = False,
+    every: Every = 2.0,
+    json: AsJson = False,
+) -> None:
+    """Show each stream and group: what waits (lag), what is in hand (pending), how old it is, what died.
+
+    Lag is exact, also where the server can't tell it. Needs an operator's key.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if watch:
+        to.ask(lambda brain: _watched(brain, stream, every, json=json), admin=True)
+        return
+    found = to.ask(lambda brain: brain.streams(stream), admin=True)
+    if json:
+        as_json(found)
+    else:
+        console().print(_table(found))
+
+
+async def _watched(brain: "OpenBrain", stream: str, every: float, *, json: bool) -> None:
+    """One JSON document a line, or one table in place."""
+    from rich.live import Live
+
+    with Live(console=console(), auto_refresh=False, transient=False) as live:
+        while True:
+            found = await brain.streams(stream)
+            if json:
+                as_json_line(found)
+            else:
+                live.update(_table(found), refresh=True)
+            await asyncio.sleep(every)
+
+
+def _table(found: "StreamList") -> "Table":
+    return table("stream", "lag", "pending", "oldest", "dead", "group", rows=_rows(found))
+
+
+def _rows(found: "StreamList") -> Iterator[tuple[str, ...]]:
+    for stream in found.streams:
+        if not stream.groups and stream.length:
+            yield stream.name, "", "", "", "", f"nobody reads it; {stream.length} entries"
+        for group in stream.groups:
+            oldest = group.oldest_pending_s if group.oldest_undelivered_s is None else group.oldest_undelivered_s
+            numbers = (str(group.lag), str(group.pending), _age(oldest), str(group.dead_letters))
+            yield stream.name, *numbers, " · ".join(_about(group))
+
+
+def _about(group: "GroupAnswer") -> Iterable[str]:
+    yield one_line(group.name)
+    if group.readers != "room":
+        yield group.readers.value
+    if group.paused:
+        yield "paused"
+    if not group.exists:
+        yield "not on the server"
+    elif group.readers == "room" and not group.consumers and not group.paused:
+        yield "nobody reads"
+    if group.parked:
+        yield f"{group.parked} parked" + (f", next in {_age(group.due[0].due_in_s)}" if group.due else "")
+    if group.replaying:
+        yield f"{group.replaying} of a replay"
+
+
+def _age(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    for unit, size in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.0f}{unit}"
+    return f"{seconds:.0f}s"
+
+
+@app.command()
+@command("openbrain streams pause embedder --reason 'the model is moved'")
+def pause(group: GroupName, *, to: Connection, reason: Reason = "", json: AsJson = False) -> None:
+    """Let a service rest, with all its replicas, until it is resumed: what it would read waits, and nothing is lost.
+
+    It survives restarts. What is in hand or parked stays so; the service is ready, and says that it is paused.
+    """
+    made = to.ask(lambda brain: brain.pause_group(group, reason=reason), admin=True)
+    as_json(made) if json else print(f"{made.group}  paused")
+
+
+@app.command()
+@command("openbrain streams resume embedder")
+def resume(group: GroupName, *, to: Connection, json: AsJson = False) -> None:
+    """Let a service work again; each replica does within seconds."""
+    made = to.ask(lambda brain: brain.resume_group(group), admin=True)
+    as_json(made) if json else print(f"{made.group}  at work")
+
+
+@app.command()
+@command("openbrain streams bury memory.stored embedder 1795333556767-0 --reason 'the model crashes on it'")
+def bury(
+    stream: StreamName,
+    group: GroupName,
+    entry: EntryId,
+    *,
+    to: Connection,
+    reason: Annotated[str, typer.Option("--reason", help="Kept with the dead letter, and who did it.")],
+    json: AsJson = False,
+) -> None:
+    """Take one stuck entry out of a group's hands, to its dead letters. `openbrain dead replay` brings it back."""
+    done = to.ask(lambda brain: _buried(brain, stream, group, entry, reason), admin=True)
+    if json:
+        as_json(done)
+    failed(done.operation)
+    if not json:
+        print(f"{entry}  {done.operation.result['became']}")
+
+
+async def _buried(brain: "OpenBrain", stream: str, group: str, entry: str, reason: str) -> "Buried":
+    begun = await brain.bury(stream, group, entry, reason)
+    return begun.model_copy(update={"operation": await followed(brain, begun.operation.id)})
+
+
+@groups.command()
+@command("openbrain streams groups add memory.stored warehouse --reason 'the nightly load' --at-end")
+def add(
+    stream: StreamName,
+    group: GroupName,
+    *,
+    to: Connection,
+    reason: Reason = "",
+    at_end: AtEnd = False,
+    json: AsJson = False,
+) -> None:
+    """Register a reader from outside: from now on its stream keeps what it has not read."""
+    made = to.ask(lambda brain: brain.register_group(stream, group, reason=reason, at_end=at_end), admin=True)
+    if json:
+        as_json(made)
+    else:
+        print(f"{made.stream}  {made.group}  registered")
+        say("a group that is registered and read by nobody keeps its stream from being trimmed")
+
+
+@groups.command()
+@command("openbrain streams groups remove memory.stored warehouse --destroy")
+def remove(
+    stream: StreamName, group: GroupName, *, to: Connection, destroy: Destroy = False, json: AsJson = False
+) -> None:
+    """Wait for a reader no more: its stream is trimmed whatever it has read."""
+    gone = to.ask(lambda brain: brain.unregister_group(stream, group, destroy=destroy), admin=True)
+    as_json(gone) if json else print(f"{gone.stream}  {gone.group}  {'destroyed' if gone.destroyed else 'removed'}")

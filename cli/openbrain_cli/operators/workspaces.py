@@ -1,0 +1,150 @@
+"""workspaces: create, list, change, delete."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import Invalid, SetupError
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Connection, given
+from openbrain_cli.output import as_json, day, one_line, say, show, table
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import OperationAnswer, WorkspaceAnswer
+
+app = new_app(no_args_is_help=True, help="Workspaces keep tenants apart. All commands need an operator's key.")
+
+WorkspaceId = Annotated[str, typer.Argument(metavar="ID", help="Short, as in acme.")]
+MaxMemories = Annotated[int | None, typer.Option("--max-memories", min=0, help="How many living memories it may hold.")]
+MaxBytes = Annotated[int | None, typer.Option("--max-bytes", min=0, help="How many bytes of content it may hold.")]
+NoQuota = Annotated[bool, typer.Option("--no-quota", help="Take both quotas away.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """What a workspace may hold."""
+
+    max_memories: MaxMemories = None
+    max_bytes: MaxBytes = None
+
+    def given(self) -> Any:
+        """As the client takes them."""
+        return given(max_memories=self.max_memories, max_bytes=self.max_bytes)
+
+
+@app.command()
+@command("openbrain workspaces create acme --name 'Acme Inc.'", "openbrain workspaces create trial --max-memories 1000")
+def create(
+    workspace_id: WorkspaceId,
+    *,
+    quota: Quota,
+    to: Connection,
+    name: Annotated[str, typer.Option(help="For people; the id where it is left out.")] = "",
+    json: AsJson = False,
+) -> None:
+    """Make a workspace."""
+    made = to.ask(lambda brain: brain.create_workspace(workspace_id, name, **quota.given()), admin=True)
+    if json:
+        as_json(made)
+    else:
+        print(f"{one_line(made.id)}  made; next: openbrain keys create NAME --workspace {one_line(made.id)}")
+
+
+@app.command()
+@command(
+    "openbrain workspaces change acme --max-memories 100000 --max-bytes 500000000",
+    "openbrain workspaces change acme --no-quota",
+)
+def change(
+    workspace_id: WorkspaceId,
+    *,
+    quota: Quota,
+    to: Connection,
+    name: Annotated[str, typer.Option(help="For people.")] = "",
+    no_quota: NoQuota = False,
+    json: AsJson = False,
+) -> None:
+    """Change a workspace's name or quotas. What it holds already stays."""
+    quotas = quota.given()
+    if no_quota and quotas:
+        raise Invalid("", "give --no-quota or a quota, not both")
+    if no_quota:
+        quotas = {"max_memories": None, "max_bytes": None}
+    changed = to.ask(lambda brain: brain.change_workspace(workspace_id, name=name, **quotas), admin=True)
+    as_json(changed) if json else print(f"{one_line(changed.id)}  {_held(changed) or 'has no quota'}")
+
+
+@app.command("list")
+@command("openbrain workspaces list")
+def list_workspaces(to: Connection, json: AsJson = False) -> None:
+    """List all workspaces, and what those with a quota hold."""
+    found = to.ask(_all, admin=True)
+    if json:
+        as_json({"workspaces": [each.model_dump(mode="json") for each in found], "count": len(found)})
+    elif found:
+        show(table("id", "created", "holds", "name", rows=_rows(found)))
+    else:
+        say("there are no workspaces yet")
+
+
+async def _all(brain: "OpenBrain") -> "list[WorkspaceAnswer]":
+    page = await brain.workspaces()
+    found = list(page.workspaces)
+    while page.next_cursor:
+        page = await brain.workspaces(cursor=page.next_cursor)
+        found += page.workspaces
+    return found
+
+
+def _rows(found: "Iterable[WorkspaceAnswer]") -> "Iterable[tuple[str, ...]]":
+    for each in found:
+        yield each.id, day(each.created_at), _held(each), one_line(each.name)
+
+
+def _held(workspace: "WorkspaceAnswer") -> str:
+    parts = (
+        (workspace.memories, workspace.max_memories, "memories"),
+        (workspace.bytes, workspace.max_bytes, "bytes"),
+    )
+    return ", ".join(f"{used} of {most} {what}" for used, most, what in parts if most is not None)
+
+
+@app.command("delete")
+@command("openbrain workspaces delete acme --dry-run", "openbrain workspaces delete acme --yes")
+def delete(
+    workspace_id: WorkspaceId,
+    to: Connection,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what it holds.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Delete a workspace with everything in it. Its keys open nothing at once. Can't be undone."""
+    if dry_run or not yes:
+        found = to.ask(lambda brain: brain.delete_workspace(workspace_id, dry_run=True), admin=True)
+        if json and dry_run:
+            as_json(found)
+            return
+        for name, count in found.counts.items():
+            print(f"{count:>8}  {name}")
+        if dry_run:
+            return
+        if not sys.stdin.isatty():
+            raise Invalid("", "this can't be undone and nobody is here to be asked: add --yes")
+        typer.confirm(f"Delete {workspace_id} with all of this?", abort=True, err=True)
+    ended = to.ask(lambda brain: _deleted(brain, workspace_id), admin=True)
+    as_json(ended) if json else print(f"{one_line(workspace_id)}  deleted (operation {ended.id})")
+
+
+async def _deleted(brain: "OpenBrain", workspace_id: str) -> "OperationAnswer":
+    from openbrain_cli.operators.operations import failed, followed
+
+    begun = await brain.delete_workspace(workspace_id)
+    if begun.operation is None:
+        raise SetupError("the server began no operation: look at its version")
+    operation = await followed(brain, begun.operation.id)
+    failed(operation)
+    return operation

@@ -1,0 +1,1 @@
+"""Commands on signals, halts and webhooks."""

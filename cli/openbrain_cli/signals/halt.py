@@ -1,0 +1,104 @@
+"""halt: everyone stops, and goes on."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Org, Project, Speaking, given
+from openbrain_cli.output import as_json, moment, one_line, say, show, table
+
+if TYPE_CHECKING:
+    from openbrain.contract import HaltAnswer, HaltStatus
+
+app = new_app(no_args_is_help=True, help="Halt the fleet, see who has stopped, and let it go on.")
+
+Title = Annotated[str, typer.Argument(metavar="TITLE", help="One line: why.")]
+Content = Annotated[str, typer.Option("--content", help="What must be done before anyone goes on.")]
+Scope = Annotated[str, typer.Option("--scope", help="workspace, org or project.")]
+Ttl = Annotated[int | None, typer.Option("--ttl", min=1, help="Seconds, after which it ends by itself.")]
+Source = Annotated[str, typer.Option("--source", help="What says so; else the key's own name.")]
+MaybeHaltId = Annotated[str, typer.Argument(metavar="[ID]", help="As `halt status` lists it; else all that are open.")]
+HaltId = Annotated[str, typer.Argument(metavar="ID", help="As `halt status` lists it.")]
+Note = Annotated[str, typer.Option("--note", help="Kept with it.")]
+Within = Annotated[
+    int | None, typer.Option("--within", min=1, help="Agents heard of in so many seconds count as listening.")
+]
+Every = Annotated[bool, typer.Option("--all", help="List also those that have ended.")]
+NAMED = 20
+
+
+@app.command("raise")
+@command(
+    "openbrain halt raise 'wrong prices are live' --content 'nobody deploys until the price table is mended'",
+    "openbrain halt raise 'the shop migrates' --scope project --org acme --project shop --ttl 3600",
+)
+def raise_halt(
+    title: Title,
+    *,
+    to: Speaking,
+    content: Content = "",
+    scope: Scope = "workspace",
+    org: Org = None,
+    project: Project = None,
+    ttl: Ttl = None,
+    source: Source = "",
+    json: AsJson = False,
+) -> None:
+    """Halt everyone in the scope: a nuclear signal, which every agent hears and whose guard stops it.
+
+    It stands until it is resumed, or its time is over: quiet and resolving the signal do not end it.
+    """
+    said = given(content=content, scope=scope, org=org, project=project, ttl_s=ttl, source=source)
+    made = to.ask(lambda brain: brain.raise_halt(title=title, **said))
+    if json:
+        as_json(made)
+    elif made.halt is not None:
+        print(f"{made.halt.id}  {made.halt.state.value}  {made.halt.scope.value}")
+        say(f"see who has stopped: openbrain halt status {made.halt.id}")
+    else:
+        print(made.status.value)
+
+
+@app.command()
+@command("openbrain halt status", "openbrain halt status 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --within 600 --json")
+def status(
+    to: Speaking, *, halt_id: MaybeHaltId = "", within: Within = None, every: Every = False, json: AsJson = False
+) -> None:
+    """Show the halts that stand; of one, who has stopped and who that listens has not."""
+    if halt_id:
+        found = to.ask(lambda brain: brain.halt(halt_id, within_s=within))
+        as_json(found) if json else _stands(found)
+        return
+    listed = to.ask(lambda brain: brain.halts(state=() if every else ("open",), limit=100))
+    if json:
+        as_json(listed)
+    elif listed.halts:
+        show(table("raised", "state", "halt", rows=_rows(listed.halts)))
+    else:
+        say("nobody is halted" if not every else "there were no halts")
+
+
+def _rows(halts: "Iterable[HaltAnswer]") -> Iterator[tuple[str, ...]]:
+    for each in halts:
+        place = "/".join(part for part in (each.scope.value, each.org, each.project) if part)
+        about = f"{one_line(each.title)}\n{each.id}\n{one_line(place)} · {one_line(each.raised_by)}"
+        yield moment(each.raised_at), each.state.value, about
+
+
+def _stands(halt: "HaltStatus") -> None:
+    show(table("raised", "state", "halt", rows=_rows([halt])))
+    print(f"{len(halt.acks)} stopped, {len(halt.missing)} of {halt.listening} that listen have not")
+    for name in halt.missing[:NAMED]:
+        print(f"  not yet: {one_line(name)}")
+    if len(halt.missing) > NAMED:
+        print(f"  and {len(halt.missing) - NAMED} more")
+
+
+@app.command()
+@command("openbrain halt resume 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --note 'prices are right again'")
+def resume(halt_id: HaltId, *, to: Speaking, note: Note = "", json: AsJson = False) -> None:
+    """Let everyone go on. Needs a key with the permission admin in this workspace."""
+    made = to.ask(lambda brain: brain.resume_halt(halt_id, note=note))
+    as_json(made) if json else print(f"{made.id}  {made.state.value}")

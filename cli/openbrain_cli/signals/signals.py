@@ -1,0 +1,223 @@
+"""signals: what burns, and what comes."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Org, Project, Since, Speaking, given
+from openbrain_cli.output import as_json, as_json_line, moment, one_line, say, show, table
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.client.resources.signals import News
+    from openbrain.contract import AmygdalaState, SignalAnswer
+
+app = new_app(no_args_is_help=True, help="Signals: something burns, and every agent of the workspace hears it.")
+
+Title = Annotated[str, typer.Argument(metavar="TITLE", help="One line: what burns.")]
+Source = Annotated[str, typer.Option("--source", help="What says so: a service, a host, a check.")]
+SeverityOption = Annotated[str, typer.Option("--severity", help="info, warning, critical or nuclear.")]
+Content = Annotated[str, typer.Option("--content", help="What is known, and what to do.")]
+File = Annotated[Path | None, typer.Option("--file", help="Read the content from this file.")]
+DedupKey = Annotated[str, typer.Option("--dedup-key", help="Raises of one source with the same key are one signal.")]
+Ttl = Annotated[int | None, typer.Option("--ttl", min=1, help="Seconds, after which it expires by itself.")]
+HaltToo = Annotated[bool, typer.Option("--halt", help="Everyone stops; a nuclear one halts without it.")]
+HaltScope = Annotated[str, typer.Option("--halt-scope", help="workspace, org or project.")]
+Key = Annotated[str, typer.Option("--idempotency-key", help="The same key again is the same raise.")]
+SignalId = Annotated[str, typer.Argument(metavar="ID", help="As `signals list` shows it.")]
+Note = Annotated[str, typer.Option("--note", help="Kept with it.")]
+States = Annotated[list[str] | None, typer.Option("--state", help="active, acknowledged, resolved ...; repeatable.")]
+MinSeverity = Annotated[str | None, typer.Option("--min-severity", help="That one or worse.")]
+FromSource = Annotated[str | None, typer.Option("--source", help="Only from this source.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
+After = Annotated[int | None, typer.Option("--after", min=0, help="Also what came behind this number.")]
+Seconds = Annotated[int | None, typer.Option("--seconds", min=0, help="End after so long; else with Ctrl-C.")]
+OPEN = ("active", "escalated", "acknowledged")
+
+
+@app.command("raise")
+@command(
+    "openbrain signals raise 'disk of db-1 is at 97 %' --source db-1 --severity warning",
+    "openbrain signals raise 'wrong prices are live' --source shop --severity critical --file what-happened.md",
+)
+def raise_signal(
+    title: Title,
+    *,
+    to: Speaking,
+    source: Source,
+    severity: SeverityOption = "warning",
+    content: Content = "",
+    file: File = None,
+    dedup_key: DedupKey = "",
+    ttl: Ttl = None,
+    halt: HaltToo = False,
+    halt_scope: HaltScope = "",
+    org: Org = None,
+    project: Project = None,
+    idempotency_key: Key = "",
+    json: AsJson = False,
+) -> None:
+    """Raise a signal: every agent of the workspace hears it, within a quarter of a second where it is connected.
+
+    Raised again while it burns it is the same signal, counted. nuclear halts the fleet: see `openbrain halt`.
+    """
+    text = content if file is None else file.read_text(encoding="utf-8")
+    said = given(content=text, dedup_key=dedup_key, ttl_s=ttl, halt_scope=halt_scope, org=org, project=project)
+    said |= {"halt": True} if halt else {}
+    made = to.ask(
+        lambda brain: brain.raise_signal(
+            source=source,
+            severity=severity,
+            title=title,
+            idempotency_key=idempotency_key,
+            **said,
+        )
+    )
+    if json:
+        as_json(made)
+        return
+    if made.signal is not None:
+        print(f"{made.signal.id}  {made.status.value}  {made.signal.broadcast_severity.value}  x{made.signal.count}")
+    else:
+        print(made.status.value)
+    if made.halt is not None:
+        say(f"the fleet is halted ({made.halt.scope.value}): openbrain halt resume {made.halt.id}")
+
+
+@app.command("list")
+@command("openbrain signals list", "openbrain signals list --all --since 2026-11-01 --json")
+def list_signals(
+    to: Speaking,
+    *,
+    state: States = None,
+    every: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+    min_severity: MinSeverity = None,
+    source: FromSource = None,
+    org: Org = None,
+    project: Project = None,
+    since: Since = None,
+    limit: Limit = 20,
+    json: AsJson = False,
+) -> None:
+    """List the signals that burn, the newest first."""
+    states = state or (None if every else list(OPEN))
+    wanted = given(state=states, min_severity=min_severity, source=source, org=org, project=project, since=since)
+    found = to.ask(lambda brain: brain.signals(limit=limit, **wanted))
+    if json:
+        as_json(found)
+    elif found.signals:
+        show(table("raised", "severity", "signal", rows=_rows(found.signals)))
+    else:
+        say("nothing burns" if not every and not state else "there are no such signals")
+
+
+def _rows(signals: "Iterable[SignalAnswer]") -> Iterator[tuple[str, ...]]:
+    for each in signals:
+        place = "/".join(part for part in (each.org, each.project) if part)
+        about = " · ".join(one_line(part) for part in (each.state.value, each.source, place, f"x{each.count}") if part)
+        told = f"{one_line(each.title)}\n{each.id}\n{about}"
+        yield moment(each.first_raised_at), each.broadcast_severity.value, told
+
+
+@app.command("show")
+@command("openbrain signals show 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
+def show_signal(signal_id: SignalId, *, to: Speaking) -> None:
+    """Show one signal whole, as JSON: who has seen it, and what happened to it."""
+    as_json(to.ask(lambda brain: brain.signal(signal_id)))
+
+
+@app.command()
+@command("openbrain signals ack 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --note 'on it'")
+def ack(signal_id: SignalId, *, to: Speaking, note: Note = "", json: AsJson = False) -> None:
+    """Say that it was seen: it no longer escalates, and may fall by quiet."""
+    made = to.ask(lambda brain: brain.acknowledge_signal(signal_id, note=note))
+    as_json(made) if json else print(f"{made.id}  {made.state.value}")
+
+
+@app.command()
+@command("openbrain signals resolve 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --note 'the disk was swapped'")
+def resolve(signal_id: SignalId, *, to: Speaking, note: Note = "", json: AsJson = False) -> None:
+    """Say that it burns no more. A halt that it opened goes on until it is resumed."""
+    made = to.ask(lambda brain: brain.resolve_signal(signal_id, note=note))
+    as_json(made) if json else print(f"{made.id}  {made.state.value}")
+
+
+@app.command()
+@command("openbrain signals watch", "openbrain signals watch --after 120 --json", "openbrain signals watch --seconds 0")
+def watch(
+    to: Speaking,
+    *,
+    after: After = None,
+    seconds: Seconds = None,
+    org: Org = None,
+    project: Project = None,
+    json: AsJson = False,
+) -> None:
+    """Hear what comes, until Ctrl-C: first how things stand, then each broadcast. Comes back after a broken connection,
+    and misses nothing.
+    """
+    place = given(org=org, project=project)
+
+    async def whole(brain: "OpenBrain") -> None:
+        cursor = after
+        while True:
+            cursor = await _heard(brain, cursor, seconds, place, json=json)
+            if seconds is not None:
+                return
+            await asyncio.sleep(1)
+
+    to.ask(whole)
+
+
+async def _heard(
+    brain: "OpenBrain", cursor: int | None, seconds: int | None, place: dict[str, str], *, json: bool
+) -> int | None:
+    """One connection; the number that it came to."""
+    from openbrain.contract import AmygdalaState, BroadcastAnswer
+    from openbrain.domain.errors import TryLater
+
+    try:
+        async for news in brain.hear(cursor, seconds=seconds, **place):
+            if news is None:
+                continue
+            match news:
+                case AmygdalaState(seq=seq):
+                    cursor = seq if cursor is None or cursor > seq else cursor
+                case BroadcastAnswer(seq=seq):
+                    cursor = seq
+                case _:
+                    cursor = news.last
+            as_json_line(news) if json else _said(news)
+    except TryLater as error:
+        if seconds is not None:
+            raise
+        say(str(error))
+    return cursor
+
+
+def _said(news: "News") -> None:
+    from openbrain.contract import AmygdalaState, BroadcastAnswer
+
+    match news:
+        case AmygdalaState():
+            _stands(news)
+        case BroadcastAnswer():
+            said = news.event["data"]
+            halt = f"  HALT {said['halt_state']}" if said.get("halt_state") else ""
+            about = (
+                f"{said['severity']:8}  {said['change']:12}  {one_line(said['title'])}  ({one_line(said['source'])})"
+            )
+            print(f"{news.seq:>6}  {about}{halt}  {said['signal_id']}")
+
+
+def _stands(state: "AmygdalaState") -> None:
+    say(f"at {state.seq}: {len(state.signals)}{' or more' if state.more else ''} open, {len(state.halts)} halts")
+    for each in state.signals:
+        stands = f"{each.broadcast_severity.value:8}  {each.state.value:12}"
+        print(f"{each.seq:>6}  {stands}  {one_line(each.title)}  {each.id}")
+    for halt in state.halts:
+        print(f"{halt.seq:>6}  HALT {halt.scope.value}  {one_line(halt.title)}  {halt.id}")

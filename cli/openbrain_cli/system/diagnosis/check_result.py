@@ -1,0 +1,82 @@
+"""One line of the doctor's report."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from openbrain.domain.errors import OpenBrainError
+
+T = TypeVar("T")
+
+PATIENCE_S = 30.0
+"""A dependency that says nothing for longer counts as down."""
+
+CLOCK_S = 2.0
+"""Clocks that differ by more make leases and expiry hard to follow."""
+
+
+class Status(StrEnum):
+    """How it is."""
+
+    GREEN = "green"
+    YELLOW = "yellow"
+    RED = "red"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What was looked at, how it is, and what to do where it is not well."""
+
+    name: str
+    status: Status
+    product: str = ""
+    version: str = ""
+    ms: float | None = None
+    problems: tuple[str, ...] = ()
+    """What to do; never what a memory says."""
+
+
+def found(
+    name: str, product: str, version: str, ms: float | None, *, red: Sequence[str] = (), yellow: Sequence[str] = ()
+) -> CheckResult:
+    """The status follows from the problems."""
+    status = Status.RED if red else Status.YELLOW if yellow else Status.GREEN
+    return CheckResult(name=name, status=status, product=product, version=version, ms=ms, problems=(*red, *yellow))
+
+
+def down(name: str, reason: str, *, status: Status = Status.RED) -> CheckResult:
+    """It could not be looked at."""
+    return CheckResult(name=name, status=status, problems=(reason,))
+
+
+def clock_problems(theirs: float, asked: float, answered: float) -> Sequence[str]:
+    """What to say of a clock that showed `theirs` at some time between `asked` and `answered` by this machine's; all in
+    seconds since 1970. How long the answer took says nothing of the clock."""
+    seconds = max(asked - theirs, theirs - answered)
+    if seconds <= CLOCK_S:
+        return ()
+    return (f"its clock differs from this machine's by {seconds:.0f} s: run a time service on both",)
+
+
+async def timed(question: Callable[[], Awaitable[T]]) -> tuple[T, float]:
+    """The answer, and how long it took in milliseconds. `OpenBrainError` also where none came in time."""
+    started = time.perf_counter()
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            answer = await question()
+    except TimeoutError:
+        raise OpenBrainError(f"no answer in {PATIENCE_S:.0f} s: look at its log and at the network") from None
+    return answer, round((time.perf_counter() - started) * 1000, 1)
+
+
+async def careful(name: str, check: Callable[[], Awaitable[CheckResult]]) -> CheckResult:
+    """The finding; a check that fails is one, too."""
+    try:
+        return await check()
+    except OpenBrainError as error:
+        return down(name, str(error))
+    except Exception as error:  # noqa: BLE001 - a doctor that falls over helps nobody
+        return down(name, f"{type(error).__name__}: is it what its URL says it is?")

@@ -1,0 +1,71 @@
+"""All checks in order: what the API says, what it stands on, and the way of one memory."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from openbrain.client import OpenBrain
+from openbrain.domain.errors import OpenBrainError
+from openbrain_cli.operators.streams.publish import stream_settings
+from openbrain_cli.profile import Profile
+from openbrain_cli.system.diagnosis import round_trip, stream_server
+from openbrain_cli.system.diagnosis.check_result import CheckResult, Status, careful, down, found, timed
+from openbrain_cli.system.diagnosis.dependencies import checks
+
+
+async def examine(profile: Profile) -> AsyncIterator[CheckResult]:
+    """Findings as they come."""
+    brain = None
+    try:
+        brain = profile.client()
+        health, ms = await timed(brain.health)
+        ready = await readiness(profile.url)
+        bad = [f"{part} is down" for part, state in health.parts.items() if state == "down"]
+        yield found("api", "OpenBrain", health.version, ms, red=bad)
+        parts: Mapping[str, str] = dict(health.parts)
+    except OpenBrainError as error:
+        yield down("api", str(error))
+        ready, parts, health = {}, {}, None
+    async for finding in _dependencies(profile, ready, parts):
+        yield finding
+    if brain is not None:
+        async for finding in _loop(brain, reached=health is not None):
+            yield finding
+        await brain.close()
+
+
+async def _dependencies(
+    profile: Profile, ready: Mapping[str, Any], parts: Mapping[str, str]
+) -> AsyncIterator[CheckResult]:
+    settings = profile.settings()
+    every = {
+        "streams": lambda: stream_server.check(stream_settings(profile)),
+        **checks(settings, ready, parts, here=profile.runs_here),
+    }
+    if not profile.runs_here and settings.streams.url == "embedded":
+        every.pop("streams")  # another machine's, behind its API
+    for finding in await asyncio.gather(*(careful(name, check) for name, check in every.items())):
+        yield finding
+
+
+async def _loop(brain: OpenBrain, *, reached: bool) -> AsyncIterator[CheckResult]:
+    if not reached:
+        yield down("loop", "not tried: the API does not answer", status=Status.YELLOW)
+        return
+    try:
+        async for finding in round_trip.walk(brain):
+            yield finding
+    except OpenBrainError as error:
+        yield down("loop", str(error))
+
+
+async def readiness(url: str) -> Mapping[str, Any]:
+    """What the system says of its parts; {} where it says nothing that we understand."""
+    import httpx
+
+    try:
+        async with httpx.AsyncClient(base_url=url, timeout=10, trust_env=False) as http:
+            answer = (await http.get("/ready")).json()
+    except (httpx.HTTPError, ValueError):
+        return {}
+    return answer if isinstance(answer, dict) else {}

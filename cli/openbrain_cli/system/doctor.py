@@ -1,0 +1,51 @@
+"""doctor."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import typer
+
+from openbrain_cli import exit_codes
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Connection
+from openbrain_cli.output import as_json, one_line, show, table
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from openbrain_cli.profile import Profile
+    from openbrain_cli.system.diagnosis.check_result import CheckResult
+
+
+@command("openbrain doctor", "openbrain doctor --json | jq -r '.checks[] | select(.status != \"green\") | .problems[]'")
+def doctor(*, to: Connection, json: AsJson = False) -> None:
+    """Prove the running system end to end: remember, find by keyword and by meaning, forget; and look at everything it
+    stands on for what loses data silently. Exit code 1 where something is red."""
+    from openbrain_cli.system.diagnosis.check_result import Status
+
+    findings = asyncio.run(_all(to.profile))
+    red = any(finding.status is Status.RED for finding in findings)
+    if json:
+        as_json({"well": not red, "checks": [asdict(finding) for finding in findings]})
+    else:
+        show(table("", "what", "version", "ms", "to do", rows=[_row(finding) for finding in findings]))
+        print("something is red: what to do stands beside it" if red else "the loop holds")
+    if red:
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+async def _all(profile: "Profile") -> "Sequence[CheckResult]":
+    from openbrain_cli.system.diagnosis.examination import examine
+
+    return [finding async for finding in examine(profile)]
+
+
+def _row(finding: "CheckResult") -> "tuple[Text | str, ...]":
+    from rich.text import Text
+
+    ms = "" if finding.ms is None else f"{finding.ms:.1f}"
+    version = f"{finding.product} {finding.version}".strip()
+    status = Text(finding.status.value, style=finding.status.value)
+    return status, finding.name, one_line(version), ms, one_line("; ".join(finding.problems))

@@ -1,0 +1,1 @@
+"""The pipeline in one process on embedded parts."""

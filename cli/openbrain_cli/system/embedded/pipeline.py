@@ -1,0 +1,134 @@
+"""The whole pipeline in one process on embedded parts: what `openbrain up` runs. The one importer of every service."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from starlette.applications import Starlette
+
+from openbrain.adapters.local.data_folder import DataFolder
+from openbrain.adapters.local.lost_truth import refuse_lost, set_aside
+from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
+from openbrain.adapters.sql.schema.commands import upgrade
+from openbrain.adapters.sql.store import FILE, truth_url
+from openbrain.domain.errors import Conflict
+from openbrain.observability.gc_tuning import long_running
+from openbrain.ports.generations import Generation
+from openbrain.runtime.adapters import EMBEDDED
+from openbrain.runtime.container import Container
+from openbrain.settings import Settings
+from openbrain.streams.monitoring.endpoints import Watched
+from openbrain.usecases.auth import OPERATORS
+from openbrain.usecases.index_writers import write_to_all
+from openbrain_amygdala import app as amygdala
+from openbrain_api import app as api
+from openbrain_cli.operators.bootstrap_keys import WORKSPACE, bootstrap_key, ensure_workspace
+from openbrain_cli.system.embedded.index_rebuild import rebuild_foreign
+from openbrain_embedder import app as embedder
+from openbrain_housekeeper import app as housekeeper
+from openbrain_indexer import app as indexer
+from openbrain_indexer.handlers import project_text
+from openbrain_ingest import app as ingest
+from openbrain_mcp.http import with_mcp
+from openbrain_tick import app as tick
+
+KEY_FILE = "key"
+ADMIN_KEY_FILE = "admin-key"
+
+
+class Startable(Watched, Protocol):
+    """A service, seen from the process that runs it."""
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A started pipeline."""
+
+    container: Container
+    services: tuple[Startable, ...]
+    key_file: Path
+
+    def api(self) -> Starlette:
+        """The REST API beside these services, and the tools at /mcp."""
+        return with_mcp(api.api(self.container, self.services), self.container.settings.server.origins)
+
+
+@asynccontextmanager
+async def running(
+    settings: Settings, make_parts: Callable[[Settings], Container] | None = None, *, new: bool = False
+) -> AsyncIterator[Running]:
+    """Every service but the API, started in order and stopped at once. Nothing acknowledged is lost by it.
+
+    `make_parts` replaces parts, as benchmarks do with the embedder. `new`: where the embedded database is missing
+    beside its indexes, begin anew; else that is a `SetupError`.
+    """
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(DataFolder(settings.data_dir, leave=settings.vaults.folders.values()))
+        if settings.truth.url == EMBEDDED:
+            (set_aside if new else refuse_lost)(folder.path, folder.path / FILE)
+        if settings.streams.url == EMBEDDED:
+            valkey = EmbeddedValkey(folder.path / "streams", settings.streams.maxmemory_mb)
+            stack.push_async_callback(valkey.stop)
+            streams = settings.streams.model_copy(update={"url": await valkey.start()})
+            settings = settings.model_copy(update={"streams": streams})
+        await asyncio.to_thread(upgrade, truth_url(settings.truth.url, settings.data_dir))
+        container = await stack.enter_async_context(
+            make_parts(settings) if make_parts else Container(settings, shared=True)
+        )
+        await _bootstrap_keys(container, folder.path)
+        services: tuple[Startable, ...] = (
+            housekeeper.housekeeper(container, lambda ids: _project_text(container, ids)),
+            ingest.service(container),
+            indexer.text_service(container),
+            embedder.service(container),
+            indexer.vector_service(container),
+            amygdala.service(container),
+            amygdala.duties(container),
+            tick.service(container),
+        )
+        started: list[Startable] = []
+        stack.push_async_callback(_stop, started)
+        for service in services:
+            started.append(service)
+            await service.start()
+        await rebuild_foreign(container)
+        stack.enter_context(long_running())
+        yield Running(container, services, folder.path / KEY_FILE)
+
+
+async def _stop(services: Sequence[Startable]) -> None:
+    """All at once: each may wait for a read that blocks, and for the handler that runs."""
+    ended = await asyncio.gather(*(service.stop() for service in services), return_exceptions=True)
+    if errors := [each for each in ended if isinstance(each, BaseException)]:
+        raise errors[0] if len(errors) == 1 else BaseExceptionGroup("several services did not stop cleanly", errors)
+
+
+async def _project_text(container: Container, ids: Sequence[str]) -> None:
+    async def project(generations: Sequence[Generation]) -> None:
+        await project_text(ids, truth=container.truth, index=container.text, generations=generations)
+
+    await write_to_all(container.text_writers, project)
+
+
+async def _bootstrap_keys(container: Container, folder: Path) -> None:
+    """On the first start: the workspace `default` with a key for everything in it, and one that makes workspaces."""
+    for workspace, file in ((WORKSPACE, folder / KEY_FILE), (OPERATORS, folder / ADMIN_KEY_FILE)):
+        try:
+            if await ensure_workspace(container.truth, container.clock, workspace):
+                file.unlink(missing_ok=True)  # the key of one that was deleted opens nothing
+        except Conflict:
+            continue  # it is being deleted: the next start makes it anew
+        if file.exists():
+            continue
+        secret = await bootstrap_key(container.truth, container.clock, workspace)
+        written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(written, "w", encoding="utf-8") as out:
+            out.write(secret + "\n")

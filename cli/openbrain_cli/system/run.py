@@ -1,0 +1,68 @@
+"""`openbrain run SERVICE`: one service as a process, as in production."""
+
+import asyncio
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import SetupError
+from openbrain.runtime.adapters import EMBEDDED
+from openbrain.settings import load
+from openbrain_cli.lazy_commands import command
+
+SERVICE_APPS = {
+    "ingest": "openbrain_ingest.app:app",
+    "embedder": "openbrain_embedder.app:app",
+    "indexer-text": "openbrain_indexer.app:text",
+    "indexer-vector": "openbrain_indexer.app:vector",
+    "amygdala": "openbrain_amygdala.app:app",
+    "tick": "openbrain_tick.app:app",
+    "housekeeper": "openbrain_housekeeper.app:app",
+    "api": "openbrain_api.app:app",
+}
+ServiceArgument = Annotated[str, typer.Argument(metavar="SERVICE", help=f"One of: {', '.join(SERVICE_APPS)}.")]
+
+
+@command("OPENBRAIN_STREAMS__URL=redis://redis:6379/0 OPENBRAIN_TRUTH__URL=mysql+aiomysql://… openbrain run ingest")
+def run(
+    service: ServiceArgument,
+    host: Annotated[str | None, typer.Option(help="Where /live, /ready and /metrics (and the API) answer.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
+) -> None:
+    """Start one service on the servers that the settings name. It stops cleanly on SIGTERM."""
+    if service not in SERVICE_APPS:
+        raise SetupError(f"there is no service {service}: choose one of {', '.join(SERVICE_APPS)}")
+    settings = load()
+    if settings.streams.url == EMBEDDED:
+        raise SetupError(
+            "a service started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "
+            "or run everything with `openbrain up`"
+        )
+    from openbrain.runtime.adapters import close_to_others
+    from openbrain_cli.system.http.server import bounds, http_server, loop_factory
+
+    close_to_others(settings)
+    server = http_server(
+        _app(service),
+        hears_signals=True,
+        graceful_s=settings.streams.shutdown_s,
+        trusted_proxies=settings.server.trusted_proxies,
+        within=bounds(settings.server),
+        host=host or settings.server.host,
+        port=settings.server.port if port is None else port,
+    )
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(server.serve())
+    if not server.started:
+        raise SetupError(f"the service {service} did not start: what is above says why")
+
+
+def _app(service: str) -> Any:
+    module, _, name = SERVICE_APPS[service].partition(":")
+    app = getattr(import_module(module), name)
+    if service != "api":
+        return app
+    from openbrain_mcp.http import with_mcp
+
+    return with_mcp(app, load().server.origins)

@@ -1,0 +1,145 @@
+"""`openbrain up`: every service and the API in one process, on one port."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from starlette.applications import Starlette
+
+from openbrain.domain.errors import SetupError
+from openbrain.settings import Settings, load
+from openbrain_cli.lazy_commands import command
+
+DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of everything embedded.")]
+PortOption = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")]
+
+
+NewOption = Annotated[
+    bool, typer.Option("--new", help="Begin an empty brain where the database is missing beside its indexes.")
+]
+
+
+@command("openbrain up", "openbrain up --data ./brain --port 9000")
+def up(data: DataOption = None, port: PortOption = None, new: NewOption = False) -> None:
+    """Start the whole pipeline on this machine and print what to type next. Ctrl-C stops it and loses nothing."""
+    settings = load()
+    if data is not None:
+        settings = settings.model_copy(update={"data_dir": data.expanduser().resolve()})
+    if port is not None:
+        settings = settings.model_copy(update={"server": settings.server.model_copy(update={"port": port})})
+    from openbrain_cli.system.http.server import loop_factory
+
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(serve(settings, new=new))
+
+
+async def serve(settings: Settings, *, new: bool = False) -> None:
+    """Run until SIGINT or SIGTERM."""
+    async with started(settings, new=new) as (url, key_file):
+        _welcome(url, key_file)
+        await _stopped()
+        typer.echo("stopping: what is running ends first ...")
+
+
+@contextlib.asynccontextmanager
+async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tuple[str, Path]]:
+    """The whole pipeline while the block runs: where it answers, and the file of its key."""
+    from openbrain.observability import logs
+    from openbrain.runtime.adapters import disk_space
+    from openbrain_cli.system.embedded.disk_space import until_room
+    from openbrain_cli.system.embedded.pipeline import running
+
+    logs.configure(settings.logs.model_copy(update={"level": max_level(settings.logs.level)}))
+    listener = _listen(settings.server.host, settings.server.port)
+    url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
+    await until_room(disk_space(settings).to_start, lambda app: _http(app, listener.dup(), settings))
+    async with (
+        running(settings, new=new) as system,
+        _http(system.api(), listener, settings),
+        _noted(settings.data_dir / "url", url),
+    ):
+        yield url, system.key_file
+
+
+def max_level(level: str) -> str:
+    """In a terminal of a person only what needs them; whoever sets a level gets it."""
+    return "WARNING" if level == "INFO" else level
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise SetupError(f"port {port} of {host} can't be had ({error.strerror}): choose another with --port") from None
+    return listener
+
+
+@contextlib.asynccontextmanager
+async def _http(app: Starlette, listener: socket.socket, settings: Settings) -> AsyncIterator[None]:
+    """Answer requests until left; requests that run then are ended first."""
+    from openbrain_cli.system.http.server import bounds, http_server
+
+    server = http_server(
+        app,
+        hears_signals=False,
+        trusted_proxies=settings.server.trusted_proxies,
+        within=bounds(settings.server),
+    )
+    listener.listen()  # who comes before the server has begun waits a moment
+    task = asyncio.create_task(server.serve(sockets=[listener]), name="http")
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
+
+
+@contextlib.asynccontextmanager
+async def _noted(file: Path, text: str) -> AsyncIterator[None]:
+    """Where the running system answers, for the commands that look for it."""
+    # Whole or not there: commands read it at any time.
+    unfinished = file.with_name(f".{file.name}")
+    unfinished.write_text(text + "\n", encoding="utf-8")
+    unfinished.replace(file)
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+
+
+async def _stopped() -> None:
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    await stopped.wait()
+
+
+def _welcome(url: str, key_file: Path) -> None:
+    default = load().data_dir / key_file.name
+    program = "openbrain" if _on_path() else ".venv/bin/openbrain"
+    option = "" if key_file == default else f" --data {key_file.parent}"
+    typer.echo(f"OpenBrain answers on {url}")
+    typer.echo(f"The key is in     {key_file}")
+    typer.echo("Type next, in a second terminal:")
+    typer.echo(f'  {program} remember "The cache key must hold the tenant." --type bug{option}')
+    typer.echo(f'  {program} recall "what must a cache key hold?"{option}')
+    typer.echo(f"  {program} import --dry-run{option}")
+    typer.echo(f"For agents: claude mcp add openbrain -- {program} mcp{option}")
+
+
+def _on_path() -> bool:
+    import shutil
+
+    found = shutil.which("openbrain")
+    return found is not None and os.access(found, os.X_OK)

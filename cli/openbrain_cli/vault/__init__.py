@@ -1,0 +1,1 @@
+"""Commands on vaults: pages, feed, ticks."""

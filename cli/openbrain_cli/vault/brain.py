@@ -1,0 +1,139 @@
+"""brain: what sessions read, pages of the vault, and what agents post."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openbrain.domain.errors import TryLater
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Speaking, given
+from openbrain_cli.output import as_json, one_line, plain, say, show, table
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain_cli.vault.feed_sync import Synced
+
+app = new_app(no_args_is_help=True, help="The vault of a running brain: its feed, its pages, and posts into it.")
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The local folder; made where there is none.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be written and removed.")]
+Adopt = Annotated[bool, typer.Option("--adopt", help="Take a folder that holds other files: they are removed.")]
+Every = Annotated[int, typer.Option("--every", min=0, help="Again each so many seconds, until Ctrl-C; 0: once.")]
+Kind = Annotated[str, typer.Argument(metavar="KIND", help="lesson, milestone, signal or decision.")]
+Text = Annotated[str, typer.Argument(metavar="TEXT", help="What is to be kept; - reads standard input.")]
+Source = Annotated[str, typer.Option("--source", help="What says so: a project, a service.")]
+SeverityOption = Annotated[str, typer.Option("--severity", help="Of a signal: info, warning, critical or nuclear.")]
+Key = Annotated[str, typer.Option("--idempotency-key", help="The same key again writes nothing.")]
+PagePath = Annotated[str, typer.Argument(metavar="PATH", help="In the vault.")]
+Words = Annotated[str, typer.Argument(metavar="WORDS", help="All of them must be in the page.")]
+Below = Annotated[str, typer.Option("--path", help="Only below this folder.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="How many at most.")]
+
+
+@app.command()
+@command("openbrain brain sync ~/.agentihooks/brain-feed --every 30", "openbrain brain sync feed --dry-run")
+def sync(
+    folder: Directory,
+    *,
+    to: Speaking,
+    dry_run: DryRun = False,
+    adopt: Adopt = False,
+    every: Every = 0,
+    json: AsJson = False,
+) -> None:
+    """Keep a local folder equal to the feed, for clients that read files: what is gone there is removed here."""
+    from openbrain_cli.vault.feed_sync import sync as made_equal
+
+    root = folder.expanduser().absolute()
+
+    async def once(brain: "OpenBrain") -> "Synced":
+        return await made_equal(brain, root, dry_run=dry_run, adopt=adopt)
+
+    while True:
+        try:
+            _tell(to.ask(once), json=json, dry_run=dry_run)
+        except TryLater as error:
+            if not every:
+                raise
+            say(str(error))
+        if not every:
+            return
+        time.sleep(every)
+
+
+def _tell(done: "Synced", *, json: bool, dry_run: bool) -> None:
+    if json:
+        as_json({"written": done.written, "removed": done.removed, "unchanged": done.unchanged, "dry_run": dry_run})
+        return
+    for verb, names in (("write", done.written), ("remove", done.removed)):
+        for name in names:
+            print(f"{'would ' if dry_run else ''}{verb} {one_line(name)}")
+    if not done.written and not done.removed:
+        say(f"nothing to do; files that are equal: {done.unchanged}")
+
+
+@app.command()
+@command("openbrain brain feed", "openbrain brain feed --json")
+def feed(to: Speaking, *, json: AsJson = False) -> None:
+    """Show what sessions read at their start."""
+    found = to.ask(lambda brain: brain.feed())
+    if json:
+        as_json(found)
+        return
+    for entry in sorted((*found.hot_arcs, *found.inject_blocks, *found.entries), key=lambda each: -each.priority):
+        print(f"{one_line(entry.title)}  [{entry.severity}]\n\n{plain(entry.content)}\n")
+    if not found.entry_count:
+        say("the feed is empty: has a tick run? openbrain tick")
+
+
+@app.command()
+@command(
+    "openbrain brain post lesson 'Look at the logs first.' --source shop", "openbrain brain post decision - < why.md"
+)
+def post(
+    kind: Kind,
+    text: Text,
+    *,
+    to: Speaking,
+    source: Source = "",
+    severity: SeverityOption = "",
+    idempotency_key: Key = "",
+    json: AsJson = False,
+) -> None:
+    """Write a lesson, milestone, signal or decision into the vault, where its kind belongs."""
+    said = sys.stdin.read() if text == "-" else text
+    attrs = given(source=source, severity=severity)
+    done = to.ask(lambda brain: brain.post_marker(kind, said, attrs, idempotency_key=idempotency_key))
+    if json:
+        as_json(done)
+    else:
+        print(f"{done.action}  {done.vault_path}")
+
+
+@app.command()
+@command("openbrain brain read left/reference/lessons-2026-11-21.md")
+def read(path: PagePath, *, to: Speaking, json: AsJson = False) -> None:
+    """Show one page of the vault."""
+    found = to.ask(lambda brain: brain.vault_page(path))
+    if json:
+        as_json(found)
+    else:
+        print(plain(found.content), end="")
+
+
+@app.command()
+@command("openbrain brain search 'redis failover'", "openbrain brain search broker --path left --json")
+def search(words: Words, *, to: Speaking, path: Below = "", limit: Limit = 20, json: AsJson = False) -> None:
+    """Find pages of the vault by their words."""
+    found = to.ask(lambda brain: brain.vault_search(words, path=path, limit=limit))
+    if json:
+        as_json(found)
+    elif found.results:
+        show(table("page", "line", "", rows=((each.path, each.line, one_line(each.text)) for each in found.results)))
+    else:
+        say("no page holds all of these words")
+    if not found.complete:
+        say("there may be more: narrow it down with --path")

@@ -1,0 +1,84 @@
+"""tick."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openbrain.domain.errors import OpenBrainError
+from openbrain_cli import exit_codes
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Connection
+from openbrain_cli.output import as_json, one_line, plain, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import TickAnswer
+
+LOOK_S, PAUSE_S = 25, 2
+NoAi = Annotated[bool, typer.Option("--no-ai", help="Do not ask the model.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing, and show the diff.")]
+Extract = Annotated[bool, typer.Option("--extract", help="Make arcs of new transcripts first.")]
+
+
+@command("openbrain tick", "openbrain tick --dry-run", "openbrain tick --no-ai --json")
+def tick(
+    to: Connection, no_ai: NoAi = False, dry_run: DryRun = False, extract: Extract = False, json: AsJson = False
+) -> None:
+    """Keep the workspace's vault now, and tell what was done.
+
+    Exit code 1 where the tick failed, or the model did.
+    """
+    ended = to.ask(lambda brain: _ended(brain, ai=not no_ai, dry_run=dry_run, extract=extract))
+    report = ended.report or {}
+    if json:
+        as_json(ended)
+    else:
+        _tell(report)
+    if ended.error:
+        raise OpenBrainError(f"the tick failed: {ended.error}")
+    if report.get("phases", {}).get("ai", {}).get("error"):
+        raise typer.Exit(exit_codes.REFUSED)
+
+
+async def _ended(brain: "OpenBrain", *, ai: bool, dry_run: bool, extract: bool) -> "TickAnswer":
+    from uuid import uuid4
+
+    asked = await brain.request_tick(ai=ai, dry_run=dry_run, extract=extract, key=str(uuid4()))
+    told = None
+    while not (seen := await brain.tick(asked.job_id, wait=LOOK_S)).status.ended:
+        if seen.error is None:
+            continue
+        if seen.error != told:
+            told = seen.error
+            say(f"put off, and tried again for an hour (Ctrl-C leaves it to the server): {told}")
+        await asyncio.sleep(PAUSE_S)
+    return seen
+
+
+def _tell(report: Mapping[str, Any]) -> None:
+    if "diff" in report:
+        for line in str(report["diff"]).splitlines():
+            print(plain(line))
+    for line in _lines(report):
+        say(line)
+
+
+def _lines(report: Mapping[str, Any]) -> Iterator[str]:
+    phases = report.get("phases", {})
+    changes = report.get("changes", {"written": 0, "removed": 0})
+    write, remove = ("to write", "to remove") if report.get("dry_run") else ("written", "removed")
+    yield f"files {write}: {changes['written']}, {remove}: {changes['removed']}"
+    ai = phases.get("ai", {})
+    if ai.get("error"):
+        yield f"the model did not help: {one_line(ai['error'])}"
+    result = phases.get("apply", {}).get("result", {})
+    if result:
+        yield f"recommendations taken: {len(result['done'])}, refused: {result['refused_count']}"
+    for each in result.get("refused", ()):
+        yield f"  {one_line(each['item'])}: {one_line(each['reason'])}"
+    for place in phases.get("verify", {}).get("stats", {}).get("missing", ()):
+        yield f"  {one_line(place)} was written and is not there"
+    for each in report.get("problems", ()):
+        yield f"{one_line(each['path'])}:{each['line']}: {one_line(each['reason'])}"

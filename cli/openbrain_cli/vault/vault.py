@@ -1,0 +1,134 @@
+"""vault: init, extract, cluster."""
+
+import asyncio
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from stat import S_IMODE
+from typing import Annotated
+
+import typer
+
+from openbrain.domain.errors import Invalid, NotFound
+from openbrain_cli.lazy_commands import command, new_app
+from openbrain_cli.options import AsJson, Data
+from openbrain_cli.output import as_json, one_line, say
+from openbrain_cli.profile import profile
+
+app = new_app(no_args_is_help=True, help="The vault's folders, and arcs from the transcripts of sessions.")
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The vault's folder.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only list what would be written.")]
+
+
+def _make(root: Path, name: Path, rights: int) -> None:
+    """A folder below the root, and what lies between, with the root's rights."""
+    for path in (*reversed([root / each for each in name.parents if each.name]), root / name):
+        if not path.is_dir():
+            path.mkdir()
+            path.chmod(rights)
+
+
+@app.command()
+@command("openbrain vault init ~/vault")
+def init(folder: Folder, *, json: AsJson = False) -> None:
+    """Make a vault's folders, and a page that says what they are for. What is there stays."""
+    from openbrain.vault.layout import FOLDERS, README, README_TEXT
+
+    root = folder.expanduser().absolute()
+    missing = [name for name in FOLDERS if not (root / name).is_dir()]
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        rights = S_IMODE(root.stat().st_mode)
+        for name in missing:
+            _make(root, Path(name), rights)
+        if not (root / README).exists():
+            (root / README).write_text(README_TEXT, encoding="utf-8")
+            (root / README).chmod(rights & 0o666)
+    except OSError as error:
+        raise Invalid("DIR", f"{root} can't be made: {error.strerror}") from None
+    if json:
+        as_json({"vault": str(root), "made": missing})
+        return
+    print(f"{root}  folders made: {len(missing)}")
+    say(f"""next: OPENBRAIN_VAULTS__FOLDERS='{{"default": "{root}"}}' gives it to the workspace `default`""")
+
+
+@app.command()
+@command(
+    "openbrain vault extract --since 26h",
+    "openbrain vault extract --project shop | openbrain vault cluster --vault ~/vault",
+)
+def extract(
+    *,
+    since: Annotated[str, typer.Option(help="A number with s, m, h or d, ago; or an ISO time.")] = "24h",
+    until: Annotated[str, typer.Option(help="The same; now where it is left out.")] = "",
+    project: Annotated[str, typer.Option(help="Part of the name of the project's folder of transcripts.")] = "",
+    min_turns: Annotated[int, typer.Option("--min-turns", min=0, help="Of the user, results of tools included.")] = 5,
+    projects_dir: Annotated[Path | None, typer.Option("--projects-dir", help="Else ~/.claude/projects.")] = None,
+) -> None:
+    """Print what happened in the sessions of a time, counted, as JSON."""
+    from openbrain_tick.phases.extract import Filter, window
+    from openbrain_tick.sessions import extracted
+
+    within = window(since, until, datetime.now(UTC))
+    folder = (projects_dir or profile().homes().claude / "projects").expanduser()
+    wanted = Filter(project=project or None, min_turns=min_turns)
+    as_json(extracted(folder, within, wanted, lambda path: say(f"{path} can't be read: left out")))
+
+
+@app.command()
+@command(
+    "openbrain vault cluster --vault ~/vault --bundle bundle.json --dry-run",
+    "openbrain vault extract | openbrain vault cluster --vault ~/vault",
+)
+def cluster(
+    *,
+    vault: Annotated[Path | None, typer.Option(help="The vault's folder.")] = None,
+    bundle: Annotated[Path | None, typer.Option(help="What `extract` printed; else it is read from stdin.")] = None,
+    out_dir: Annotated[
+        Path | None, typer.Option("--out-dir", help="The original's way to name a vault: <vault>/clusters/<day>.")
+    ] = None,
+    dry_run: DryRun = False,
+    json: AsJson = False,
+    data: Data = None,
+) -> None:
+    """Make arcs of sessions. A session that is in an arc stays there; what was written into an arc is kept."""
+    from openbrain_cli.vault.cluster import clustered
+    from openbrain_tick.phases.extract import read_bundle
+
+    root = _vault(vault, out_dir)
+    found = read_bundle(_read(bundle) if bundle else sys.stdin.buffer.read())
+    planned = asyncio.run(clustered(root, found.sessions, profile(data=data).settings(), dry_run=dry_run))
+    changes, problems = planned.changes(), planned.problems
+    if json:
+        as_json(
+            {
+                "dry_run": dry_run,
+                "created": [change.path for change in changes if change.before is None],
+                "extended": [change.path for change in changes if change.before is not None],
+                "problems": [{"path": each.path, "line": each.line, "reason": each.reason} for each in problems],
+            }
+        )
+        return
+    for change in changes:
+        print(f"{'create' if change.before is None else 'extend'}  {one_line(change.path)}")
+    for problem in problems:
+        say(f"{problem.path}:{problem.line}: {problem.reason}")
+
+
+def _read(bundle: Path) -> bytes:
+    try:
+        return bundle.expanduser().read_bytes()
+    except OSError as error:
+        raise NotFound(f"there is no bundle to read at {bundle} ({error.strerror})") from None
+
+
+def _vault(vault: Path | None, out_dir: Path | None) -> Path:
+    if vault is None and out_dir is not None and out_dir.expanduser().absolute().parent.name == "clusters":
+        vault = out_dir.expanduser().absolute().parents[1]
+    if vault is None:
+        raise Invalid("--vault", "name the vault's folder")
+    if not vault.expanduser().is_dir():
+        raise NotFound(f"there is no vault at {vault}: make one with `openbrain vault init {vault}`")
+    return vault.expanduser()
