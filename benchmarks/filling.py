@@ -9,12 +9,13 @@ from rich.progress import track
 from benchmarks.texts import TYPES, spread, texts
 from openbrain.domain.events import CloudEvent, MemoryStored
 from openbrain.domain.memory import Change, MemoryType
+from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.reindexing import Extent
 from openbrain.ports.store import Origin
 from openbrain.runtime.container import Container
-from openbrain.usecases.auth import Actor, Permission
+from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain_embedder.handlers import embed_stored
 from openbrain_indexer.handlers import project_text, project_vector

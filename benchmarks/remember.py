@@ -127,9 +127,10 @@ def _prepare(database: str, folder: str) -> str:
     from openbrain.adapters.local.clock import SystemClock
     from openbrain.adapters.sql.schema.commands import upgrade
     from openbrain.adapters.sql.store import open_truth
+    from openbrain.domain.permissions import Permission
     from openbrain.ports.access import Workspace
     from openbrain.settings import Truth
-    from openbrain.usecases.auth import Permission, hash_secret, issue
+    from openbrain.usecases.auth import hash_secret, issue
 
     async def make() -> str:
         truth = open_truth(Truth(url=database), Path(folder), SystemClock())

@@ -3,7 +3,7 @@
 from typing import Any
 
 from openbrain.domain.memory import DAY, MICROSECONDS
-from openbrain.usecases.auth import Permission
+from openbrain.domain.permissions import Permission
 from tests.support.api.brain import Brain, http, refused
 
 ADMIN = frozenset({Permission.ADMIN})

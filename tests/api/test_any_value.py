@@ -19,14 +19,14 @@ import pytest
 import pytest_asyncio
 
 from openbrain.domain.errors import Invalid
+from openbrain.domain.permissions import Permission
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.redis.connection import connect
-from openbrain.usecases.auth import Permission
 from openbrain.usecases.transfer_lines import HistoryEntryLine, Line, LineageLine, MemoryLine, parse_line
+from openbrain_api.handlers import ROUTES
 from openbrain_api.http.reading import parse_body, parse_query
 from openbrain_api.http.refused import Refused
 from openbrain_api.http.route import Route
-from openbrain_api.routes import ROUTES
 from tests.support.api.bad_inputs import FULL
 from tests.support.api.brain import http, offer, open_brain
 from tests.support.api.marked_requests import HEADERS, SCHEMAS, header, memory_line

@@ -15,7 +15,7 @@ from openbrain.domain.errors import Backlogged
 from openbrain.settings import Streams
 from openbrain.streams.redis.memory import StreamMemory
 from openbrain.usecases.backpressure import FRESH_S, Pressure
-from openbrain_api.routes import ROUTES
+from openbrain_api.handlers import ROUTES
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess
 from tests.support.api.brain import Brain, http, offer, refused, remembered

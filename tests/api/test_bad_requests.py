@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.usecases.auth import Permission
+from openbrain.domain.permissions import Permission
+from openbrain_api.handlers import ROUTES
 from openbrain_api.openapi.document import document
-from openbrain_api.routes import ROUTES
 from tests.support.api.bad_inputs import FULL, RAW, SECRET
 from tests.support.api.brain import Brain, Caller, http, offer, refused, unknown_id
 

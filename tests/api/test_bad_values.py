@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from openbrain_api.routes import ROUTES
+from openbrain_api.handlers import ROUTES
 from tests.support.api.bad_inputs import BAD, FULL, QUERIES, SECRET, Bad
 from tests.support.api.brain import Caller, refused
 

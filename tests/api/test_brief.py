@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from openbrain.domain.memory import DAY
+from openbrain.domain.permissions import Permission
 from openbrain.domain.times import to_iso
 from openbrain.settings import Vaults
-from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import START
 from tests.support.vault.pages import Vault as Pages

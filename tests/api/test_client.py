@@ -20,8 +20,8 @@ from openbrain.domain.errors import (
     Unauthorised,
 )
 from openbrain.domain.memory import MemoryType, Scope, State
+from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
-from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, unknown_id
 
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from jsonschema.validators import Draft202012Validator
 
+from openbrain.domain.permissions import Permission
 from openbrain.domain.streams import STORED, dead_letters
 from openbrain.ports.generations import IndexKind
 from openbrain.settings import Vaults
 from openbrain.settings.webhooks import Webhooks
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.redis.connection import connect
-from openbrain.usecases.auth import Permission
+from openbrain_api.handlers import ROUTES
 from openbrain_api.openapi.document import document
-from openbrain_api.routes import ROUTES
 from tests.servers.process import Server
 from tests.support.api.brain import Brain, http, offer, unknown_id
 from tests.support.streams.consumers import scaled

@@ -10,11 +10,11 @@ import httpx
 
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.permissions import Permission
 from openbrain.ports.erasing import CLOSE, FORGET, PURGE
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation
 from openbrain.streams.operating.erasure import Doomed, Swept
-from openbrain.usecases.auth import Permission
 from openbrain_housekeeper.closing import Closing
 from openbrain_housekeeper.forgetting import Forgetting
 from openbrain_housekeeper.operating import Step, Worker

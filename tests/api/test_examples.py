@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from openbrain.domain.permissions import Permission
 from openbrain.settings.webhooks import Webhooks
 from openbrain.streams.operating.administration import RedisStreams
-from openbrain.usecases.auth import Permission
+from openbrain_api.handlers import ROUTES
 from openbrain_api.openapi.examples import EXAMPLES
-from openbrain_api.routes import ROUTES
 from tests.support.api.brain import http
 from tests.support.streams.operator import Operator
 

@@ -13,9 +13,9 @@ import pytest_asyncio
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
+from openbrain.domain.permissions import Permission
 from openbrain.ports.webhooks import Webhook
-from openbrain.usecases.auth import Permission
-from openbrain_api.routes import ROUTES
+from openbrain_api.handlers import ROUTES
 from tests.support.api.brain import Brain, http, unknown_id
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -6,10 +6,10 @@ from typing import Any
 import httpx
 import pytest
 
+from openbrain.domain.permissions import Permission
 from openbrain.settings.server import Server
-from openbrain.usecases.auth import Permission
+from openbrain_api.handlers import ROUTES
 from openbrain_api.http.route import Route
-from openbrain_api.routes import ROUTES
 from openbrain_mcp.http import with_mcp
 from tests.support.api.brain import Brain, http, refused, unknown_id
 from tests.support.settings import group_of

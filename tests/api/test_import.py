@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from openbrain.domain import limits
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import WorkspaceChange
-from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.api.transfer import (
     EVERYTHING,

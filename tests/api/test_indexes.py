@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from openbrain.domain.permissions import Permission
 from openbrain.ports.generations import Generation, IndexKind
-from openbrain.usecases.auth import OPERATORS, Permission
+from openbrain.usecases.auth import OPERATORS
 from tests.support.api.brain import Brain, http, refused
 
 ADMIN = frozenset({Permission.ADMIN})

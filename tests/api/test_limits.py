@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import Workspace, WorkspaceChange
-from openbrain.usecases.auth import Permission
-from openbrain_api.routes import ROUTES
+from openbrain_api.handlers import ROUTES
 from openbrain_mcp.http import with_mcp
 from tests.api.test_remember import brain_database_url
 from tests.servers.mariadb_server import DATABASE

@@ -10,9 +10,10 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.contract import BroadcastAnswer, Skipped
 from openbrain.domain.errors import Forbidden
+from openbrain.domain.permissions import Permission
 from openbrain.settings.server import Server
 from openbrain.settings.tuning import ServerTuning
-from openbrain.usecases.auth import Permission, successor
+from openbrain.usecases.auth import successor
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.listening import Ear, ear
 from tests.support.api.served import served

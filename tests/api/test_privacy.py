@@ -12,11 +12,11 @@ import structlog
 from starlette.applications import Starlette
 
 from openbrain.domain.errors import TryLater
+from openbrain.domain.permissions import Permission
 from openbrain.observability import metrics
 from openbrain.ports.access import WorkspaceChange
 from openbrain.ports.rates import Rates
-from openbrain.usecases.auth import Permission
-from openbrain_api.routes import ROUTES
+from openbrain_api.handlers import ROUTES
 from tests.support.api.brain import Brain, http, remembered, unknown_id
 from tests.support.api.marked_requests import Request, of_every_kind, well_formed
 from tests.support.overhearing import Ear, listening

@@ -14,9 +14,9 @@ from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
 from openbrain.contract import RecalledBatch
 from openbrain.domain.errors import NeverRetry
 from openbrain.domain.limits import BATCH_QUESTIONS
+from openbrain.domain.permissions import Permission
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.usecases.auth import Permission
 from tests.api.test_degraded import DOWN, impatient, within_s
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.forms import examples

@@ -9,8 +9,8 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import Conflict, Forbidden, NotFound
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import HaltState, Severity, SignalState
-from openbrain.usecases.auth import Permission
 from openbrain.usecases.backpressure import Pressure
 from tests.support.api.brain import Brain, http, refused, unknown_id
 

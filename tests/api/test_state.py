@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import SetupError, TryLater
+from openbrain.domain.permissions import Permission
 from openbrain.ports.store import Outcome, Write
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
-from openbrain.usecases.auth import Permission
 from openbrain_api import app as process
-from openbrain_api.routes import ROUTES
+from openbrain_api.handlers import ROUTES
 from tests.support.api.bad_inputs import FULL
 from tests.support.api.brain import Brain, http, offer, refused, remembered, unknown_id
 

@@ -6,11 +6,11 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
+from openbrain.domain.permissions import Permission
 from openbrain.domain.streams import STORED, SUBMITTED, replays
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery
-from openbrain.usecases.auth import Permission
-from openbrain_api.routes import ROUTES
+from openbrain_api.handlers import ROUTES
 from openbrain_housekeeper.redelivering import steps
 from tests.support.api.bad_stream_inputs import full
 from tests.support.api.brain import Brain, http, refused

@@ -10,8 +10,8 @@ import pytest
 
 from openbrain.client import OpenBrain
 from openbrain.domain.ids import uuid7
+from openbrain.domain.permissions import Permission
 from openbrain.ports.ticks import Tick
-from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain, http, refused
 
 

@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 from pathlib import Path
 
-from openbrain.usecases.auth import Permission
+from openbrain.domain.permissions import Permission
 from openbrain.usecases.vault_lock import vault_writer
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.vault import FEED, LESSON, client, marks, tree

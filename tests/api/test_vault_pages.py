@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from openbrain.adapters.network.chat_reasoner import ChatReasoner
+from openbrain.domain.permissions import Permission
 from openbrain.settings import Settings
-from openbrain.usecases.auth import Permission
 from openbrain.vault.front_matter.document import read
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.vault import LESSON, client, tree

@@ -5,8 +5,9 @@ import pytest
 
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import Forbidden
+from openbrain.domain.permissions import Permission
 from openbrain.ports.reconciling import VERIFY
-from openbrain.usecases.auth import OPERATORS, Permission
+from openbrain.usecases.auth import OPERATORS
 from tests.support.api.brain import Brain, http, refused
 
 ADMIN = frozenset({Permission.ADMIN})

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from openbrain.domain.memory import Memory
-from openbrain_api.routes import ROUTES
+from openbrain_api.handlers import ROUTES
 from tests.support.api.brain import Brain, http, unknown_id
 from tests.support.api.routes_without_memories import NO_MEMORIES
 from tests.support.api.visibility_probes import PROBES, Ask

@@ -5,10 +5,10 @@ import pytest
 
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound
+from openbrain.domain.permissions import Permission
 from openbrain.ports.webhooks import WebhookDeadLetter
 from openbrain.settings.tuning import WebhookTuning
 from openbrain.settings.webhooks import Webhooks
-from openbrain.usecases.auth import Permission
 from tests.support.api.brain import Brain
 from tests.support.signals.broadcasting import burn
 

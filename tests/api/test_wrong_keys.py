@@ -15,10 +15,10 @@ from openbrain.adapters.redis.rates import RedisRates
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import RateLimited, Unauthorised
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.permissions import Permission
 from openbrain.ports.rates import Rate
 from openbrain.settings import Streams
 from openbrain.settings.server import Server
-from openbrain.usecases.auth import Permission
 from openbrain_api.http.door import source
 from openbrain_mcp.http import with_mcp
 from tests.support.api.brain import Brain, refused

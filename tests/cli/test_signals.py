@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import Invalid, NotFound
-from openbrain.usecases.auth import Permission
+from openbrain.domain.permissions import Permission
 from openbrain_cli.main import app
 from tests.support.api.brain import Brain
 from tests.support.api.served import served

@@ -19,9 +19,10 @@ import redis
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import open_truth
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
-from openbrain.usecases.auth import Permission, hash_secret, issue
+from openbrain.usecases.auth import hash_secret, issue
 from tests.faults.double import Double
 from tests.faults.fleet import Zygote
 from tests.servers.catalogue import server

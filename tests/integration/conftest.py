@@ -15,11 +15,12 @@ from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import SqlTruth, open_truth
 from openbrain.domain.events import FIELD, encode
 from openbrain.domain.memory import MemoryType
+from openbrain.domain.permissions import Permission
 from openbrain.domain.streams import SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
-from openbrain.usecases.auth import Permission, hash_secret, issue
+from openbrain.usecases.auth import hash_secret, issue
 from tests.servers.process import Server
 from tests.support.cli.services import Process, Services
 from tests.support.cli.services import services as running_rooms

@@ -11,9 +11,10 @@ import httpx
 import pytest
 
 from openbrain.adapters.local.clock import SystemClock
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import Workspace
 from openbrain.ports.generations import IndexKind
-from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
 from tests.servers.process import Server

@@ -12,10 +12,11 @@ import pytest
 from sqlalchemy import text
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
 from openbrain.domain.visibility import Criteria, Viewer, visible
 from openbrain.ports.access import Workspace
-from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.faketime import wrong_by
 from tests.servers.plugin import Starter, need

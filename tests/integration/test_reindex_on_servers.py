@@ -13,11 +13,12 @@ import httpx
 import pytest
 from elasticsearch import AsyncElasticsearch
 
+from openbrain.domain.permissions import Permission
 from openbrain.domain.visibility import Criteria, Viewer, visible
 from openbrain.ports.access import Workspace
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import OperationStatus
-from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers
 from tests.support.cli.services import Services
 from tests.support.waiting import PATIENCE_S, until

@@ -21,10 +21,11 @@ from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import SqlTruth, open_truth
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import Workspace
 from openbrain.ports.store import Edit
 from openbrain.settings import Truth
-from openbrain.usecases.auth import Permission, hash_secret, issue
+from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.transfer_lines import Footer, parse_line
 from openbrain_cli.memories.transfer.export_file import check
 from tests.servers.process import Server

@@ -14,9 +14,10 @@ from redis.asyncio import Redis
 
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.store import open_truth
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
-from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.properties.model_double import MODELS
 from tests.properties.rebuild_check import Elasticsearch, Folders, Standing

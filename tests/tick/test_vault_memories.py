@@ -8,12 +8,13 @@ from openbrain.adapters.local.open_content_policy import OpenGate
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlTruth
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
+from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
 from openbrain.domain.times import to_iso
 from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.store import Origin
 from openbrain.ports.vault_memories import VaultMemory
-from openbrain.usecases.auth import Actor, Permission
+from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc

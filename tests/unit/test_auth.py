@@ -7,8 +7,9 @@ import pytest
 
 from openbrain.domain.errors import Forbidden, Invalid, Unauthorised
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import ApiKey
-from openbrain.usecases.auth import Actor, Keyring, Permission, hash_secret, issue
+from openbrain.usecases.auth import Actor, Keyring, hash_secret, issue
 from tests.support.store.fixtures import START, FakeClock
 
 READ = frozenset({Permission.BRAIN_READ})

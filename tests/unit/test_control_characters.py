@@ -8,6 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import orjson
 import pytest
+from openbrain_api.requests.memories import BatchItemBody, RecallBody
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from openbrain.domain import streams
@@ -16,7 +17,6 @@ from openbrain.domain.events import CloudEvent
 from openbrain.domain.submission import Agent, IdempotencyKey
 from openbrain.domain.text.control_characters import cleaned, cleaned_json, cleaned_line, plain_json
 from openbrain.usecases.transfer_lines import AnyLine, HistoryEntryLine, MemoryLine, parse_line
-from openbrain_api.requests.memories import BatchItemBody, RecallBody
 from openbrain_api.routes import ROUTES
 from tests.support.api.marked_requests import memory_line
 from tests.support.overhearing import Marks
@@ -35,11 +35,12 @@ NOT_KEPT = {
     "MarkerBody.content",
     "MarkerBody.attrs",
     # Reads: compared with what is there, and never kept. Of paths, what can't be printed is refused by the vault.
-    "ListQuery.path",
-    "ListQuery.cursor",
-    "ReadQuery.path",
-    "SearchQuery.path",
-    "SearchQuery.q",
+    "VaultListQuery.path",
+    "VaultListQuery.cursor",
+    "VaultReadQuery.path",
+    "VaultSearchQuery.path",
+    "VaultSearchQuery.q",
+    "SearchQuery.cursor",
     # Its members are fields here; unknown ones are passed over.
     "RecallBody.filter",
     # Taken apart and checked one by one, as the models that stand beside them here.

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openbrain.contract.brain.discovery import CURSOR_CHARS
 from openbrain.domain.errors import Invalid
 from openbrain.ports.index import Place, TextQuery
-from openbrain_api.discovery.cursors import CURSOR_CHARS, Cursor, query_seal, read, written
+from openbrain_api.discovery.cursors import Cursor, query_seal, read, written
 from openbrain_api.discovery.fragments import CHARS, MOST, fragments, shares
 from openbrain_api.discovery.words import PHRASES, parsed
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import Access, Workspace
 from openbrain.ports.clock import Clock
-from openbrain.usecases.auth import OPERATORS, Permission, hash_secret, issue
+from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 
 WORKSPACE = "default"
 PERMISSIONS: Mapping[str, frozenset[str]] = {

@@ -33,6 +33,7 @@ from openbrain_api.broadcasts.together import Together
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Check, Checks
 from openbrain_api.discovery.engine import Discovery
+from openbrain_api.handlers import ROUTES
 from openbrain_api.http.admission import Admission
 from openbrain_api.http.door import Door
 from openbrain_api.http.endpoint import Endpoint, not_found
@@ -46,7 +47,6 @@ from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.erased import Erased
 from openbrain_api.recall.recording import Recorder
 from openbrain_api.recall.serving import Serving, examined
-from openbrain_api.routes import ROUTES
 from openbrain_api.writing.committing import Committer
 
 COMMIT_LANES = {"mysql": 2, "mariadb": 2}

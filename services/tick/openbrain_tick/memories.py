@@ -10,13 +10,14 @@ from pydantic import ValidationError
 from openbrain.domain.errors import Conflict, Invalid, NeverRetry, NotFound
 from openbrain.domain.events import first_problem
 from openbrain.domain.memory import Memory, Scope
+from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
 from openbrain.domain.times import to_datetime
 from openbrain.ports.clock import Clock
 from openbrain.ports.content_policy import WriteGate
 from openbrain.ports.store import Origin, Outcome, Reading, Status, Writing
 from openbrain.ports.vault_memories import VaultMemories, VaultMemory
-from openbrain.usecases.auth import Actor, Permission
+from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
 from openbrain.vault.pages.arcs import Arc

@@ -1,6 +1,6 @@
 """What the REST API answers, as frozen values: the OpenAPI document is made from these, the client returns them."""
 
-from openbrain.contract.access import (
+from openbrain.contract.admin.access import (
     KeyAnswer,
     KeyCreated,
     KeyList,
@@ -8,55 +8,16 @@ from openbrain.contract.access import (
     KeyRotated,
     Whoami,
     WorkspaceAnswer,
+    WorkspaceDeleted,
     WorkspaceList,
 )
-from openbrain.contract.base import Answer, Problem
-from openbrain.contract.brief import Brief, BriefItem
-from openbrain.contract.discovery import Highlight, ScopeCount, ScopeCounts, Searched, SearchHit, TagCounts, ValueCount
-from openbrain.contract.indexes import GenerationAnswer, GenerationDropped, GenerationList, Reindexed
-from openbrain.contract.memories import (
-    BatchItem,
-    Ended,
-    Explanation,
-    Forgotten,
-    HistoryLine,
-    IndexShare,
-    Lineage,
-    Listed,
-    MemoryAnswer,
-    MemoryDetail,
-    Recalled,
-    RecalledBatch,
-    RefusedQuestion,
-    Remembered,
-    RememberedBatch,
-)
-from openbrain.contract.models import HowChanged, ModelAnswer, ModelChange, ModelInUse
-from openbrain.contract.operations import BulkEnded, OperationAnswer, OperationList, WorkspaceDeleted
-from openbrain.contract.signals import (
-    Acknowledged,
-    AmygdalaState,
-    BroadcastAnswer,
-    BroadcastList,
-    HaltAnswer,
-    HaltList,
-    HaltStatus,
-    SignalAnswer,
-    SignalDetail,
-    SignalLine,
-    SignalList,
-    SignalRaised,
-    Skipped,
-    SubscriberAnswer,
-    SubscriberList,
-)
-from openbrain.contract.state import Health, Live, Ready
-from openbrain.contract.streams import (
+from openbrain.contract.admin.dead_letters import DeadLetterAnswer, DeadLetterList, DeadLettersChanged
+from openbrain.contract.admin.indexes import GenerationAnswer, GenerationDropped, GenerationList, Reindexed
+from openbrain.contract.admin.models import HowChanged, ModelAnswer, ModelChange, ModelInUse
+from openbrain.contract.admin.operations import OperationAnswer, OperationList
+from openbrain.contract.admin.streams import (
     Buried,
     ConsumerAnswer,
-    DeadLetterAnswer,
-    DeadLetterList,
-    DeadLettersChanged,
     GroupAnswer,
     GroupPaused,
     GroupRegistered,
@@ -65,9 +26,26 @@ from openbrain.contract.streams import (
     StreamAnswer,
     StreamList,
 )
-from openbrain.contract.ticks import TickAccepted, TickAnswer
-from openbrain.contract.transfer import Imported, RefusedLine
-from openbrain.contract.webhooks import (
+from openbrain.contract.amygdala.broadcasts import (
+    AmygdalaState,
+    BroadcastAnswer,
+    BroadcastList,
+    Skipped,
+    SubscriberAnswer,
+    SubscriberList,
+)
+from openbrain.contract.amygdala.signals import (
+    Acknowledged,
+    HaltAnswer,
+    HaltList,
+    HaltStatus,
+    SignalAnswer,
+    SignalDetail,
+    SignalLine,
+    SignalList,
+    SignalRaised,
+)
+from openbrain.contract.amygdala.webhooks import (
     WebhookAnswer,
     WebhookCreated,
     WebhookLetter,
@@ -76,6 +54,34 @@ from openbrain.contract.webhooks import (
     WebhookRemoved,
     WebhookReplayed,
 )
+from openbrain.contract.base import Answer, Problem
+from openbrain.contract.brain.brief import Brief, BriefItem
+from openbrain.contract.brain.discovery import (
+    Highlight,
+    ScopeCount,
+    ScopeCounts,
+    Searched,
+    SearchHit,
+    TagCounts,
+    ValueCount,
+)
+from openbrain.contract.brain.memories import (
+    BatchItem,
+    BulkEnded,
+    Ended,
+    Forgotten,
+    HistoryLine,
+    Lineage,
+    Listed,
+    MemoryAnswer,
+    MemoryDetail,
+    Remembered,
+    RememberedBatch,
+)
+from openbrain.contract.brain.recall import Explanation, IndexShare, Recalled, RecalledBatch, RefusedQuestion
+from openbrain.contract.brain.transfer import Imported, RefusedLine
+from openbrain.contract.system import Health, Live, Ready
+from openbrain.contract.vault.ticks import TickAccepted, TickAnswer
 
 __all__ = [
     "Acknowledged",

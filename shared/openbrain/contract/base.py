@@ -1,14 +1,46 @@
-"""What every answer is, and what a refusal says."""
+"""Bases and common parts of what the REST API takes and gives."""
 
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from openbrain.domain import limits
+
+
+class Body(BaseModel):
+    """Base of bodies."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+
+class QueryString(BaseModel):
+    """Base of query strings. Names in `many` may come several times; those in `lenient` may be empty, as clients of the
+    original send what they don't narrow by."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+    many: ClassVar[frozenset[str]] = frozenset()
+
+
+CURSOR = r"^[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
+"""created_at and id of the last memory of a page."""
+WorkspaceName = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=limits.WORKSPACE_CHARS)
+]
+
+
+class WorkspaceQuery(QueryString):
+    """Whose keys; another workspace than one's own for admin keys of `system` only."""
+
+    workspace_id: WorkspaceName | None = None
+
+
+PageSize = Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)]
 
 
 class Answer(BaseModel):
     """Base of every answer. Clients ignore members that they don't know."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
 class RateLimit(Answer):

@@ -8,12 +8,12 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from openbrain.domain import limits
 from openbrain.domain.errors import Forbidden, Invalid, Unauthorised
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.permissions import Permission
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.access import Access, ApiKey
 from openbrain.ports.clock import Clock
@@ -22,19 +22,6 @@ SECRET_PREFIX = "ob_"  # noqa: S105 - how a key begins, not a key
 ANY_AGENT = "*"
 OPERATORS = "system"
 """The workspace whose admin keys make workspaces and manage the keys of every one."""
-
-
-class Permission(StrEnum):
-    """What a key may be allowed."""
-
-    BRAIN_READ = "brain.read"
-    BRAIN_WRITE = "brain.write"
-    SIGNAL_RAISE = "signal.raise"
-    SIGNAL_ACK = "signal.ack"
-    VAULT_READ = "vault.read"
-    VAULT_WRITE = "vault.write"
-    TICK_RUN = "tick.run"
-    ADMIN = "admin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

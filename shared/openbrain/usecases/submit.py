@@ -9,10 +9,11 @@ from openbrain.domain.events import CloudEvent
 from openbrain.domain.fast_frozen import maker
 from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import DAY
+from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.access import Access
 from openbrain.ports.store import Origin
-from openbrain.usecases.auth import Actor, Permission
+from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer
 
 KEY_LIFETIME = 30 * DAY

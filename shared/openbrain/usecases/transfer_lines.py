@@ -19,6 +19,7 @@ from pydantic import (
     ValidationError,
 )
 
+from openbrain.contract.brain.transfer import CURSOR
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
 from openbrain.domain.events import MemoryId, first_problem
@@ -43,7 +44,6 @@ from openbrain.ports.transfer import Kept, Link, Told
 
 FORMAT = "openbrain-export"
 FORMAT_VERSION = 1
-CURSOR = r"^-?[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 
 Number = Annotated[int, Field(strict=True, ge=0, le=2**52)]
 Counted = Annotated[int, Field(strict=True, ge=1, le=2**52)]

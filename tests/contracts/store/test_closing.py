@@ -10,12 +10,13 @@ from openbrain.adapters.sql.store import SqlTruth
 from openbrain.domain.errors import NeverRetry, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Reason
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import Workspace
 from openbrain.ports.erasing import CLOSE
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation
 from openbrain.ports.store import Mark
-from openbrain.usecases.auth import Permission, hash_secret, issue
+from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.submit import Tenants
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import START, FakeClock, rows, stored, viewer, write

@@ -26,6 +26,7 @@ from openbrain.adapters.sql.store import SqlTruth
 from openbrain.domain import events
 from openbrain.domain.events import CloudEvent, EventData
 from openbrain.domain.ids import uuid7
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import Workspace
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation
@@ -34,7 +35,7 @@ from openbrain.settings import Settings, Streams
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.publishing.broadcast_reader import RedisHearing
 from openbrain.usecases import serving_indexes
-from openbrain.usecases.auth import Permission, hash_secret, issue
+from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.backpressure import Pressure
 from openbrain.usecases.embedders import Embedders
 from openbrain_api.build import build_api

@@ -7,9 +7,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 from openbrain.domain.ids import uuid7
+from openbrain_api.handlers import ROUTES
 from openbrain_api.http.route import Route
 from openbrain_api.openapi.document import document
-from openbrain_api.routes import ROUTES
 from tests.support.api.bad_inputs import FULL
 from tests.support.overhearing import Marks
 

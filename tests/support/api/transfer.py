@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from openbrain.domain.memory import DAY
-from openbrain.usecases.auth import Permission
+from openbrain.domain.permissions import Permission
 from tests.support.api.brain import Brain, offer, remembered, unknown_id
 from tests.support.settings import changed
 

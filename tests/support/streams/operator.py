@@ -10,12 +10,12 @@ import pytest
 from redis.asyncio import Redis
 
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.permissions import Permission
 from openbrain.domain.streams import STORED, dead_letters
 from openbrain.settings import Streams
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.redis.connection import connect
-from openbrain.usecases.auth import Permission
 from openbrain_housekeeper.operating import Worker
 from openbrain_housekeeper.redelivering import steps
 from tests.support.api.brain import Brain, http

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from openbrain.domain import limits
 from openbrain.settings.server import Server
-from openbrain_api.routes import ROUTES
+from openbrain_api.handlers import ROUTES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "http.md").read_text(encoding="utf-8")
 FLAT = " ".join(PAGE.split())

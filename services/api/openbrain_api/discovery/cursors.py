@@ -13,7 +13,6 @@ from openbrain.domain.ids import is_uuid
 from openbrain.ports.index import Place
 
 Source = Literal["text", "truth"]
-CURSOR_CHARS = 400
 _RANK = 2**53
 _SCORE = 1e30
 _DIGEST = 9

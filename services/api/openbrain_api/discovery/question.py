@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from openbrain.contract.brain.discovery import Facet
 from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import AllOf
 from openbrain.ports.index import Count, TextQuery
 from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.fragments import Fragment
 
-Facet = Literal["type", "tags", "org", "project", "agent_id", "source"]
 FACET_VALUES = 50
 
 

@@ -1,1 +1,17 @@
-"""A short function per route."""
+"""The handlers by resource. The router, the OpenAPI document and the visibility tests are made of their routes."""
+
+from openbrain_api.handlers import system
+from openbrain_api.handlers.admin import access, dead_letters, indexes, models, operations, streams
+from openbrain_api.handlers.amygdala import broadcasts, halts, signals, webhooks
+from openbrain_api.handlers.brain import brief, discovery, forgetting, memories, recall, transfer
+from openbrain_api.handlers.vault import artifacts, health, pages, posts, ticks
+from openbrain_api.http.route import Route
+
+_RESOURCES = (
+    *(memories, recall, forgetting, discovery, brief, transfer),
+    *(access, operations, indexes, models, streams, dead_letters),
+    *(signals, halts, broadcasts, webhooks),
+    *(pages, posts, artifacts, health, ticks),
+    system,
+)
+ROUTES = tuple(value for module in _RESOURCES for value in vars(module).values() if isinstance(value, Route))

@@ -8,10 +8,11 @@ import structlog
 
 from openbrain.domain.errors import Forbidden, Unauthorised, VisitsLimited, WrongKeys
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.permissions import Permission
 from openbrain.ports.clock import Clock
 from openbrain.ports.rates import Allowance, Rate, Rates
 from openbrain.settings.server import Server
-from openbrain.usecases.auth import OPERATORS, Actor, Keyring, Permission
+from openbrain.usecases.auth import OPERATORS, Actor, Keyring
 from openbrain_api.http.admission import Fields, tell
 
 _UNKNOWN = "unknown"

@@ -31,6 +31,9 @@ class Endpoint:
         self._routes: Mapping[str, Route] = {route.method: route for route in routes}
         self._allowed = ", ".join(sorted({*self._routes, "OPTIONS"} | ({"HEAD"} if "GET" in self._routes else set())))
         self._api = api
+        for route in routes:
+            route.body.model_rebuild()  # validators are built now, not by the first request
+            route.query.model_rebuild()
         self._seconds = {method: metrics.API_SECONDS.labels(method, path) for method in self._routes}
         self._names = {method: f"{method} {path}" for method in self._routes}
         self._counts: dict[tuple[str, int], Any] = {}

@@ -1,13 +1,14 @@
-"""A route is data: what it is called, who may, what it takes and gives, which function answers."""
+"""A route is data: its path, permission, request and responses, and the handler that it decorates."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict
 
 from openbrain.domain import limits
-from openbrain.usecases.auth import Actor, Permission
+from openbrain.domain.permissions import Permission
+from openbrain.usecases.auth import Actor
 from openbrain_api.http.reading import Headers
 from openbrain_api.http.reply import JSON, Reply
 from openbrain_api.ports import Api
@@ -36,20 +37,28 @@ class Call(Generic[B, Q]):
     """The body as it arrives, in parts of any size, of a route that takes one so."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+Handler = Callable[[Call[Any, Any]], Awaitable[Reply]]
+
+
+async def _undecorated(_call: Call[Any, Any]) -> Reply:
+    raise AssertionError("a route decorates its handler")
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
-    """One line of the table; the router, the OpenAPI document and the visibility tests are made from it."""
+    """One method of one path; it decorates its handler, and stands for it in the module."""
 
     method: str
     path: str
-    handler: Callable[[Call[Any, Any]], Awaitable[Reply]]
-    summary: str
+    _: KW_ONLY
+    handler: Handler = _undecorated
+    """Its first line of documentation is the summary of the document; body and query are those of its `Call`."""
+    body: type[BaseModel] = Nothing
+    query: type[BaseModel] = Nothing
     permission: Permission | None = None
     """None: open to everyone, or to every valid key."""
     authenticated: bool = False
     """Any valid key will do, whatever it permits."""
-    body: type[BaseModel] = Nothing
-    query: type[BaseModel] = Nothing
     response: type[BaseModel] | None = None
     """None: not JSON of ours (metrics, the document itself)."""
     statuses: tuple[int, ...] = (200,)
@@ -81,6 +90,16 @@ class Route:
     handler reads it from `stream`."""
     media: str = JSON
     """What a success without `response` is written in."""
+
+    def __call__(self, handler: Handler) -> "Route":
+        """The route of this handler."""
+        body, query = get_args(handler.__annotations__["call"])
+        return replace(self, handler=handler, body=body, query=query)
+
+    @property
+    def summary(self) -> str:
+        """One line for the document."""
+        return (self.handler.__doc__ or "").partition("\n")[0].removesuffix(".")
 
     @property
     def needs_key(self) -> bool:

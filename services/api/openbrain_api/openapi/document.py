@@ -11,6 +11,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 import openbrain
 from openbrain.contract import Problem
+from openbrain.contract.brain.memories import BatchItemBody
 from openbrain.domain import limits
 from openbrain.ports.generations import IndexKind
 from openbrain.usecases.transfer_lines import LINES
@@ -18,7 +19,6 @@ from openbrain_api.http.forms import MULTIPART, URLENCODED
 from openbrain_api.http.reply import JSON, NDJSON, PROBLEM
 from openbrain_api.http.route import Nothing, Route
 from openbrain_api.openapi import examples
-from openbrain_api.requests.memories import BatchItemBody
 
 Json = dict[str, Any]
 

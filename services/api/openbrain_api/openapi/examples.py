@@ -4,23 +4,22 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from openbrain_api.requests import admin as admin_requests
-from openbrain_api.requests import ending as ending_requests
-from openbrain_api.requests import indexes as index_requests
-from openbrain_api.requests import memories as requests
-from openbrain_api.requests import recall as recall_requests
-from openbrain_api.requests import signals as signal_requests
-from openbrain_api.requests import streams as stream_requests
-from openbrain_api.requests import vault as vault_requests
-from openbrain_api.requests.models import ModelChangeBody
-from openbrain_api.requests.verifying import VerifyBody
-from openbrain_api.requests.webhooks import WebhookBody
+from openbrain.contract.admin.access import KeyBody, WorkspaceBody
+from openbrain.contract.admin.dead_letters import DeadDiscardBody, DeadReplayBody
+from openbrain.contract.admin.indexes import ReindexBody, VerifyBody
+from openbrain.contract.admin.models import ModelChangeBody
+from openbrain.contract.admin.streams import BuryBody, OutsideBody, PauseBody, ReplayBody, ResumeBody
+from openbrain.contract.amygdala.signals import HaltBody, SignalBody
+from openbrain.contract.amygdala.webhooks import WebhookBody
+from openbrain.contract.brain.memories import BatchBody, BulkBody, ForgetBody, PatchBody, RememberBody
+from openbrain.contract.brain.recall import RecallBatchBody, RecallBody
+from openbrain.contract.vault.pages import ArtifactBody, InboxBody, MarkerBody
 
 Examples = Mapping[str, Mapping[str, object]]
 """Name -> body."""
 
 EXAMPLES: Mapping[type[BaseModel], Examples] = {
-    requests.RememberBody: {
+    RememberBody: {
         "a decision of a project": {
             "content": "We use Redis Streams and no second broker: one system less to run.",
             "type": "decision",
@@ -52,7 +51,7 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "source": "hook",
         },
     },
-    requests.BatchBody: {
+    BatchBody: {
         "two at once": {
             "memories": [
                 {"content": "Deploys are on Tuesdays.", "type": "convention"},
@@ -60,7 +59,7 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             ]
         }
     },
-    requests.RecallBody: {
+    RecallBody: {
         "a question within a project": {"query": "why no second broker?", "org": "acme", "project": "shop", "top_k": 5},
         "with keywords that count extra": {
             "query": "how do services register?",
@@ -79,7 +78,7 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "boost_keywords": ["tuesday"],
         },
     },
-    recall_requests.RecallBatchBody: {
+    RecallBatchBody: {
         "two questions, one of them narrowed": {
             "queries": [
                 {"query": "why no second broker?", "top_k": 3},
@@ -87,21 +86,21 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             ]
         }
     },
-    requests.PatchBody: {
+    PatchBody: {
         "new words": {"content": "Deploys are on Wednesdays.", "tags": ["ops"]},
         "still true": {"confirm": True},
         "without an end": {"expires_at": None},
     },
-    requests.ForgetBody: {"with a reason": {"reason": "the service was retired"}},
-    ending_requests.BulkBody: {"a look first": {"project": "shop", "type": "plan", "dry_run": True}},
+    ForgetBody: {"with a reason": {"reason": "the service was retired"}},
+    BulkBody: {"a look first": {"project": "shop", "type": "plan", "dry_run": True}},
     ModelChangeBody: {"a look": {"model": "all-minilm", "dry_run": True}},
-    index_requests.ReindexBody: {
+    ReindexBody: {
         "anew": {"index": "text"},
         "what the index lacks": {"index": "vector", "stale": True},
     },
     VerifyBody: {"a look": {}, "every entry": {"full": True, "repair": True}},
-    admin_requests.WorkspaceBody: {"a tenant": {"id": "team-a", "name": "Team A", "max_memories": 100000}},
-    admin_requests.KeyBody: {
+    WorkspaceBody: {"a tenant": {"id": "team-a", "name": "Team A", "max_memories": 100000}},
+    KeyBody: {
         "for an agent": {"name": "ada's laptop", "permissions": ["brain.read", "brain.write"], "agent_id": "ada"},
         "for one org, for a day": {
             "name": "contractor",
@@ -111,7 +110,7 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "expires_in": 24,
         },
     },
-    vault_requests.MarkerBody: {
+    MarkerBody: {
         "a lesson": {
             "type": "lesson",
             "content": "Look at the broker's log first.",
@@ -123,11 +122,9 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "attrs": {"source": "db-1", "severity": "critical"},
         },
     },
-    vault_requests.InboxBody: {"an idea": {"content": "# Fewer queues\n\nOne is enough.", "tags": ["idea"]}},
-    vault_requests.ArtifactBody: {
-        "a runbook": {"key": "runbooks/failover", "content": "Stop the writers first.", "producer": "ci"}
-    },
-    signal_requests.SignalBody: {
+    InboxBody: {"an idea": {"content": "# Fewer queues\n\nOne is enough.", "tags": ["idea"]}},
+    ArtifactBody: {"a runbook": {"key": "runbooks/failover", "content": "Stop the writers first.", "producer": "ci"}},
+    SignalBody: {
         "a disk": {
             "source": "db-1",
             "severity": "warning",
@@ -144,9 +141,9 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "org": "acme",
         },
     },
-    signal_requests.HaltBody: {"everyone stops": {"title": "wrong prices are live", "content": "Nobody deploys."}},
+    HaltBody: {"everyone stops": {"title": "wrong prices are live", "content": "Nobody deploys."}},
     WebhookBody: {"what is grave": {"url": "https://hooks.example.org/openbrain", "min_severity": "critical"}},
-    stream_requests.ReplayBody: {
+    ReplayBody: {
         "a day for one service, slowly": {
             "stream": "memory.stored",
             "from": "2026-11-21T00:00:00Z",
@@ -155,7 +152,7 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "rate": 500,
         }
     },
-    stream_requests.BuryBody: {
+    BuryBody: {
         "an entry that ends its consumers": {
             "stream": "memory.stored",
             "group": "embedder",
@@ -163,13 +160,11 @@ EXAMPLES: Mapping[type[BaseModel], Examples] = {
             "reason": "the model crashes on it",
         }
     },
-    stream_requests.PauseBody: {"while the model is moved": {"group": "embedder", "reason": "the model is moved"}},
-    stream_requests.ResumeBody: {"at work again": {"group": "embedder"}},
-    stream_requests.OutsideBody: {"a warehouse": {"stream": "memory.stored", "group": "warehouse", "at_end": True}},
-    stream_requests.DeadReplayBody: {
-        "what the index refused": {"group": "indexer-text", "error": "Refused", "dry_run": False}
-    },
-    stream_requests.DeadDiscardBody: {
+    PauseBody: {"while the model is moved": {"group": "embedder", "reason": "the model is moved"}},
+    ResumeBody: {"at work again": {"group": "embedder"}},
+    OutsideBody: {"a warehouse": {"stream": "memory.stored", "group": "warehouse", "at_end": True}},
+    DeadReplayBody: {"what the index refused": {"group": "indexer-text", "error": "Refused", "dry_run": False}},
+    DeadDiscardBody: {
         "two of them": {
             "letters": ["memory.submitted.ingest.1795333556767-0", "memory.submitted.ingest.1795333556768-0"],
             "reason": "a producer's typo",

@@ -7,11 +7,12 @@ from typing import Protocol
 from openbrain.domain.errors import Invalid, OpenBrainError, QuotaExceeded
 from openbrain.domain.ids import content_hash, transfer_id
 from openbrain.domain.memory import MICROSECONDS, Memory
+from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
 from openbrain.domain.visibility import Criteria, matches, visible
 from openbrain.ports.store import Origin, Status, Write
 from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
-from openbrain.usecases.auth import ANY_AGENT, Actor, Permission
+from openbrain.usecases.auth import ANY_AGENT, Actor
 from openbrain.usecases.remember import Offer, admitted, prepare
 from openbrain.usecases.transfer_lines import Header, HistoryEntryLine, LineageLine, MemoryLine
 from openbrain_api.ports import Api

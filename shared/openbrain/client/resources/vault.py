@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from openbrain.client.wire import Wire, write_headers
-from openbrain.contract import vault as answers
+from openbrain.contract.vault import pages as contract
 
 PAGE = 1000
 
@@ -13,44 +13,44 @@ class Vault:
 
     _wire: Wire
 
-    async def feed(self) -> answers.Feed:
+    async def feed(self) -> contract.Feed:
         """What sessions read at their start."""
-        return await self._wire.ask(answers.Feed, "GET", "/feed")
+        return await self._wire.ask(contract.Feed, "GET", "/feed")
 
-    async def alarm(self) -> answers.Alarm:
+    async def alarm(self) -> contract.Alarm:
         """The gravest that burns."""
-        return await self._wire.ask(answers.Alarm, "GET", "/signal")
+        return await self._wire.ask(contract.Alarm, "GET", "/signal")
 
     async def post_marker(
         self, kind: str, content: str, attrs: Mapping[str, str] | None = None, *, idempotency_key: str = ""
-    ) -> answers.MarkerWritten:
+    ) -> contract.MarkerWritten:
         """A lesson, milestone, signal or decision; the same again writes nothing."""
         body = {"type": kind, "content": content, "attrs": dict(attrs or {})}
         headers = write_headers(idempotency_key)
-        return await self._wire.ask(answers.MarkerWritten, "POST", "/marker", body=body, headers=headers)
+        return await self._wire.ask(contract.MarkerWritten, "POST", "/marker", body=body, headers=headers)
 
     async def write_inbox(
         self, content: str, *, title: str | None = None, filename: str | None = None, tags: Sequence[str] = ()
-    ) -> answers.PageWritten:
+    ) -> contract.PageWritten:
         """A page for the inbox; the next tick files it by its tags."""
         body = {"content": content, "title": title, "filename": filename, "tags": list(tags)}
         given = {name: value for name, value in body.items() if value is not None}
-        return await self._wire.ask(answers.PageWritten, "POST", "/vault/write_inbox", body=given)
+        return await self._wire.ask(contract.PageWritten, "POST", "/vault/write_inbox", body=given)
 
     async def index_artifact(
         self, key: str, content: str, *, producer: str | None = None, content_type: str | None = None
-    ) -> answers.ArtifactIndexed:
+    ) -> contract.ArtifactIndexed:
         """Remember a text under a key, in the place of the one before. Needs brain.write."""
         body = {"key": key, "content": content, "producer": producer, "content_type": content_type}
         given = {name: value for name, value in body.items() if value is not None}
-        return await self._wire.ask(answers.ArtifactIndexed, "POST", "/index_artifact", body=given)
+        return await self._wire.ask(contract.ArtifactIndexed, "POST", "/index_artifact", body=given)
 
-    async def vault_list(self, path: str = "", *, limit: int = PAGE, cursor: str | None = None) -> answers.VaultList:
+    async def vault_list(self, path: str = "", *, limit: int = PAGE, cursor: str | None = None) -> contract.VaultList:
         """Files below a folder, by name."""
         query = {"path": path, "limit": limit, "cursor": cursor}
-        return await self._wire.ask(answers.VaultList, "GET", "/vault/list", query=query)
+        return await self._wire.ask(contract.VaultList, "GET", "/vault/list", query=query)
 
-    async def vault_files(self, path: str = "") -> AsyncGenerator[answers.VaultFile, None]:
+    async def vault_files(self, path: str = "") -> AsyncGenerator[contract.VaultFile, None]:
         """All of them."""
         cursor: str | None = None
         while True:
@@ -61,19 +61,19 @@ class Vault:
             if cursor is None:
                 return
 
-    async def vault_page(self, path: str) -> answers.VaultPage:
+    async def vault_page(self, path: str) -> contract.VaultPage:
         """One file with its text."""
-        return await self._wire.ask(answers.VaultPage, "GET", "/vault/read", query={"path": path})
+        return await self._wire.ask(contract.VaultPage, "GET", "/vault/read", query={"path": path})
 
-    async def vault_search(self, words: str, *, path: str = "", limit: int = 20) -> answers.VaultFound:
+    async def vault_search(self, words: str, *, path: str = "", limit: int = 20) -> contract.VaultFound:
         """Pages that hold every word."""
         query = {"q": words, "path": path, "limit": limit}
-        return await self._wire.ask(answers.VaultFound, "GET", "/vault/search", query=query)
+        return await self._wire.ask(contract.VaultFound, "GET", "/vault/search", query=query)
 
-    async def deep_health(self) -> answers.DeepHealth:
+    async def deep_health(self) -> contract.DeepHealth:
         """How the brain's parts are."""
-        return await self._wire.ask(answers.DeepHealth, "GET", "/health/deep")
+        return await self._wire.ask(contract.DeepHealth, "GET", "/health/deep")
 
-    async def pipeline_health(self) -> answers.PipelineHealth:
+    async def pipeline_health(self) -> contract.PipelineHealth:
         """Whether the vault is kept."""
-        return await self._wire.ask(answers.PipelineHealth, "GET", "/health/pipeline")
+        return await self._wire.ask(contract.PipelineHealth, "GET", "/health/pipeline")

@@ -1,0 +1,1 @@
+"""Handlers of /v1/admin."""

@@ -1,0 +1,210 @@
+"""The indexes as operators see them: generations, which of them serves, making them anew, verification."""
+
+import asyncio
+from dataclasses import asdict
+from typing import Any
+
+from openbrain.contract.admin.indexes import (
+    DropQuery,
+    GenerationAnswer,
+    GenerationDropped,
+    GenerationList,
+    GenerationsQuery,
+    ReindexBody,
+    Reindexed,
+    VerifyBody,
+)
+from openbrain.contract.admin.operations import OperationAnswer
+from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
+from openbrain.domain.ids import uuid7
+from openbrain.domain.permissions import Permission
+from openbrain.domain.times import from_datetime
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.operations import Operation, OperationStatus
+from openbrain.ports.reconciling import VERIFY
+from openbrain.ports.reindexing import REINDEX, Extent
+from openbrain.usecases.auth import OPERATORS
+from openbrain.usecases.index_writers import LEASE_S, drop_generation
+from openbrain_api.handlers.admin.operations import operation_json
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.rendering import Json, to_iso
+
+HOW = ("re_embed", "rate", "max_failures")
+REBUILDING = frozenset({REINDEX, "model-change"})
+"""Kinds of operations that make an index anew; the second is about vectors."""
+OPEN = (OperationStatus.QUEUED, OperationStatus.RUNNING)
+_PAUSE_S = 0.2
+
+
+@Route("GET", "/v1/admin/generations", permission=Permission.ADMIN, response=GenerationList)
+async def generations(call: Call[Nothing, GenerationsQuery]) -> Reply:
+    """The generations of the indexes."""
+    _operators_only(call)
+    found = [_json(each) for each in await call.api.truth.generations(call.query.index)]
+    data = {"generations": found, "count": len(found)}
+    return answer(data, data)
+
+
+@Route(
+    "POST",
+    "/v1/admin/generations/{index}/{name}:switch",
+    permission=Permission.ADMIN,
+    response=GenerationAnswer,
+    problems=(404, 409),
+)
+async def switch(call: Call[Nothing, Nothing]) -> Reply:
+    """Let a kept generation serve.
+
+    The one before is kept.
+    """
+    found = await _named(call)
+    if found.status == GenerationStatus.BUILDING:
+        raise Conflict(f"{found.name} is being built: it serves by itself when it is whole")
+    serving = await call.api.truth.serving(found.kind)
+    if serving is not None and serving.builder != found.builder:
+        raise Conflict(f"{found.name} is of another version and was not kept current: run `openbrain reindex`")
+    swapped = await call.api.truth.swap(found.kind, found.name)
+    await call.api.indexes[found.kind].expose(found.name)
+    told = _json(swapped)
+    return answer(told, told)
+
+
+@Route(
+    "DELETE",
+    "/v1/admin/generations/{index}/{name}",
+    permission=Permission.ADMIN,
+    response=GenerationDropped,
+    problems=(404, 409),
+)
+async def drop(call: Call[Nothing, DropQuery]) -> Reply:
+    """Remove a generation that does not serve."""
+    found = await _named(call)
+    if found.status == GenerationStatus.SERVING:
+        raise Conflict(f"{found.name} serves: let another serve first")
+    if found.status == GenerationStatus.BUILDING and await _running(call, found.kind):
+        raise Conflict(f"{found.name} is being built: cancel its operation, and it goes")
+    told = {"dry_run": call.query.dry_run, "generation": _json(found)}
+    if not call.query.dry_run:
+        await _dropped(call, found)
+    return answer(told, told)
+
+
+@Route(
+    "POST", "/v1/admin/reindex", permission=Permission.ADMIN, response=Reindexed, statuses=(200, 202), problems=(409,)
+)
+async def reindex(call: Call[ReindexBody, Nothing]) -> Reply:
+    """Make an index anew beside the one that serves, or write memories again where they are."""
+    body, operator = call.body, call.actor.workspace_id == OPERATORS
+    own = call.actor.workspace_id
+    if not operator and not body.narrowed:
+        raise Forbidden(f"an index is made anew with an admin key of the workspace {OPERATORS}; in_place is for yours")
+    if not operator and body.workspace_id not in (None, own):
+        raise Forbidden(f"memories of another workspace need an admin key of the workspace {OPERATORS}")
+    extent = Extent(
+        kind=body.index,
+        workspace_id=(body.workspace_id or "") if operator else own,
+        org=body.org or "",
+        project=body.project or "",
+        since=0 if body.since is None else from_datetime(body.since),
+        stale=body.stale,
+    )
+    serving = await call.api.truth.serving(body.index)
+    if serving is None:
+        raise Conflict(f"there is no {body.index.value} index yet: its room makes it when it starts")
+    if not body.narrowed and (other := await _running(call, body.index)):
+        raise Conflict(f"this index is being made anew already, by the operation {other}")
+    total = await call.api.truth.count_extent(extent)
+    told = {
+        "dry_run": body.dry_run,
+        "index": body.index.value,
+        "in_place": body.narrowed,
+        "total": total,
+        "serving": serving.name if operator else "",
+    }
+    if body.dry_run:
+        return answer({**told, "operation": None}, told)
+    asked = {name: value for name, value in asdict(extent).items() if name != "kind" and value}
+    how = {name: value for name in HOW if (value := getattr(body, name))}
+    queued = Operation(
+        id=uuid7(call.api.clock.now()),
+        workspace_id=own,
+        kind=REINDEX,
+        actor=call.actor.label,
+        request={"index": body.index.value, "in_place": body.narrowed, **asked, **how},
+        total=total,
+    )
+    whole = {**told, "operation": operation_json(await call.api.truth.start_operation(queued))}
+    return answer(whole, whole, status=202)
+
+
+async def _running(call: Call[Any, Any], kind: IndexKind) -> str | None:
+    """The operation that makes this index anew, if there is one."""
+    open_ones = await call.api.truth.operations(OPERATORS, 100, kinds=REBUILDING, statuses=OPEN)
+    return next(
+        (
+            each.id
+            for each in open_ones
+            if not each.request.get("in_place") and each.request.get("index", IndexKind.VECTOR) == kind
+        ),
+        None,
+    )
+
+
+async def _dropped(call: Call[Any, Any], found: Generation) -> None:
+    """Once nobody writes it: writers ask anew at least as often as their lease says."""
+    until = asyncio.get_running_loop().time() + 2 * LEASE_S
+    while True:
+        try:
+            await drop_generation(call.api.truth, call.api.indexes[found.kind], found)
+        except TryLater:
+            if asyncio.get_running_loop().time() > until:
+                raise
+            await asyncio.sleep(_PAUSE_S)
+        else:
+            return
+
+
+async def _named(call: Call[Any, Any]) -> Generation:
+    _operators_only(call)
+    index, name = call.path["index"], call.path["name"]
+    known = [each for each in await call.api.truth.generations() if (each.kind, each.name) == (index, name)]
+    if not known:
+        raise NotFound("no generation of this index has this name")
+    return known[0]
+
+
+def _json(each: Generation) -> Json:
+    return {
+        "index": each.kind,
+        "name": each.name,
+        "status": each.status,
+        "model": each.model_name,
+        "model_identity": each.model,
+        "dimensions": each.dimensions,
+        "builder": each.builder,
+        "created_at": to_iso(each.created_at),
+        "updated_at": to_iso(each.updated_at or each.created_at),
+    }
+
+
+def _operators_only(call: Call[Any, Any]) -> None:
+    if call.actor.workspace_id != OPERATORS:
+        raise Forbidden(f"indexes are shared by all workspaces: this needs an admin key of the workspace {OPERATORS}")
+
+
+@Route("POST", "/v1/admin/verify", permission=Permission.ADMIN, response=OperationAnswer, statuses=(202,))
+async def verify(call: Call[VerifyBody, Nothing]) -> Reply:
+    """Hold every index against the truth, and make them equal if so asked."""
+    if call.actor.workspace_id != OPERATORS:
+        raise Forbidden(f"indexes are shared by all workspaces: this needs an admin key of the workspace {OPERATORS}")
+    body = call.body
+    operation = Operation(
+        id=uuid7(call.api.clock.now()),
+        workspace_id=OPERATORS,
+        kind=VERIFY,
+        actor=call.actor.label,
+        request={"full": body.full, "repair": body.repair or body.restored, "restored": body.restored},
+    )
+    shown = operation_json(await call.api.truth.start_operation(operation))
+    return answer(shown, shown, status=202)

@@ -1,0 +1,137 @@
+"""The embedding model as operators see it: which one serves, and changing it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from openbrain.contract.admin.models import HowChanged, ModelChange, ModelChangeBody, ModelInUse
+from openbrain.domain.errors import Conflict, Forbidden, Invalid, OpenBrainError, SetupError
+from openbrain.domain.ids import uuid7
+from openbrain.domain.permissions import Permission
+from openbrain.ports.embedder import ModelIdentity
+from openbrain.ports.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
+from openbrain.ports.operations import Operation
+from openbrain.ports.reindexing import Extent
+from openbrain.usecases.auth import OPERATORS
+from openbrain_api.handlers.admin.indexes import OPEN, REBUILDING
+from openbrain_api.handlers.admin.operations import operation_json
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.rendering import Json
+
+MOST_OPEN = 100
+
+
+@Route("GET", "/v1/admin/models", permission=Permission.ADMIN, response=ModelInUse)
+async def in_use(call: Call[Nothing, Nothing]) -> Reply:
+    """Which embedding model serves."""
+    _operators_only(call)
+    written = await call.api.truth.written(IndexKind.VECTOR)
+    serving = written[0] if written and written[0].status == GenerationStatus.SERVING else None
+    problem: str | None = None
+    try:
+        problem = "; ".join((await call.api.embedders.check(serving)).problems) or None
+    except OpenBrainError as error:
+        problem = str(error)
+    models = {each.model: _of(each) for each in written}
+    told = {
+        "serving": None if serving is None else _of(serving),
+        "written": list(models.values()),
+        "setting": call.api.embedders.setting or call.api.settings.embedding.model,
+        "problem": problem,
+    }
+    return answer(told, told)
+
+
+@Route(
+    "POST",
+    "/v1/admin/models:change",
+    permission=Permission.ADMIN,
+    response=ModelChange,
+    statuses=(200, 202),
+    problems=(409,),
+)
+async def change(call: Call[ModelChangeBody, Nothing]) -> Reply:
+    """Embed all memories by another model while the old one answers, then let it serve.
+
+    An index of that model that was kept serves at once. Again, the answer is the operation under way.
+    """
+    _operators_only(call)
+    body, truth = call.body, call.api.truth
+    try:
+        _, identity = await call.api.embedders.current(body.model)
+    except SetupError as error:
+        raise Invalid("model", str(error)) from None
+    known = await truth.generations(IndexKind.VECTOR)
+    serving = next((each for each in known if each.status == GenerationStatus.SERVING), None)
+    if serving is None:
+        raise Conflict("there is no vector index yet: the first one is made by the model that the settings name")
+    kept = _kept(known, serving, identity)
+    how = HowChanged.EMBED
+    if not body.re_embed:
+        how = HowChanged.NOTHING if serving.model == identity.key else HowChanged.SWITCH if kept else how
+    told = {
+        "dry_run": body.dry_run,
+        "how": how,
+        "to": {"model": identity.name, "model_identity": identity.key, "dimensions": identity.dimensions},
+        "serving": _of(serving),
+        "total": await truth.count_extent(Extent(kind=IndexKind.VECTOR)),
+        "cached": await truth.count_inputs(identity.key),
+    }
+    if body.dry_run or how is HowChanged.NOTHING:
+        return answer({**told, "operation": None}, told)
+    if how is HowChanged.SWITCH and kept is not None:
+        await truth.swap(kept.kind, kept.name)
+        await call.api.indexes[kept.kind].expose(kept.name)
+        return answer({**told, "operation": None}, told)
+    whole = {**told, "operation": operation_json(await _begun(call, identity))}
+    return answer(whole, whole, status=202)
+
+
+async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) -> Operation:
+    body, truth = call.body, call.api.truth
+    asked = {
+        "index": IndexKind.VECTOR.value,
+        "model": identity.key,
+        "model_name": identity.name,
+        "dimensions": identity.dimensions,
+        "re_embed": body.re_embed,
+        "rate": body.rate,
+        "max_failures": body.max_failures,
+    }
+    request = {name: value for name, value in asked.items() if value not in (None, False, 0)}
+    rebuilding = await truth.operations(OPERATORS, MOST_OPEN, kinds=REBUILDING, statuses=OPEN)
+    of_vectors = (each for each in rebuilding if each.request.get("index") == IndexKind.VECTOR)
+    other = next((each for each in of_vectors if not each.request.get("in_place")), None)
+    if other is not None and (other.kind, other.request.get("model")) == (MODEL_CHANGE, identity.key):
+        return other
+    if other is not None:
+        raise Conflict(f"this index is being made anew already, by the operation {other.id}: let it end, or cancel it")
+    queued = Operation(
+        id=uuid7(call.api.clock.now()),
+        workspace_id=OPERATORS,
+        kind=MODEL_CHANGE,
+        actor=call.actor.label,
+        request=request,
+    )
+    return await truth.start_operation(queued)
+
+
+def _kept(known: Sequence[Generation], serving: Generation, identity: ModelIdentity) -> Generation | None:
+    """The newest index of this model that was kept up; one of another version was not."""
+    return next(
+        (
+            each
+            for each in known
+            if each.status == GenerationStatus.KEPT and each.model == identity.key and each.builder == serving.builder
+        ),
+        None,
+    )
+
+
+def _of(each: Generation) -> Json:
+    return {"model": each.model_name, "model_identity": each.model, "dimensions": each.dimensions}
+
+
+def _operators_only(call: Call[Any, Any]) -> None:
+    if call.actor.workspace_id != OPERATORS:
+        raise Forbidden(f"the model is shared by all workspaces: this needs an admin key of the workspace {OPERATORS}")

@@ -1,0 +1,150 @@
+"""What burns now, and what comes: state, stream, long poll, subscribers."""
+
+import re
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import orjson
+
+from openbrain.contract.amygdala.broadcasts import (
+    AmygdalaState,
+    BroadcastList,
+    BroadcastsQuery,
+    PlaceQuery,
+    StateQuery,
+    StreamQuery,
+    SubscriberList,
+    SubscribersQuery,
+    Via,
+)
+from openbrain.contract.amygdala.signals import SEQ
+from openbrain.domain.errors import Invalid
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.permissions import Permission
+from openbrain.domain.signals.values import Subscriber
+from openbrain.ports.broadcast_stream import Spoken
+from openbrain_api.broadcasts.channel import Listener
+from openbrain_api.broadcasts.frames import MEDIA, Heard, heard
+from openbrain_api.broadcasts.hub import SIGNALS
+from openbrain_api.broadcasts.watching import Watch, watched
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.signal_rendering import state_json, subscriber_json
+
+_LAST = re.compile(r"[0-9]{1,16}")
+
+
+@Route("GET", "/v1/amygdala/state", permission=Permission.BRAIN_READ, response=AmygdalaState)
+async def state(call: Call[Nothing, StateQuery]) -> Reply:
+    """What burns now, and whether the fleet is halted."""
+    query = call.query
+    if query.cursor is not None:
+        _note(call, query, query.cursor, query.via)
+    present = await call.api.truth.present(call.actor.viewer(), SIGNALS)
+    shown = state_json(present, query.org or "", query.project or "")
+    return answer(shown, shown)
+
+
+@Route("GET", "/v1/amygdala/stream", permission=Permission.BRAIN_READ, media=MEDIA)
+async def stream(call: Call[Nothing, StreamQuery]) -> Reply:
+    """Server-sent events: the state, what was missed, then what comes."""
+    query, api = call.query, call.api
+    api.hub.admit()
+    # Before the answer begins: a database that is down is a 503.
+    present = await api.hub.present(call.actor.viewer())
+    watch = Watch(
+        hub=api.hub,
+        viewer=call.actor.viewer(),
+        state=state_json(present, query.org or "", query.project or ""),
+        seq=present.seq,
+        after=_after(call),
+        seconds=query.seconds,
+        heartbeat_s=api.settings.server.tuning.heartbeat_s,
+        note=lambda cursor: _note(call, query, cursor, Via.SSE),
+    )
+    gone = Listener()
+
+    async def told() -> AsyncGenerator[bytes, None]:
+        with api.listening.listens(call.actor.key_id, gone):
+            async with aclosing(watched(watch, gone)) as parts:
+                async for part in parts:
+                    yield part
+
+    return Reply(200, b"", MEDIA, {"x-accel-buffering": "no"}, told(), gone.end)
+
+
+@Route("GET", "/v1/amygdala/broadcasts", permission=Permission.BRAIN_READ, response=BroadcastList)
+async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Reply:
+    """What was broadcast behind a number; with wait=N once there is something."""
+    query, viewer = call.query, call.actor.viewer()
+    if query.wait:
+        found, last = await _awaited(call)
+    else:
+        rows = await call.api.truth.broadcasts_after(viewer.workspace_id, query.after, query.limit)
+        found = [heard(Spoken(row.seq, row.body)) for row in rows]
+        last = await call.api.truth.last_seq(viewer.workspace_id)
+    told = [{"seq": each.seq, "event": orjson.Fragment(event)} for each in found if (event := each.to(viewer))]
+    data = {
+        "broadcasts": told,
+        "count": len(told),
+        "begins": found[0].seq - 1 if found else query.after,
+        "through": found[-1].seq if found else query.after,
+        "last": last,
+    }
+    return answer(data, data)
+
+
+@Route("GET", "/v1/amygdala/subscribers", permission=Permission.BRAIN_READ, response=SubscriberList)
+async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Reply:
+    """Who listens, by agent."""
+    query = call.query
+    within_s = query.within_s or round(call.api.settings.server.tuning.listening_s)
+    since = call.api.clock.now() - within_s * MICROSECONDS
+    found = await call.api.truth.subscribers(
+        call.actor.workspace_id, since, query.limit, query.cursor or "", viewer=call.actor.viewer()
+    )
+    data = {"subscribers": [subscriber_json(each) for each in found], "count": len(found)}
+    return answer({**data, "next_cursor": found[-1].agent_id if len(found) == query.limit else None}, data)
+
+
+async def _awaited(call: Call[Nothing, BroadcastsQuery]) -> tuple[Sequence[Heard], int]:
+    query, hub = call.query, call.api.hub
+    hub.admit()
+    _note(call, query, query.after, Via.POLL)
+    listener, until = Listener(), time.monotonic() + query.wait
+    keys = call.api.listening
+    async with hub.listener(call.actor.workspace_id, listener) as channel:
+        with keys.listens(call.actor.key_id, listener):
+            found = await channel.after(query.after)
+            while not found and not listener.ended and (left := until - time.monotonic()) > 0:
+                await listener.wait(left)
+                found = await channel.after(query.after)
+            keys.require(listener)
+        return found[: query.limit], channel.top
+
+
+def _note(call: Call[Any, Any], place: PlaceQuery, cursor: int, via: Via) -> None:
+    """The asking agent listens."""
+    call.api.presence.note(
+        Subscriber(
+            workspace_id=call.actor.workspace_id,
+            agent_id=call.actor.label,
+            cursor=cursor,
+            via=via,
+            org=place.org or "",
+            project=place.project or "",
+            seen_at=call.api.clock.now(),
+        )
+    )
+
+
+def _after(call: Call[Nothing, StreamQuery]) -> int | None:
+    """Browsers say it in the header when they come back, whatever stands in the address."""
+    given = call.headers.get(b"last-event-id", b"").decode("latin-1").strip()
+    if not given:
+        return call.query.after
+    if not _LAST.fullmatch(given) or int(given) > SEQ:
+        raise Invalid("Last-Event-ID", "must be the id of an event of this stream, a whole number")
+    return int(given)

@@ -1,0 +1,189 @@
+"""Signals: raise, look, acknowledge, resolve."""
+
+from typing import Any
+
+from openbrain.contract.amygdala.signals import (
+    AckBody,
+    HaltBody,
+    NoteBody,
+    SignalAnswer,
+    SignalBody,
+    SignalDetail,
+    SignalList,
+    SignalRaised,
+    SignalsQuery,
+)
+from openbrain.domain import events
+from openbrain.domain.errors import Forbidden, NotFound
+from openbrain.domain.ids import is_uuid
+from openbrain.domain.permissions import Permission
+from openbrain.domain.signals.rules import checked
+from openbrain.domain.signals.values import HaltScope, Severity, Step
+from openbrain.observability import metrics
+from openbrain.ports.signals import RaiseStatus, SignalChange
+from openbrain_api.http import reading
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.rendering import Json
+from openbrain_api.signal_rendering import acks_json, halt_json, line_json, signal_json
+
+_SAID = tuple(SignalBody.model_fields)
+TOLD = 1000
+"""Acknowledgements, and lines of an audit, that an answer holds at most."""
+
+
+@Route(
+    "POST",
+    "/v1/amygdala/signals",
+    permission=Permission.SIGNAL_RAISE,
+    response=SignalRaised,
+    statuses=(200, 201),
+    problems=(404, 409),
+    keyed=True,
+)
+async def raise_signal(call: Call[SignalBody, Nothing]) -> Reply:
+    """Raise a signal: every agent of the workspace hears it.
+
+    The row, and the broadcast to everyone, are made before the answer.
+    """
+    body = call.body
+    said = events.SignalRaised(workspace_id=call.actor.workspace_id, **{name: getattr(body, name) for name in _SAID})
+    return await _raised(call, said)
+
+
+@Route(
+    "POST",
+    "/v1/amygdala/halts",
+    permission=Permission.SIGNAL_RAISE,
+    response=SignalRaised,
+    statuses=(200, 201),
+    problems=(404, 409),
+    keyed=True,
+)
+async def raise_halt(call: Call[HaltBody, Nothing]) -> Reply:
+    """Halt the fleet: a nuclear signal, and everyone in its scope stops."""
+    body = call.body
+    said = events.SignalRaised(
+        workspace_id=call.actor.workspace_id,
+        source=body.source or call.actor.label,
+        severity=Severity.NUCLEAR,
+        title=body.title,
+        content=body.content,
+        dedup_key=body.dedup_key,
+        ttl_s=body.ttl_s,
+        halt=True,
+        halt_scope=body.scope,
+        org=body.org,
+        project=body.project,
+    )
+    return await _raised(call, said)
+
+
+@Route("GET", "/v1/amygdala/signals", permission=Permission.BRAIN_READ, response=SignalList)
+async def signals(call: Call[Nothing, SignalsQuery]) -> Reply:
+    """List signals, newest first."""
+    query = call.query
+    call.actor.may_ask_for(query.org or "")
+    found = await call.api.truth.signals(
+        call.actor.viewer(), query.asked(), query.limit, before=reading.position(query.cursor)
+    )
+    data = {"signals": [signal_json(each) for each in found], "count": len(found)}
+    last = found[-1] if len(found) == query.limit else None
+    return answer({**data, "next_cursor": last and f"{last.first_raised_at}.{last.id}"}, data)
+
+
+@Route("GET", "/v1/amygdala/signals/{id}", permission=Permission.BRAIN_READ, response=SignalDetail, problems=(404,))
+async def signal(call: Call[Nothing, Nothing]) -> Reply:
+    """One signal, who has seen it, and what happened to it."""
+    viewer, signal_id = call.actor.viewer(), signal_id_of(call)
+    found = await call.api.truth.signal(viewer, signal_id)
+    if found is None:
+        raise unknown_signal()
+    shown: Json = {
+        **signal_json(found),
+        "acks": acks_json(await call.api.truth.signal_acks(viewer, signal_id, TOLD)),
+        "history": [line_json(each) for each in await call.api.truth.signal_history(viewer, signal_id, TOLD)],
+    }
+    return answer(shown, shown)
+
+
+@Route(
+    "POST",
+    "/v1/amygdala/signals/{id}/ack",
+    permission=Permission.SIGNAL_ACK,
+    response=SignalAnswer,
+    problems=(404, 409),
+)
+async def acknowledge_signal(call: Call[AckBody, Nothing]) -> Reply:
+    """Say that a signal was seen."""
+    return await _changed(call, Step.ACKNOWLEDGED, call.body.note, call.body.seq)
+
+
+@Route(
+    "POST",
+    "/v1/amygdala/signals/{id}/resolve",
+    permission=Permission.SIGNAL_ACK,
+    response=SignalAnswer,
+    problems=(404, 409),
+)
+async def resolve_signal(call: Call[NoteBody, Nothing]) -> Reply:
+    """Say that it burns no more."""
+    return await _changed(call, Step.RESOLVED, call.body.note, None)
+
+
+def signal_id_of(call: Call[Any, Any]) -> str:
+    """The id in the path; `NotFound` for one that can't be any signal's."""
+    given = call.path["id"].lower()
+    if not is_uuid(given):
+        raise unknown_signal()
+    return given
+
+
+def unknown_signal() -> NotFound:
+    """The same for a foreign one and for one that never was."""
+    return NotFound("no signal with this id")
+
+
+async def _changed(call: Call[Any, Any], step: Step, note: str | None, seq: int | None) -> Reply:
+    change = SignalChange(
+        workspace_id=call.actor.workspace_id,
+        step=step,
+        viewer=call.actor.viewer(),
+        actor=call.actor.label,
+        signal_id=signal_id_of(call),
+        seq=seq,
+        note=note or "",
+    )
+    shown = signal_json(await call.api.truth.change_signal(change))
+    await call.api.wake.notify()
+    return answer(shown, shown)
+
+
+async def _raised(call: Call[Any, Any], said: events.SignalRaised) -> Reply:
+    """Never refused for a backlog, as writes are: an alarm is what tells of one."""
+    actor = call.actor
+    made = checked(
+        said,
+        actor=actor.label,
+        at=call.api.clock.now(),
+        key=_key(call),
+        traceparent=metrics.traceparent() or reading.traceparent(call.headers),
+    )
+    actor.may_write_to(made.org)
+    if made.halts and made.halt_scope is HaltScope.WORKSPACE and actor.orgs is not None:
+        raise Forbidden("this key is limited to its orgs: name one of them in org, and org as the scope of the halt")
+    (outcome,) = await call.api.truth.raise_signals([made])
+    if outcome.error is not None:
+        raise outcome.error
+    await call.api.wake.notify()
+    shown: Json = {
+        "status": outcome.status,
+        "signal": outcome.signal and signal_json(outcome.signal),
+        "halt": outcome.halt and halt_json(outcome.halt),
+    }
+    return answer(shown, shown, status=201 if outcome.status is RaiseStatus.CREATED else 200)
+
+
+def _key(call: Call[Any, Any]) -> str:
+    given = reading.idempotency_key(call.headers)
+    return f"{call.actor.key_id}:{given}" if given else ""

@@ -1,0 +1,129 @@
+"""What was decided, what is stuck, what changed."""
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+
+from openbrain.contract.brain.brief import DAYS_DEFAULT, Brief, BriefQuery
+from openbrain.domain.errors import Forbidden, NotFound
+from openbrain.domain.memory import DAY, Memory, MemoryType
+from openbrain.domain.permissions import Permission
+from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
+from openbrain.domain.times import from_datetime
+from openbrain.domain.visibility import Criteria, visible
+from openbrain.ports.signals import SignalFilter
+from openbrain.vault.folder import Folder
+from openbrain.vault.pages.bodies import clipped, first_line
+from openbrain_api.briefing.arcs import Seen, seen
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.rendering import Json, to_iso
+from openbrain_api.vaults.door import vault_of
+
+TITLE_CHARS = 200
+_LISTS = ("decided", "stuck", "changed")
+Items = list[tuple[int, Json]]
+"""With their times, microseconds."""
+
+
+@Route("GET", "/v1/brain/brief", permission=Permission.BRAIN_READ, response=Brief, cost=10)
+async def brief(call: Call[Nothing, BriefQuery]) -> Reply:
+    """What was decided, what is stuck and what changed since a day."""
+    started = time.perf_counter()
+    query = call.query
+    call.actor.may_ask_for(query.org or "")
+    now = call.api.clock.now()
+    since = now - DAYS_DEFAULT * DAY if query.since is None else from_datetime(query.since)
+    wanted = query.limit + 1
+    decided = await _memories(call, Criteria(types=(MemoryType.DECISION,), since=since), wanted, now)
+    others = Criteria(types=tuple(kind for kind in MemoryType if kind is not MemoryType.DECISION))
+    recent = [row for row in await _memories(call, others, wanted, now) if row.created_at >= since]
+    folder = _vault(call)
+    arcs = [] if folder is None else await asyncio.to_thread(seen, folder, since, query.project or "")
+    burning = await _burning(call, wanted)
+    # The arc of an incident tells of its signal: one of them is enough.
+    known = tuple(str(shown["id"]) for _, shown in burning)
+    arcs = [each for each in arcs if not (known and each.arc.id.endswith(known))]
+    lists: dict[str, Items] = {
+        "decided": [(row.occurred_at, _memory(row, row.occurred_at)) for row in decided],
+        "stuck": [*burning, *_arcs(each for each in arcs if each.stuck)],
+        "changed": [
+            *((row.created_at, _memory(row, row.created_at)) for row in recent),
+            *_arcs(each for each in arcs if each.at >= since and not each.stuck),
+        ],
+    }
+    ordered = {name: sorted(lists[name], key=lambda item: -item[0]) for name in _LISTS}
+    fields = {
+        "since": to_iso(since),
+        **{name: [shown for _, shown in ordered[name][: query.limit]] for name in _LISTS},
+        "more": [name for name in _LISTS if len(ordered[name]) > query.limit],
+        "vault": folder is not None,
+        "took_ms": round((time.perf_counter() - started) * 1000, 3),
+    }
+    return answer(fields, fields)
+
+
+async def _memories(call: Call[Nothing, BriefQuery], narrowed: Criteria, limit: int, now: int) -> Sequence[Memory]:
+    query = call.query
+    criteria = Criteria(
+        org=query.org or "",
+        project=query.project or "",
+        only_project=True,
+        types=narrowed.types,
+        since=narrowed.since,
+    )
+    viewer = call.actor.viewer(query.session_id or "")
+    return await call.api.truth.listing(visible(viewer, criteria, now), limit)
+
+
+async def _burning(call: Call[Nothing, BriefQuery], limit: int) -> Items:
+    query, truth, viewer = call.query, call.api.truth, call.actor.viewer()
+    org, project = query.org or "", query.project or ""
+    asked = SignalFilter(states=OPEN_STATES, min_severity=Severity.WARNING, org=org, project=project)
+    halts = [each for each in await truth.halts(viewer, limit, states=(HaltState.OPEN,)) if each.concerns(org, project)]
+    signals = await truth.signals(viewer, asked, limit)
+    return [
+        *((each.raised_at, _halt(each)) for each in halts),
+        *((each.last_raised_at, _signal(each)) for each in signals),
+    ]
+
+
+def _vault(call: Call[Nothing, BriefQuery]) -> Folder | None:
+    """As for `/vault/*`: not for keys of some orgs, because a vault has none."""
+    if Permission.VAULT_READ not in call.actor.permissions or call.query.org:
+        return None
+    try:
+        return vault_of(call)
+    except (NotFound, Forbidden):
+        return None
+
+
+def _memory(row: Memory, at: int) -> Json:
+    return _item("memory", row.id, row.content, str(row.type), at, row.org, row.project)
+
+
+def _signal(row: Signal) -> Json:
+    return _item("signal", row.id, row.title, f"{row.severity} {row.state}", row.last_raised_at, row.org, row.project)
+
+
+def _halt(row: Halt) -> Json:
+    return _item("halt", row.id, row.title or "Halt", str(row.state), row.raised_at, row.org, row.project)
+
+
+def _arcs(found: Iterable[Seen]) -> Items:
+    return [
+        (each.at, _item("arc", each.arc.path, each.arc.title, each.arc.status, each.at, "", each.arc.project))
+        for each in found
+    ]
+
+
+def _item(kind: str, name: str, said: str, state: str, at: int, org: str, project: str) -> Json:
+    return {
+        "kind": kind,
+        "id": name,
+        "title": clipped(first_line(said, TITLE_CHARS * 2), TITLE_CHARS),
+        "state": state,
+        "org": org or None,
+        "project": project or None,
+        "at": to_iso(at),
+    }

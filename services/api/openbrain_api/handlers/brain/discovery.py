@@ -1,0 +1,113 @@
+"""Searches and counts."""
+
+import time
+from collections.abc import Sequence
+
+import orjson
+
+from openbrain.contract.brain.discovery import ScopeCounts, ScopesQuery, Searched, SearchQuery, TagCounts, TagsQuery
+from openbrain.contract.brain.filters import NarrowQuery
+from openbrain.domain.permissions import Permission
+from openbrain.domain.visibility import AllOf, visible
+from openbrain.ports.index import Count
+from openbrain_api.chains import NOTHING
+from openbrain_api.discovery import cursors
+from openbrain_api.discovery.fragments import Fragment
+from openbrain_api.discovery.question import Page, Search
+from openbrain_api.discovery.words import parsed
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.rendering import Json, memory_json
+
+
+@Route("GET", "/v1/brain/search", permission=Permission.BRAIN_READ, response=Searched, cost=2)
+async def search(call: Call[Nothing, SearchQuery]) -> Reply:
+    """Find memories by their words, with phrases, typos, highlights and facets."""
+    started = time.perf_counter()
+    query = call.query
+    seal = cursors.query_seal(
+        call.actor.viewer(query.session_id or ""), query.criteria(), query.q, query.fuzzy, query.phrases
+    )
+    asked = Search(
+        query=parsed(query.q, phrases=query.phrases, fuzzy=query.fuzzy),
+        condition=_condition(call),
+        now=call.api.clock.now(),
+        limit=query.limit,
+        cursor=None if query.cursor is None else cursors.read(query.cursor, seal),
+        facets=tuple(dict.fromkeys(query.facets)),
+        highlights=query.highlights,
+    )
+    page = await call.api.discovery.search(asked)
+    hits = await _hits(call, page, asked)
+    fields = {
+        "hits": hits,
+        "count": len(page.shown),
+        "total": page.total,
+        "facets": {name: _counts(counts) for name, counts in page.facets.items()},
+        "next_cursor": None if page.next is None else cursors.written(page.next, seal),
+        "degraded": page.degraded,
+        "took_ms": _took(started),
+    }
+    return answer(fields, {"memories": hits, "count": len(page.shown)})
+
+
+@Route("GET", "/v1/brain/tags", permission=Permission.BRAIN_READ, response=TagCounts, cost=5)
+async def tags(call: Call[Nothing, TagsQuery]) -> Reply:
+    """The tags in use, with counts."""
+    started = time.perf_counter()
+    limit = call.query.limit
+    found, degraded = await call.api.discovery.counts(("tags",), _condition(call), limit + 1)
+    first = found[:limit]
+    fields = {"tags": _counts(first), "count": len(first), "more": len(found) > limit}
+    return answer(
+        {**fields, "degraded": degraded, "took_ms": _took(started)}, {each.value: each.count for each in first}
+    )
+
+
+@Route("GET", "/v1/brain/scopes", permission=Permission.BRAIN_READ, response=ScopeCounts, cost=5)
+async def scopes(call: Call[Nothing, ScopesQuery]) -> Reply:
+    """The orgs and projects in use, with counts."""
+    started = time.perf_counter()
+    limit = call.query.limit
+    found, degraded = await call.api.discovery.counts(("org", "project"), _condition(call), limit + 1)
+    first = [(org, org.parts[:limit]) for org in found[:limit]]
+    fields = {
+        "scopes": [
+            {"org": org.value or None, "count": org.count, "projects": _counts(projects)} for org, projects in first
+        ],
+        "count": len(first),
+        "more": len(found) > limit or any(len(org.parts) > limit for org in found),
+    }
+    data = {org.value: {each.value: each.count for each in projects} for org, projects in first}
+    return answer({**fields, "degraded": degraded, "took_ms": _took(started)}, data)
+
+
+def _condition(call: "Call[Nothing, SearchQuery] | Call[Nothing, TagsQuery] | Call[Nothing, ScopesQuery]") -> AllOf:
+    query: NarrowQuery = call.query
+    call.actor.may_ask_for(query.org or "")
+    return visible(call.actor.viewer(query.session_id or ""), query.criteria(), call.api.clock.now())
+
+
+async def _hits(call: Call[Nothing, SearchQuery], page: Page, asked: Search) -> orjson.Fragment:
+    """Made once, for both places of the answer."""
+    viewer = call.actor.viewer(call.query.session_id or "")
+    behind = await call.api.chains.behind((each.memory for each in page.shown), viewer)
+    shown: list[Json] = []
+    for each in page.shown:
+        row = memory_json(each.memory, asked.now, behind.get(each.memory.id, NOTHING), round(each.score, 4))
+        row["highlights"] = [_fragment(part) for part in each.fragments] if asked.highlights else None
+        shown.append(row)
+    return orjson.Fragment(orjson.dumps(shown))
+
+
+def _fragment(part: Fragment) -> Json:
+    return {"text": part.text, "start": part.start, "matches": part.matches}
+
+
+def _counts(counts: Sequence[Count]) -> list[Json]:
+    """What has no value is null."""
+    return [{"name": each.value or None, "count": each.count} for each in counts]
+
+
+def _took(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)

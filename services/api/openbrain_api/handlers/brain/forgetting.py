@@ -1,0 +1,121 @@
+"""What ends: one memory and its traces, or all that a filter matches."""
+
+from openbrain.contract.brain.memories import BulkBody, BulkEnded, Ended, EndQuery, ForgetBody, ForgetQuery, Forgotten
+from openbrain.domain.ids import uuid7
+from openbrain.domain.permissions import Permission
+from openbrain.ports.erasing import FORGET, Bulk
+from openbrain.ports.operations import TRACES, Operation
+from openbrain.usecases import stored_criteria
+from openbrain_api.chains import NOTHING
+from openbrain_api.handlers.admin.operations import accepted, awaited
+from openbrain_api.handlers.brain.memories import changed, origin_of
+from openbrain_api.http import reading
+from openbrain_api.http.entity_tags import tagged
+from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.rendering import memory_json
+
+
+@Route(
+    "DELETE",
+    "/v1/brain/forget/{id}",
+    permission=Permission.BRAIN_WRITE,
+    response=Forgotten,
+    problems=(404, 409),
+    waits=True,
+    matched=True,
+    stores=True,
+)
+async def forget(call: Call[ForgetBody, ForgetQuery]) -> Reply:
+    """End one memory; its history stays.
+
+    Again, it is answered the same.
+    """
+    memory = await call.api.truth.forget(
+        reading.memory_id(call.path),
+        call.actor.viewer(call.query.session_id or ""),
+        origin_of(call, call.actor),
+        call.body.reason or call.query.reason or "",
+        reading.editions(call.headers),
+    )
+    return await changed(call, memory, forgotten=True)
+
+
+SAMPLE = 20
+
+
+@Route(
+    "DELETE",
+    "/v1/brain/memories/{id}",
+    permission=Permission.BRAIN_WRITE,
+    response=Ended,
+    problems=(404, 409),
+    waits=True,
+    matched=True,
+    stores=True,
+)
+async def end_memory(call: Call[ForgetBody, EndQuery]) -> Reply:
+    """End one memory, or erase it: then nothing of it is left.
+
+    Again, it is answered the same.
+    """
+    query = call.query
+    truth, memory_id = call.api.truth, reading.memory_id(call.path)
+    viewer, origin = call.actor.viewer(query.session_id or ""), origin_of(call, call.actor)
+    note, editions = call.body.reason or query.reason or "", reading.editions(call.headers)
+    if not query.erase:
+        memory = await truth.forget(memory_id, viewer, origin, note, editions)
+        return await changed(call, memory, forgotten=True, erased=False, operation_id=None)
+    erased = await truth.erase(memory_id, viewer, origin, note, editions)
+    call.api.committer.hint()
+    call.api.recaller.forget_queries()
+    operation, headers = await awaited(call, erased.operation)
+    memory = (await truth.rows((memory_id,))).get(memory_id, erased.memory) if headers else erased.memory
+    behind = await call.api.chains.behind((memory,), viewer)
+    shown = memory_json(memory, call.api.clock.now(), behind.get(memory.id, NOTHING))
+    told = {**shown, "forgotten": True, "erased": True, "operation_id": None if operation is None else operation.id}
+    return answer(told, told, headers=tagged(memory, shown, headers))
+
+
+@Route(
+    "POST",
+    "/v1/brain/forget",
+    permission=Permission.BRAIN_WRITE,
+    response=BulkEnded,
+    statuses=(200, 202),
+    waits=True,
+    cost=10,
+)
+async def forget_matching(call: Call[BulkBody, Nothing]) -> Reply:
+    """End all memories that a filter matches.
+
+    By default only what would end is told.
+    """
+    body, now = call.body, call.api.clock.now()
+    call.actor.may_ask_for(body.org or "")
+    asked = stored_criteria.kept(call.actor.viewer(body.session_id or ""), body.criteria())
+    condition = stored_criteria.condition(asked, now)
+    found = await call.api.truth.measure_living(condition)
+    # Not now: another replica, whose clock is ahead, may have stored what is seen here.
+    bulk = Bulk(condition=condition, made_by=found.newest)
+    told = {
+        "dry_run": body.dry_run,
+        "erase": body.erase,
+        "count": found.rows,
+        "sample": await call.api.truth.sample_living(bulk, SAMPLE),
+    }
+    if body.dry_run or not found.rows:
+        return answer({**told, "operation": None}, told)
+    more = {"made_by": found.newest, "erase": body.erase, "reason": body.reason or ""}
+    operation = Operation(
+        id=uuid7(now),
+        workspace_id=call.actor.workspace_id,
+        kind=FORGET,
+        actor=call.actor.label,
+        # A filter may quote what is to leave no trace.
+        request={TRACES: asked, **more} if body.erase else {**asked, **more},
+        total=found.rows,
+    )
+    if body.erase:
+        call.api.recaller.forget_queries()
+    return await accepted(call, told, await call.api.truth.start_operation(operation))

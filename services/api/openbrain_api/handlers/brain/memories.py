@@ -1,0 +1,287 @@
+"""Memories: stored, listed, shown, changed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from openbrain.contract.brain.filters import SessionQuery
+from openbrain.contract.brain.memories import (
+    BatchBody,
+    BatchItemBody,
+    Listed,
+    ListQuery,
+    MemoryAnswer,
+    MemoryDetail,
+    MemoryQuery,
+    PatchBody,
+    RememberBody,
+    Remembered,
+    RememberedBatch,
+    RestoreBody,
+)
+from openbrain.domain import limits
+from openbrain.domain.errors import NotFound, OpenBrainError
+from openbrain.domain.memory import Memory
+from openbrain.domain.permissions import Permission
+from openbrain.domain.times import from_datetime
+from openbrain.domain.visibility import Viewer, visible
+from openbrain.observability import metrics
+from openbrain.ports.store import Origin, Outcome, Status, Write
+from openbrain.usecases.auth import Actor
+from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_edit
+from openbrain_api.chains import NOTHING, may_see
+from openbrain_api.http import reading
+from openbrain_api.http.entity_tags import tagged
+from openbrain_api.http.reply import Reply, answer, not_modified, problem_fields
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.rendering import Json, history_json, memory_json, named
+from openbrain_api.writing.waiting import settled
+
+
+@Route(
+    "POST",
+    "/v1/brain/remember",
+    permission=Permission.BRAIN_WRITE,
+    response=Remembered,
+    statuses=(200, 201),
+    problems=(409,),
+    waits=True,
+    keyed=True,
+    stores=True,
+)
+async def remember(call: Call[RememberBody, Nothing]) -> Reply:
+    """Store one memory.
+
+    The memory that holds the same content already, where there is one, is the answer.
+    """
+    write = prepare(_offer(call, call.body, _key(call)), clock=call.api.clock, gate=call.api.gate)
+    outcome = await call.api.committer.remember(write)
+    if outcome.memory is None:
+        raise outcome.error or AssertionError("a refused write carries its error")
+    memory, headers = await _awaited(call, outcome.memory)
+    duplicate = outcome.status is Status.DUPLICATE
+    shown = await _shown(call, memory, write.viewer)
+    return answer({**shown, "duplicate": duplicate}, shown, status=200 if duplicate else 201, headers=headers)
+
+
+@Route(
+    "POST",
+    "/v1/brain/remember:batch",
+    permission=Permission.BRAIN_WRITE,
+    response=RememberedBatch,
+    waits=True,
+    keyed=True,
+    cost=10,
+    body_bytes=limits.BODY_BYTES,
+    stores=True,
+)
+async def remember_batch(call: Call[BatchBody, Nothing]) -> Reply:
+    """Store up to 500 memories, each on its own."""
+    key = _key(call)
+    prepared = [_prepared(call, item, f"{key}#{place}" if key else "") for place, item in enumerate(call.body.memories)]
+    stored = iter(await call.api.committer.remember_all([each for each in prepared if isinstance(each, Write)]))
+    outcomes = [next(stored) if isinstance(each, Write) else each for each in prepared]
+    ids = [outcome.memory.id for outcome in outcomes if outcome.memory is not None]
+    rows, headers = await _all_awaited(call, list(dict.fromkeys(ids)))
+    results = [_batch_item(outcome, rows, call.api.clock.now()) for outcome in outcomes]
+    return answer({"results": results, "count": len(ids)}, {"results": results, "count": len(ids)}, headers=headers)
+
+
+LINEAGE = 100
+
+
+@Route("GET", "/v1/brain/list", permission=Permission.BRAIN_READ, response=Listed)
+async def listing(call: Call[Nothing, ListQuery]) -> Reply:
+    """The newest memories."""
+    query, now = call.query, call.api.clock.now()
+    call.actor.may_ask_for(query.org or "")
+    viewer = call.actor.viewer(query.session_id or "")
+    condition = visible(viewer, query.criteria(), now)
+    rows = await call.api.truth.listing(condition, query.limit, reading.position(query.cursor))
+    data = {"memories": await _rendered(call, rows, now, viewer), "count": len(rows)}
+    last = rows[-1] if len(rows) == query.limit else None
+    return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
+
+
+@Route(
+    "GET",
+    "/v1/brain/memories/{id}",
+    permission=Permission.BRAIN_READ,
+    response=MemoryDetail,
+    problems=(404,),
+    matched=True,
+)
+async def memory(call: Call[Nothing, MemoryQuery]) -> Reply:
+    """One memory, with its history where asked."""
+    memory_id, now = reading.memory_id(call.path), call.api.clock.now()
+    viewer = call.actor.viewer(call.query.session_id or "")
+    row = (await call.api.truth.rows((memory_id,))).get(memory_id)
+    if row is None or not may_see(viewer, row):
+        raise NotFound("no memory with this id")
+    behind = await call.api.chains.behind((row,), viewer)
+    shown = memory_json(row, now, behind.get(row.id, NOTHING))
+    if call.query.history:
+        most = call.query.limit
+        lines = await call.api.truth.history(memory_id, most + 1, int(call.query.cursor or 0))
+        ancestry = await call.api.truth.ancestry(memory_id, LINEAGE)
+        rows = await call.api.truth.rows([*{*ancestry.parents, *ancestry.children, *named(lines)}])
+        seen = {each.id for each in rows.values() if may_see(viewer, each)}
+        shown["history"] = [history_json(line, seen) for line in lines[:most]]
+        if len(lines) > most:
+            shown["next_cursor"] = str(lines[most - 1].number)
+        shown["lineage"] = {
+            "parents": [each for each in ancestry.parents if each in seen],
+            "children": [each for each in ancestry.children if each in seen],
+        }
+    headers = tagged(row, shown)
+    if held := reading.held(call.headers, headers["etag"]):
+        return not_modified({**headers, "etag": held})
+    return answer(shown, shown, headers=headers)
+
+
+@Route(
+    "PATCH",
+    "/v1/brain/memories/{id}",
+    permission=Permission.BRAIN_WRITE,
+    response=MemoryAnswer,
+    problems=(404, 409),
+    waits=True,
+    matched=True,
+    stores=True,
+)
+async def update(call: Call[PatchBody, SessionQuery]) -> Reply:
+    """Change one memory."""
+    edit = prepare_edit(
+        reading.memory_id(call.path),
+        _change(call.body),
+        actor=call.actor,
+        session_id=call.query.session_id or "",
+        origin=origin_of(call, call.actor),
+        clock=call.api.clock,
+        gate=call.api.gate,
+    )
+    memory = await call.api.truth.update(replace(edit, editions=reading.editions(call.headers)))
+    return await changed(call, memory)
+
+
+@Route(
+    "POST",
+    "/v1/brain/memories/{id}:restore",
+    permission=Permission.BRAIN_WRITE,
+    response=MemoryAnswer,
+    problems=(404, 409),
+    waits=True,
+    matched=True,
+    stores=True,
+)
+async def restore(call: Call[RestoreBody, SessionQuery]) -> Reply:
+    """Bring one memory back into recall.
+
+    Again, it is answered the same.
+    """
+    memory = await call.api.truth.restore(
+        reading.memory_id(call.path),
+        call.actor.viewer(call.query.session_id or ""),
+        origin_of(call, call.actor),
+        call.body.reason or "",
+        reading.editions(call.headers),
+    )
+    return await changed(call, memory)
+
+
+async def changed(call: Call[Any, Any], memory: Memory, **beside: object) -> Reply:
+    """The answer to a change that has been committed, with what stands beside the memory."""
+    call.api.committer.hint()
+    memory, headers = await _awaited(call, memory)
+    shown = await _shown(call, memory, call.actor.viewer(call.query.session_id or ""))
+    told = {**shown, **beside}
+    return answer(told, told, headers=tagged(memory, shown, headers))
+
+
+def _key(call: Call[Any, Any]) -> str:
+    return reading.idempotency_key(call.headers)
+
+
+def origin_of(call: Call[Any, Any], actor: Actor) -> Origin:
+    """Who does what a request asks for."""
+    return Origin(actor=actor.label, traceparent=metrics.traceparent() or reading.traceparent(call.headers))
+
+
+def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:
+    actor = call.actor.speaking_as(body.agent_id)
+    return Offer(
+        submission=body,
+        actor=actor,
+        origin=origin_of(call, actor),
+        idempotency_key=key,
+        key_lifetime=call.api.settings.housekeeping.request_key_hours * HOUR,
+    )
+
+
+def _prepared(call: Call[BatchBody, Nothing], item: object, key: str) -> Write | Outcome:
+    try:
+        body = BatchItemBody.model_validate(item)
+        return prepare(_offer(call, body, body.idempotency_key or key), clock=call.api.clock, gate=call.api.gate)
+    except ValidationError as error:
+        return Outcome(Status.REFUSED, error=reading.told(error))
+    except OpenBrainError as error:
+        return Outcome(Status.REFUSED, error=error)
+
+
+def _batch_item(outcome: Outcome, rows: Mapping[str, Memory], now: int) -> Json:
+    if outcome.memory is None:
+        return {"status": outcome.status, "id": None, **problem_fields(outcome.error or AssertionError())}
+    memory = rows.get(outcome.memory.id, outcome.memory)
+    return {
+        "id": memory.id,
+        "status": outcome.status,
+        "duplicate": outcome.status is Status.DUPLICATE,
+        "indexed": memory.indexed,
+        "state": memory.state(now),
+    }
+
+
+def _change(body: PatchBody) -> Change:
+    return Change(
+        content=body.content,
+        tags=body.tags,
+        metadata=body.metadata,
+        type=body.type,
+        confidence=body.confidence,
+        source=body.source,
+        expires_in=body.expires_in,
+        expires_at=None if body.expires_at is None else from_datetime(body.expires_at),
+        lasts=body.expires_at is None and "expires_at" in body.model_fields_set,
+        confirm=body.confirm,
+    )
+
+
+async def _awaited(call: Call[Any, Any], memory: Memory) -> tuple[Memory, Mapping[str, str]]:
+    rows, headers = await _all_awaited(call, [memory.id])
+    return rows.get(memory.id, memory), headers
+
+
+async def _all_awaited(call: Call[Any, Any], ids: list[str]) -> tuple[Mapping[str, Memory], Mapping[str, str]]:
+    asked = reading.wait_seconds(call.headers)
+    usual = 0 if reading.at_once(call.headers) else call.api.settings.server.wait_s
+    if not ids or (asked is None and not usual):
+        return {}, {}
+    seconds = usual if asked is None else asked
+    rows = await settled(ids, seconds, truth=call.api.truth, clock=call.api.clock)
+    return rows, {} if asked is None else {"preference-applied": f"wait={seconds}"}
+
+
+async def _shown(call: Call[Any, Any], memory: Memory, viewer: Viewer) -> Json:
+    behind = await call.api.chains.behind((memory,), viewer)
+    return memory_json(memory, call.api.clock.now(), behind.get(memory.id, NOTHING))
+
+
+async def _rendered(
+    call: Call[Nothing, ListQuery], rows: Sequence[Memory], now: int, viewer: Viewer
+) -> orjson.Fragment:
+    """Made once, for both places of the answer."""
+    behind = await call.api.chains.behind(rows, viewer)
+    return orjson.Fragment(orjson.dumps([memory_json(each, now, behind.get(each.id, NOTHING)) for each in rows]))

@@ -1,0 +1,104 @@
+"""How the process and the system are, and the document. Open to everyone: parts are named, never what is in them."""
+
+import asyncio
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+import openbrain
+from openbrain.contract.admin.access import Whoami
+from openbrain.contract.system import Health, Live, Ready
+from openbrain.observability import metrics as telemetry
+from openbrain_api.checks import OWN
+from openbrain_api.http.packing import packed_tag, takes_gzip
+from openbrain_api.http.reading import held
+from openbrain_api.http.reply import Reply, answer, not_modified, plain
+from openbrain_api.http.route import Call, Nothing, Route
+
+
+@Route("GET", "/v1/whoami", authenticated=True, response=Whoami)
+async def whoami(call: Call[Nothing, Nothing]) -> Reply:
+    """Who this key is, and what it may."""
+    actor = call.actor
+    told = {
+        "key_id": actor.key_id,
+        "name": actor.name,
+        "workspace_id": actor.workspace_id,
+        "agent_id": actor.agent_id or None,
+        "permissions": sorted(actor.permissions),
+        "orgs": actor.orgs,
+        "without_org": actor.without_org,
+        "act_as": actor.act_as,
+    }
+    return answer(told, told)
+
+
+@Route("GET", "/v1/health", response=Health, statuses=(200, 503))
+async def health(call: Call[Nothing, Nothing]) -> Reply:
+    """How the system is.
+
+    Degraded where something does not answer, down where the database does not.
+    """
+    checks = call.api.checks
+    failing = await checks.failing()
+    own = failing.get(OWN, {})
+    parts = {part: "down" if part in own else "ok" for part in checks.parts}
+    parts |= {service.group: "down" if service.group in failing else "ok" for service in checks.services}
+    writes = await call.api.pressure.refusal()
+    if (answers := call.api.pressure.streams_answer()) is not None:
+        parts["streams"] = "ok" if answers else "down"
+    status = "down" if "truth" in own else "degraded" if failing or writes or answers is False else "ok"
+    fields = {"status": status, "version": openbrain.__version__, "parts": parts, "writes": writes}
+    return plain(fields, status=503 if status == "down" else 200)
+
+
+@Route("GET", "/live", response=Live, statuses=(200, 503))
+async def live(call: Call[Nothing, Nothing]) -> Reply:
+    """The process runs.
+
+    Every loop of this process turns.
+    """
+    stuck = call.api.checks.stuck()
+    return plain({"live": not stuck, "stuck": stuck}, status=503 if stuck else 200)
+
+
+@Route("GET", "/ready", response=Ready, statuses=(200, 503))
+async def ready(call: Call[Nothing, Nothing]) -> Reply:
+    """Requests can be served.
+
+    Without an index the API still serves, and stays ready; so it does while it takes no writes: it answers questions.
+    """
+    failing = dict(await call.api.checks.failing())
+    own = {part: why for part, why in failing.pop(OWN, {}).items() if part == "truth"}
+    if own:
+        failing[OWN] = own
+    dependencies = await call.api.checks.dependencies()
+    writes = await call.api.pressure.refusal()
+    paused = call.api.checks.paused()
+    fields = {
+        "ready": not failing,
+        "failing": failing,
+        "paused": paused,
+        "dependencies": dependencies,
+        "writes": writes,
+    }
+    return plain(fields, status=503 if failing else 200)
+
+
+@Route("GET", "/metrics", operators=True)
+async def metrics(call: Call[Nothing, Nothing]) -> Reply:
+    """Prometheus metrics."""
+    await call.api.checks.measure()
+    return Reply(200, generate_latest(telemetry.REGISTRY), CONTENT_TYPE_LATEST)
+
+
+@Route("GET", "/openapi.json", public=True)
+async def document(call: Call[Nothing, Nothing]) -> Reply:
+    """This document."""
+    made = await asyncio.to_thread(call.api.document)
+    headers = {"cache-control": "no-cache", "etag": made.entity_tag, "vary": "accept-encoding"}
+    if (has := held(call.headers, made.entity_tag)) is not None:
+        return not_modified({**headers, "etag": has})
+    if not call.api.settings.server.tuning.gzip_bytes or not takes_gzip(call.headers):
+        return Reply(200, made.plain, headers=headers)
+    packed = {"etag": packed_tag(made.entity_tag), "content-encoding": "gzip"}
+    return Reply(200, made.packed, headers={**headers, **packed})

@@ -1,0 +1,97 @@
+"""A vault, read: the feed, the alarm, its pages."""
+
+import asyncio
+import hashlib
+from typing import Any
+
+from openbrain.contract.vault.pages import (
+    Alarm,
+    Feed,
+    VaultFound,
+    VaultList,
+    VaultListQuery,
+    VaultPage,
+    VaultReadQuery,
+    VaultSearchQuery,
+)
+from openbrain.domain.permissions import Permission
+from openbrain.domain.times import to_iso
+from openbrain.vault.pages.alarm import TITLE, alarm
+from openbrain_api.http.reply import Reply, answer, plain
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.vaults import pages
+from openbrain_api.vaults.citing import cited
+from openbrain_api.vaults.door import vault_of
+from openbrain_api.vaults.feed import ALARM, FEED, read_feed
+
+SIGNALS = 100
+
+
+@Route("GET", "/feed", permission=Permission.VAULT_READ, response=Feed, problems=(404,))
+async def feed(call: Call[Nothing, Nothing]) -> Reply:
+    """What sessions read."""
+    found = await asyncio.to_thread(read_feed, vault_of(call))
+    changed = max((entry.mtime_ns for entry in found.entries), default=None)
+    truth, now = call.api.truth, call.api.clock.now()
+    return plain(
+        {
+            "hot_arcs": await cited(found.named("hot"), call.actor.viewer(), now, made=truth, rows=truth),
+            "inject_blocks": found.named("inject"),
+            "entries": found.others("hot", "inject"),
+            "generated_at": None if changed is None else to_iso(changed // 1000),
+            "hash": found.hash,
+            "vault_root": call.actor.workspace_id,
+            "entry_count": len(found.entries),
+        }
+    )
+
+
+@Route("GET", "/signal", permission=Permission.VAULT_READ, response=Alarm)
+async def alarm_now(call: Call[Nothing, Nothing]) -> Reply:
+    """The gravest alarm that stands.
+
+    It is read from the database: no tick need have run.
+    """
+    present = await call.api.truth.present(call.actor.viewer(), SIGNALS)
+    found = alarm(present.signals, present.halts)
+    if found is None:
+        names = ("severity", "title", "content", "hash", "last_updated", "vault_path")
+        return plain({"active": False, **dict.fromkeys(names)})
+    return plain(
+        {
+            "active": True,
+            "severity": found.severity,
+            "title": TITLE,
+            "content": found.body,
+            "hash": hashlib.sha256(f"{found.severity}\n{found.body}".encode()).hexdigest()[:16],
+            "last_updated": to_iso(found.raised_at),
+            "vault_path": f"{FEED}/{ALARM}",
+        }
+    )
+
+
+@Route("GET", "/vault/list", permission=Permission.VAULT_READ, response=VaultList, problems=(404,))
+async def files(call: Call[Nothing, VaultListQuery]) -> Reply:
+    """List a vault's files by name."""
+    query, folder = call.query, vault_of(call)
+    found = await asyncio.to_thread(pages.listed, folder, query.path, query.limit, query.cursor)
+    cursor = found[-1]["path"] if len(found) == query.limit else None
+    return _told({"path": query.path, "files": found, "count": len(found), "next_cursor": cursor})
+
+
+@Route("GET", "/vault/read", permission=Permission.VAULT_READ, response=VaultPage, problems=(404,))
+async def page(call: Call[Nothing, VaultReadQuery]) -> Reply:
+    """One file of the vault."""
+    return _told(await asyncio.to_thread(pages.page_json, vault_of(call), call.query.path))
+
+
+@Route("GET", "/vault/search", permission=Permission.VAULT_READ, response=VaultFound, problems=(404,), cost=20)
+async def found_pages(call: Call[Nothing, VaultSearchQuery]) -> Reply:
+    """Pages that hold every word."""
+    query = call.query
+    found, complete = await asyncio.to_thread(pages.searched, vault_of(call), query.path, query.q, query.limit)
+    return _told({"results": found, "count": len(found), "complete": complete})
+
+
+def _told(fields: dict[str, Any]) -> Reply:
+    return answer(fields, fields)

@@ -1,0 +1,230 @@
+"""A vault, written: what agents post, pages for the inbox, messages with files."""
+
+from functools import partial
+from typing import Any
+
+from openbrain.contract.vault.pages import InboxBody, Ingested, MarkerBody, MarkerWritten, PageWritten
+from openbrain.domain.errors import Invalid
+from openbrain.domain.events import SignalRaised
+from openbrain.domain.limits import CONTENT_CHARS
+from openbrain.domain.permissions import Permission
+from openbrain.domain.signals.rules import checked
+from openbrain.domain.signals.values import Severity
+from openbrain.domain.text.control_characters import cleaned, cleaned_line
+from openbrain.observability import metrics
+from openbrain.usecases.auth import Actor
+from openbrain.vault import inbox, posted_markers
+from openbrain.vault.changes import Change, sha256
+from openbrain.vault.folder import Folder
+from openbrain.vault.markers.redaction import quotable, redacted
+from openbrain.vault.pages.arc_parsing import parse_arc
+from openbrain_api.http import reading
+from openbrain_api.http.forms import Form, FormFile, read_form
+from openbrain_api.http.reply import Reply, plain
+from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.vaults.door import Asked, Draft, hash_of, key_of, vault_of, written
+
+FORM_BYTES = 16 * 1024 * 1024
+
+
+@Route(
+    "POST",
+    "/marker",
+    permission=Permission.VAULT_WRITE,
+    response=MarkerWritten,
+    statuses=(201,),
+    problems=(404, 409),
+    keyed=True,
+)
+async def marker(call: Call[MarkerBody, Nothing]) -> Reply:
+    """Post a lesson, milestone, signal or decision.
+
+    It is written where its kind belongs; a signal is raised at once, where the key may.
+    """
+    body, folder = call.body, vault_of(call)
+    attrs = {key: str(value) for key, value in body.attrs.items() if value is not None}
+    asked = hash_of(body.type, body.content, *(part for pair in sorted(attrs.items()) for part in pair))
+    key = key_of(call, asked)
+    if not _may_raise(call) and attrs.get("severity", "").strip().lower() == Severity.NUCLEAR:
+        attrs["severity"] = Severity.CRITICAL  # a halt takes a permission of its own
+
+    def post(at: int) -> posted_markers.Post:
+        return posted_markers.Post(type=body.type, content=body.content, attrs=attrs, at=at)
+
+    def draft(path: str, at: int) -> Draft:
+        change, there = posted_markers.change_of(folder, post(at), path)
+        same = change.before == change.digest
+        action = "unchanged" if same else "appended" if there else "created"
+        size = 0 if same else len(change.after or b"")
+        return Draft((change,), {"action": action, "vault_path": change.path, "written_bytes": size})
+
+    write, done = await written(
+        call, folder, Asked(key, asked, lambda at: posted_markers.path_of(folder, post(at)), draft)
+    )
+    told = done.told if done else {"action": "unchanged", "vault_path": write.path, "written_bytes": 0}
+    signal_id = None
+    if body.type == "signal" and _may_raise(call):
+        signal_id = await _raised(call, folder, str(told["vault_path"]))
+    fields = {
+        "ok": True,
+        "idempotency_key": key,
+        "body_hash": sha256(body.content.encode())[:16],
+        **told,
+        "marker_type": body.type,
+        "idempotent_replay": done is None,
+        "signal_id": signal_id,
+    }
+    return plain(fields, status=201)
+
+
+@Route(
+    "POST",
+    "/vault/write_inbox",
+    permission=Permission.VAULT_WRITE,
+    response=PageWritten,
+    statuses=(201,),
+    problems=(404, 409),
+    keyed=True,
+)
+async def write_inbox(call: Call[InboxBody, Nothing]) -> Reply:
+    """Put a page into the inbox."""
+    body, folder = call.body, vault_of(call)
+    asked = hash_of(body.content, body.title or "", body.filename or "", *body.tags)
+    # Markers in it count, so a page says no more than the key might.
+    text = redacted(body.content) if _may_raise(call) else quotable(body.content)
+    title = body.title or inbox.title_of(text)
+    name = body.filename or title
+
+    def draft(path: str, at: int) -> Draft:
+        may = _may_resolve(call)
+        page = inbox.page(title, body.tags, text, at, call.actor.label, may_resolve=may).encode()
+        return Draft((_put(folder, path, page),), {"written_bytes": len(page)})
+
+    asking = Asked(key_of(call, asked), asked, lambda at: inbox.path_of(name.removesuffix(".md"), at, asked), draft)
+    write, done = await written(call, folder, asking)
+    size = done.told["written_bytes"] if done else 0
+    fields = {"ok": True, "vault_path": write.path, "written_bytes": size, "idempotent_replay": done is None}
+    return plain(fields, status=201)
+
+
+@Route(
+    "POST",
+    "/ingest",
+    permission=Permission.VAULT_WRITE,
+    response=Ingested,
+    problems=(404, 409),
+    keyed=True,
+    body_bytes=FORM_BYTES,
+    form=("message",),
+)
+async def ingest(call: Call[Nothing, Nothing]) -> Reply:
+    """Put a message into the inbox."""
+    return await _ingest(call)
+
+
+@Route(
+    "POST",
+    "/ingest_with_files",
+    permission=Permission.VAULT_WRITE,
+    response=Ingested,
+    problems=(404, 409),
+    keyed=True,
+    body_bytes=FORM_BYTES,
+    form=("message", "files[]"),
+)
+async def ingest_with_files(call: Call[Nothing, Nothing]) -> Reply:
+    """Put a message and its files into the inbox."""
+    return await _ingest(call)
+
+
+async def _ingest(call: Call[Nothing, Nothing]) -> Reply:
+    folder = vault_of(call)
+    if call.stream is None:
+        raise AssertionError("the route takes a form")
+    form = await read_form(call.headers, call.stream, FORM_BYTES)
+    message = form.fields.get("message", "")
+    if (
+        not message.strip()
+        or len(message) > CONTENT_CHARS
+        or any(ord(sign) in range(0xD800, 0xE000) for sign in message)
+    ):
+        raise Invalid("message", f"a text of 1 to {CONTENT_CHARS} characters")
+    asked = hash_of(message, *(part for file in form.files for part in (file.name, sha256(file.data))))
+    draft = partial(_ingested, folder, form, quotable(message), asked, call.actor)
+    title = inbox.title_of(quotable(message))
+    asking = Asked(key_of(call, asked), asked, lambda at: inbox.path_of(title, at, asked), draft)
+    write, done = await written(call, folder, asking)
+    told = (done or draft(write.path, write.at)).told
+    return plain({**told, "obsidian_path": write.path, "idempotent_replay": done is None})
+
+
+def _ingested(folder: Folder, form: Form, message: str, asked: str, actor: Actor, path: str, at: int) -> Draft:
+    batch, errors = asked[:12], []
+    title, tags = inbox.title_of(message), inbox.tags_of(message)
+    changes: dict[str, Change] = {}
+    for file in form.files:
+        where = inbox.attachment_path(batch, file.name)
+        if len(file.data) > folder.max_bytes:
+            errors.append(f"{where}: larger than {folder.max_bytes} bytes")
+        elif where in changes:
+            errors.append(f"{where}: two files of this name")
+        else:
+            changes[where] = _put(folder, where, _kept(file))
+    links = "".join(f"\n- [[{where}]]" for where in changes)
+    body = f"{message.strip()}\n{links and f'{chr(10)}## Files{chr(10)}{links}{chr(10)}'}"
+    page = inbox.page(
+        title, tags, body, at, actor.label, may_resolve=Permission.SIGNAL_ACK in actor.permissions
+    ).encode()
+    told = {
+        "batch_id": batch,
+        "vault_paths": [path, *changes],
+        "semantic_text_preview": message.strip()[:200],
+        "errors": errors,
+        "title": title,
+        "tags": tags,
+    }
+    return Draft((*changes.values(), _put(folder, path, page)), told)
+
+
+def _kept(file: FormFile) -> bytes:
+    """Text as it may stand in a vault; anything else as it is, which nobody reads there as a page."""
+    try:
+        return quotable(file.data.decode()).encode()
+    except UnicodeDecodeError:
+        return file.data
+
+
+def _put(folder: Folder, path: str, data: bytes) -> Change:
+    return Change(path, folder.digest(path), data)
+
+
+def _may_raise(call: Call[Any, Any]) -> bool:
+    return Permission.SIGNAL_RAISE in call.actor.permissions
+
+
+def _may_resolve(call: Call[Any, Any]) -> bool:
+    return Permission.SIGNAL_ACK in call.actor.permissions
+
+
+async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None:
+    """As the next tick would raise it, under the same key: whoever comes second changes nothing."""
+    page = parse_arc(path, folder.read(path), 0)
+    for mark in page.signals:
+        if mark.severity not in set(Severity):
+            continue
+        source, content = cleaned_line(mark.source)[:255], cleaned(mark.content)
+        said = SignalRaised(
+            workspace_id=call.actor.workspace_id,
+            source=source,
+            severity=Severity(mark.severity),
+            title=content.partition("\n")[0].strip()[:255] or source,
+            content=content,
+            project=cleaned_line(page.project)[:255] or None,
+        )
+        key = f"vault:{page.id}:{mark.identity}:{mark.severity}"
+        trace = metrics.traceparent() or reading.traceparent(call.headers)
+        made = checked(said, actor=call.actor.label, at=call.api.clock.now(), key=key, traceparent=trace)
+        (outcome,) = await call.api.truth.raise_signals([made])
+        await call.api.wake.notify()
+        return outcome.signal.id if outcome.signal is not None else None
+    return None

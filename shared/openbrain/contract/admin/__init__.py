@@ -1,0 +1,1 @@
+"""Requests and responses of /v1/admin."""

@@ -1,0 +1,173 @@
+"""Workspaces and keys."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from openbrain.contract.admin.operations import OperationAnswer
+from openbrain.contract.base import CURSOR, Answer, Body, PageSize, QueryString, WorkspaceName, WorkspaceQuery
+from openbrain.domain import limits
+from openbrain.domain.permissions import Permission
+from openbrain.domain.submission import Agent, Hours, Moment, Name, Org
+
+QUOTA = 2**53 - 1
+KEY_ORGS = 100
+OVERLAP_S = 24 * 3600
+MOST_OVERLAP_S = 90 * 24 * 3600
+MaxMemories = Annotated[int, Field(strict=True, ge=0, le=QUOTA, description="Of living memories; null for any number.")]
+MaxBytes = Annotated[int, Field(strict=True, ge=0, le=QUOTA, description="Of their contents in UTF-8; null for any.")]
+RequestRate = Annotated[
+    int, Field(strict=True, ge=1, le=10_000_000, description="Requests a minute; null takes the setting.")
+]
+
+
+class WorkspaceBody(Body):
+    """A new tenant."""
+
+    id: Annotated[WorkspaceName, Field(description="Letters, digits, _ and -.")]
+    name: Name | None = None
+    max_memories: MaxMemories | None = None
+    max_bytes: MaxBytes | None = None
+
+
+class WorkspaceChangeBody(Body):
+    """What to change. A member left out stays; null takes a quota away."""
+
+    name: Name | None = None
+    max_memories: MaxMemories | None = None
+    max_bytes: MaxBytes | None = None
+
+
+class KeyBody(Body):
+    """A new key. Only admin keys of the workspace `system` may name another workspace than their own."""
+
+    name: Name
+    permissions: Annotated[tuple[Permission, ...], Field(min_length=1, max_length=len(Permission))]
+    agent_id: Agent | None = None
+    orgs: Annotated[tuple[Org, ...] | None, Field(min_length=1, max_length=KEY_ORGS, description="null: all.")] = None
+    without_org: Annotated[
+        bool,
+        Field(strict=True, description="Whether a key limited to orgs may also have what belongs to none."),
+    ] = True
+    act_as: Annotated[tuple[Agent, ...], Field(max_length=KEY_ORGS, description="Agents; '*' for any.")] = ()
+    expires_in: Annotated[Hours | None, Field(description="Hours from now.")] = None
+    expires_at: Moment | None = None
+    rate_limit: RequestRate | None = None
+    workspace_id: WorkspaceName | None = None
+
+
+class RotateBody(Body):
+    """How the old key ends."""
+
+    overlap_s: Annotated[
+        int, Field(strict=True, ge=0, le=MOST_OVERLAP_S, description="For how long both open; 0 ends the old at once.")
+    ] = OVERLAP_S
+
+
+class KeysQuery(WorkspaceQuery):
+    """Which of them."""
+
+    limit: PageSize = limits.LIST_LIMIT
+    cursor: Annotated[str | None, Field(pattern=CURSOR, description="The next_cursor of an answer.")] = None
+
+
+class WorkspacesQuery(QueryString):
+    """Which of them."""
+
+    limit: PageSize = limits.LIST_LIMIT
+    cursor: Annotated[WorkspaceName | None, Field(description="The next_cursor of an answer.")] = None
+
+
+class DeleteWorkspaceQuery(QueryString):
+    """Look first, then name it twice."""
+
+    dry_run: Annotated[bool, Field(description="Only tell what it holds.")] = False
+    confirm: Annotated[WorkspaceName | None, Field(description="The workspace's id once more.")] = None
+
+
+class WorkspaceAnswer(Answer):
+    """A tenant."""
+
+    id: str
+    name: str
+    created_at: datetime
+    max_memories: int | None = Field(default=None, description="Quota; null for none.")
+    max_bytes: int | None = Field(default=None, description="Quota; null for none.")
+    memories: int | None = Field(default=None, description="That live; counted where there is a quota.")
+    bytes: int | None = Field(default=None, description="Of their contents; counted where there is a quota.")
+
+
+class WorkspaceList(Answer):
+    """By id."""
+
+    workspaces: tuple[WorkspaceAnswer, ...]
+    count: int
+    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+
+
+class KeyAnswer(Answer):
+    """A key, without its secret."""
+
+    id: str
+    workspace_id: str
+    name: str
+    agent_id: str | None
+    permissions: tuple[str, ...]
+    orgs: tuple[str, ...] | None = Field(description="null: every org.")
+    without_org: bool
+    act_as: tuple[str, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    rate_limit: int | None = Field(default=None, description="Requests a minute; null takes the setting.")
+    replaces_id: str | None = Field(default=None, description="The key that it was made to replace.")
+
+
+class KeyCreated(KeyAnswer):
+    """A new key; `key` is the secret, shown this once."""
+
+    key: str
+
+
+class KeyRotated(KeyCreated):
+    """The successor; `key` is its secret, shown this once."""
+
+    replaced_expires_at: datetime = Field(description="When the old key ends.")
+
+
+class KeyList(Answer):
+    """Newest first."""
+
+    keys: tuple[KeyAnswer, ...]
+    count: int
+    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+
+
+class Whoami(Answer):
+    """Who the credential is, and what it may."""
+
+    key_id: str
+    name: str
+    workspace_id: str
+    agent_id: str | None = Field(description="null: it writes and reads as nobody.")
+    permissions: tuple[str, ...]
+    orgs: tuple[str, ...] | None = Field(description="null: every org.")
+    without_org: bool
+    act_as: tuple[str, ...]
+
+
+class KeyRevoked(Answer):
+    """It opens nothing any more."""
+
+    id: str
+    revoked: bool
+
+
+class WorkspaceDeleted(Answer):
+    """What a workspace holds, by table, and the operation that ends it; none for a dry run."""
+
+    id: str
+    dry_run: bool
+    counts: dict[str, int]
+    operation: OperationAnswer | None

@@ -1,0 +1,107 @@
+"""Dead letters."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
+
+from openbrain.contract.admin.operations import OperationAnswer
+from openbrain.contract.admin.streams import GroupName, Rate, StreamName, numbered
+from openbrain.contract.base import Answer, Body, QueryString
+from openbrain.domain import limits
+from openbrain.domain.submission import Moment, Note
+
+LETTERS = 500
+LetterId = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9_.-]+\.[0-9]{1,20}-[0-9]{1,20}$", max_length=400),
+    AfterValidator(numbered),
+]
+ErrorName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
+
+
+class _Filtered(Body):
+    stream: StreamName | None = None
+    group: GroupName | None = None
+    error: Annotated[ErrorName | None, Field(description="The error's class.")] = None
+    since: Annotated[Moment | None, Field(description="Died then or later.")] = None
+    until: Annotated[Moment | None, Field(description="Died before.")] = None
+
+
+class DeadQuery(QueryString):
+    """Which dead letters."""
+
+    stream: StreamName | None = None
+    group: GroupName | None = None
+    error: Annotated[ErrorName | None, Field(description="The error's class.")] = None
+    since: Annotated[Moment | None, Field(description="Died then or later.")] = None
+    until: Annotated[Moment | None, Field(description="Died before.")] = None
+    limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
+    cursor: Annotated[LetterId | None, Field(description="The next_cursor of an answer: list what follows it.")] = None
+
+
+class LetterQuery(QueryString):
+    """How much of it."""
+
+    body: Annotated[bool, Field(description="Also the entry itself, which may hold what somebody remembered.")] = False
+
+
+class DeadReplayBody(_Filtered):
+    """Which dead letters: those named, those that a filter matches, or all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    letters: Annotated[tuple[LetterId, ...], Field(max_length=LETTERS, description="Their ids.")] = ()
+    all: Annotated[bool, Field(strict=True, description="Every one there is.")] = False
+    rate: Rate | None = None
+    dry_run: Annotated[bool, Field(strict=True, description="Only tell which.")] = True
+
+    @model_validator(mode="after")
+    def _chosen(self) -> Self:
+        filtered = any(getattr(self, name) is not None for name in _Filtered.model_fields)
+        if sum((bool(self.letters), filtered, self.all)) != 1:
+            raise ValueError("give letters, or a filter (stream, group, error, since, until), or all: one of the three")
+        return self
+
+
+class DeadDiscardBody(DeadReplayBody):
+    """The same, and why they are thrown away."""
+
+    reason: Note | None = None
+
+
+class DeadLetterAnswer(Answer):
+    """An entry that a group could not take."""
+
+    id: str
+    stream: str
+    group: str
+    entry: str = Field(description="Its id in the stream that it died in.")
+    error: str
+    message: str
+    attempts: int
+    abandonments: int = Field(description="How often a process ended while it held the entry.")
+    first_at: datetime | None = Field(description="Of its first failure.")
+    died_at: datetime
+    bytes: int
+    fields: dict[str, str] | None = Field(
+        default=None, description="The entry itself, where it was asked for: it may hold what somebody remembered."
+    )
+
+
+class DeadLetterList(Answer):
+    """By stream and group, the oldest first."""
+
+    dead_letters: tuple[DeadLetterAnswer, ...]
+    count: int
+    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+
+
+class DeadLettersChanged(Answer):
+    """Which dead letters are meant, and the operation that works on them; none for a dry run, and where there are
+    none."""
+
+    dry_run: bool
+    count: int
+    sample: tuple[str, ...] = Field(description="Ids of the first of them.")
+    operation: OperationAnswer | None

@@ -1,0 +1,1 @@
+"""Signals: requests and responses of /v1/amygdala."""

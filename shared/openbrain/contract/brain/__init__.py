@@ -1,0 +1,1 @@
+"""Memories: requests and responses of /v1/brain."""

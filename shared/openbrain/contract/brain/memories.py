@@ -1,0 +1,303 @@
+"""Memories: stored, listed, changed and ended."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
+
+from openbrain.contract.admin.operations import OperationAnswer
+from openbrain.contract.base import CURSOR, Answer, Body
+from openbrain.contract.brain.filters import Agents, AnyTags, NarrowQuery, Scopes, SessionQuery, Sources, Types
+from openbrain.domain import limits
+from openbrain.domain.memory import MemoryType, Reason, Scope, State
+from openbrain.domain.submission import (
+    Confidence,
+    Content,
+    Hours,
+    IdempotencyKey,
+    Metadata,
+    Moment,
+    Note,
+    Org,
+    Project,
+    Session,
+    Source,
+    Submission,
+    Tags,
+)
+from openbrain.domain.times import from_datetime
+from openbrain.domain.visibility import Criteria
+
+
+def _given(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {name: part for name, part in value.items() if part is not None}
+    return value
+
+
+class RememberBody(Submission):
+    """One memory. The agent is the key's; `agent_id` counts where the key may act as that agent."""
+
+    _nulls = model_validator(mode="before")(_given)
+
+
+class BatchItemBody(RememberBody):
+    """One memory of a batch, with an idempotency key of its own where it has one."""
+
+    idempotency_key: IdempotencyKey | None = None
+
+
+Items = Annotated[
+    list[Any],
+    Field(min_length=1, max_length=limits.BATCH_ITEMS),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"$ref": "#/components/schemas/BatchItemBody"},
+            "minItems": 1,
+            "maxItems": limits.BATCH_ITEMS,
+        }
+    ),
+]
+
+
+class BatchBody(Body):
+    """Up to 500; each is judged on its own."""
+
+    memories: Items
+
+
+class PatchBody(Body):
+    """What to change. null leaves a member as it is, but `expires_at: null` takes the expiry away."""
+
+    content: Content | None = None
+    tags: Tags | None = None
+    metadata: Metadata | None = None
+    type: MemoryType | None = None
+    confidence: Confidence | None = None
+    source: Source | None = None
+    expires_in: Annotated[Hours | None, Field(description="Hours from now.")] = None
+    expires_at: Moment | None = None
+    confirm: Annotated[bool, Field(strict=True, description="Still true: it fades from now on.")] = False
+
+    @model_validator(mode="after")
+    def _one_expiry(self) -> "PatchBody":
+        if self.expires_in is not None and "expires_at" in self.model_fields_set:
+            raise ValueError("expires_in and expires_at exclude each other")
+        return self
+
+
+class ForgetBody(Body):
+    """Why, for the audit."""
+
+    reason: Note | None = None
+
+
+class RestoreBody(Body):
+    """Why, for the audit."""
+
+    reason: Note | None = None
+
+
+class MemoryQuery(SessionQuery):
+    """How much to tell about one memory."""
+
+    history: Annotated[bool, Field(description="Its audit and its chain too.")] = False
+    limit: Annotated[int, Field(ge=1, le=500, description="Lines of the audit of one answer.")] = 100
+    cursor: Annotated[str | None, Field(pattern=r"^[0-9]{1,18}$", description="`next_cursor` of the page before.")] = (
+        None
+    )
+
+
+class ForgetQuery(SessionQuery):
+    """As the body, for clients that send none with DELETE."""
+
+    reason: Note | None = None
+
+
+class ListQuery(NarrowQuery):
+    """Whose memories, newest first, and how many."""
+
+    limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
+    cursor: Annotated[
+        str | None, Field(pattern=CURSOR, description="The next_cursor of an answer: list what follows it.")
+    ] = None
+
+
+_FILTERS = (
+    *("org", "project", "type", "agent_id", "source", "tags", "include_scopes", "min_confidence", "since", "until"),
+)
+
+
+class EndQuery(ForgetQuery):
+    """How it ends."""
+
+    erase: Annotated[
+        bool, Field(description="Leave nothing of it but the proof that it was erased. Can't be undone.")
+    ] = False
+
+
+class BulkBody(Body):
+    """Which memories end: all that `GET /v1/brain/list` would list with these filters. At least one is needed, and a
+    member that is not known here is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    org: Org | None = None
+    project: Annotated[Project | None, Field(description="Exactly this project.")] = None
+    type: Types = ()
+    agent_id: Annotated[Agents, Field(description="Who wrote it.")] = ()
+    source: Sources = ()
+    tags: Annotated[AnyTags, Field(description="At least one of them.")] = ()
+    include_scopes: Scopes = ()
+    min_confidence: Confidence | None = None
+    since: Annotated[Moment | None, Field(description="Happened then or later.")] = None
+    until: Annotated[Moment | None, Field(description="Happened before.")] = None
+    session_id: Annotated[Session | None, Field(description="Opens the agent's memories of that session.")] = None
+    reason: Note | None = None
+    dry_run: Annotated[bool, Field(strict=True, description="Only tell what would end.")] = True
+    erase: Annotated[bool, Field(strict=True, description="Erase them instead. Can't be undone.")] = False
+
+    @model_validator(mode="after")
+    def _narrowed(self) -> Self:
+        if all(getattr(self, name) in (None, ()) for name in _FILTERS):
+            raise ValueError(f"give at least one of {', '.join(_FILTERS)}")
+        return self
+
+    def criteria(self) -> Criteria:
+        """As a list has them."""
+        return Criteria(
+            org=self.org or "",
+            project=self.project or "",
+            only_project=True,
+            types=self.type,
+            scopes=self.include_scopes,
+            tags=self.tags,
+            agents=self.agent_id,
+            sources=self.source,
+            min_confidence=self.min_confidence,
+            since=None if self.since is None else from_datetime(self.since),
+            until=None if self.until is None else from_datetime(self.until),
+        )
+
+
+class MemoryAnswer(Answer):
+    """One memory. Absent names are null; times are ISO-8601 in UTC."""
+
+    id: str
+    agent_id: str | None
+    type: MemoryType
+    content: str
+    tags: tuple[str, ...]
+    org: str | None
+    project: str | None
+    confidence: float
+    score: float | None = Field(description="Relevance in this recall, 4 decimals; null outside recall.")
+    source: str
+    supersedes_id: str | None
+    supersedes_count: int = Field(description="How many memories stand before it in its chain, at most 50.")
+    expires_at: datetime | None
+    deleted_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    occurred_at: datetime
+    confirmed_at: datetime
+    memory_scope: Scope
+    session_id: str | None
+    turn: int | None
+    speaker: str | None
+    metadata: dict[str, Any]
+    version: int
+    state: State
+    indexed: bool = Field(description="Both indexes hold this revision, so that a recall finds it.")
+    reason: Reason | None = Field(description="Why it left recall.")
+    index_error: str | None = Field(description="Why its current revision can't be indexed.")
+
+
+class Remembered(MemoryAnswer):
+    """The memory that now stands for what was offered."""
+
+    duplicate: bool = Field(description="The same content was there already: this is that memory.")
+
+
+class BatchItem(Answer):
+    """What became of one item of a batch; `error` and `message` where it was refused."""
+
+    status: Literal["created", "duplicate", "refused"]
+    id: str | None = None
+    duplicate: bool = False
+    indexed: bool = False
+    state: State | None = None
+    error: str | None = None
+    message: str | None = None
+    field: str | None = None
+    head: str | None = None
+    limit: int | None = None
+    used: int | None = None
+
+
+class RememberedBatch(Answer):
+    """One result per item, in order."""
+
+    results: tuple[BatchItem, ...]
+    count: int = Field(description="How many of them stand in the truth now.")
+
+
+class Listed(Answer):
+    """Newest first."""
+
+    memories: tuple[MemoryAnswer, ...]
+    count: int
+    next_cursor: str | None = Field(default=None, description="Where to go on; null at the end.")
+
+
+class HistoryLine(Answer):
+    """One line of the audit."""
+
+    version: int
+    revision: int
+    action: str
+    actor: str
+    at: datetime
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+    reason: str
+
+
+class Lineage(Answer):
+    """The visible part of the chain around a memory, nearest first."""
+
+    parents: tuple[str, ...]
+    children: tuple[str, ...]
+
+
+class MemoryDetail(MemoryAnswer):
+    """One memory; with `?history=1` also its audit, a page at a time, and its chain."""
+
+    history: tuple[HistoryLine, ...] | None = Field(default=None, description="Oldest first.")
+    next_cursor: str | None = Field(default=None, description="Where the audit goes on; only where it does.")
+    lineage: Lineage | None = None
+
+
+class Forgotten(MemoryAnswer):
+    """The memory as it ended."""
+
+    forgotten: bool
+
+
+class Ended(Forgotten):
+    """The same; where it was erased, what is left of it, and the operation that takes its traces away."""
+
+    erased: bool
+    operation_id: str | None = Field(description="Null where it was not erased, or where that is long over.")
+
+
+class BulkEnded(Answer):
+    """What a filter matches, and the operation that ends it; none for a dry run, and where nothing matches."""
+
+    dry_run: bool
+    erase: bool
+    count: int
+    sample: tuple[str, ...] = Field(description="Ids of the newest of them.")
+    operation: OperationAnswer | None

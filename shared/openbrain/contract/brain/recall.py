@@ -1,0 +1,151 @@
+"""Recall: one question, or several at once."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+
+from openbrain.contract.base import Answer, Body
+from openbrain.contract.brain.filters import (
+    AnyTags,
+    FilterBody,
+    KeywordList,
+    Keywords,
+    Scopes,
+    Sources,
+    Types,
+    listed,
+    without_empty,
+)
+from openbrain.contract.brain.memories import MemoryAnswer
+from openbrain.domain import limits
+from openbrain.domain.memory import Scope
+from openbrain.domain.submission import (
+    Agent,
+    Confidence,
+    Keyword,
+    Moment,
+    Org,
+    Project,
+    Query,
+    Session,
+)
+
+
+def _boost(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("must be a number or a list of words")  # noqa: TRY004 - pydantic wants ValueError
+    return listed(value)
+
+
+Count = Annotated[int, Field(strict=True, ge=1, le=limits.TOP_K)]
+Boost = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
+
+
+class RecallBody(Body):
+    """A question. `agent_id` is who asks (where the key may act as that agent); who wrote it is `filter.agent_id`."""
+
+    query: Query
+    top_k: Count | None = None
+    limit: Annotated[Count | None, Field(description="The same as top_k; wins over it.")] = None
+    org: Org | None = None
+    project: Annotated[
+        Project | None, Field(description="This project, and what is shared across projects or belongs to none.")
+    ] = None
+    type: Types = ()
+    tags: Annotated[AnyTags, Field(description="At least one of them.")] = ()
+    source: Sources = ()
+    include_scopes: Scopes = ()
+    session_id: Annotated[Session | None, Field(description="Opens the agent's memories of that session.")] = None
+    agent_id: Agent | None = None
+    min_confidence: Annotated[Confidence | None, Field(description="Of the stored value, before it fades.")] = None
+    since: Annotated[Moment | None, Field(description="Happened then or later.")] = None
+    until: Annotated[Moment | None, Field(description="Happened before.")] = None
+    keywords: Annotated[Keywords, Field(description="Words that lift a memory that holds them.")] = ()
+    boost_keywords: Annotated[
+        Annotated[Boost | KeywordList, Field(union_mode="left_to_right")] | None,
+        BeforeValidator(_boost, json_schema_input_type=Boost | Keyword | KeywordList | None),
+        Field(description="A number: what all keywords together add (0.3). A list: words that lift by half."),
+    ] = None
+    text_weight: Annotated[
+        Confidence | None,
+        Field(description="Of the keywords' score in the fusion: 1 keywords alone, 0 vectors alone."),
+    ] = None
+    explain: Annotated[bool, Field(strict=True, description="Tell how each score and place came about.")] = False
+    filter: FilterBody = FilterBody()
+
+    _empty = model_validator(mode="before")(without_empty)
+
+
+Questions = Annotated[
+    list[Any],
+    Field(min_length=1, max_length=limits.BATCH_QUESTIONS),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "items": {"$ref": "#/components/schemas/RecallBody"},
+            "minItems": 1,
+            "maxItems": limits.BATCH_QUESTIONS,
+        }
+    ),
+]
+
+
+class RecallBatchBody(Body):
+    """Up to 50 questions; each is judged on its own."""
+
+    queries: Questions
+
+    @property
+    def cost(self) -> int:
+        """Two questions cost what one costs alone."""
+        return (len(self.queries) + 1) // 2
+
+
+class IndexShare(Answer):
+    """What one index added to a score."""
+
+    rank: int = Field(description="Its place in that index's list, from 1.")
+    score: float = Field(description="The index's own.")
+    normalised: float = Field(description="0 for the worst of that list, 1 for the best.")
+    weight: float
+
+
+class Explanation(Answer):
+    """How a score and its place came about: relevance in buckets, then scope, then effective confidence, then age."""
+
+    text: IndexShare | None = Field(description="null: the keywords did not find it.")
+    vectors: IndexShare | None
+    fused: float = Field(description="Both shares, weighed and added.")
+    boosted: float = Field(description="With the keywords of the request: the score of the answer.")
+    bucket: int = Field(description="How many bucket widths below the best; within one, the rest decides.")
+    scope: Scope
+    effective_confidence: float = Field(description="Confidence, faded by the age since it was confirmed.")
+
+
+class Recalled(Answer):
+    """Best first."""
+
+    recall_id: str = Field(description="Names this answer, for feedback.")
+    memories: tuple[MemoryAnswer, ...]
+    scores: dict[str, float]
+    count: int
+    took_ms: float
+    degraded: tuple[Literal["vectors", "text"], ...] = Field(
+        description="Indexes that did not answer; with both, the database was searched for words."
+    )
+    explained: dict[str, Explanation] | None = Field(default=None, description="By id, where `explain` was asked for.")
+
+
+class RefusedQuestion(Answer):
+    """Why one question of several has no answer."""
+
+    error: str
+    message: str
+    field: str | None = None
+
+
+class RecalledBatch(Answer):
+    """One result per question, in order. `took_ms` of each is that of all together."""
+
+    results: tuple[Recalled | RefusedQuestion, ...]
+    count: int = Field(description="How many of them were answered.")

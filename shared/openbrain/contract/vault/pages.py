@@ -1,0 +1,223 @@
+"""The vault: routes by the names of the agents' client and of the original's tools."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from openbrain.contract.base import Answer, Body, QueryString
+from openbrain.domain.submission import Content, Metadata, Project, Tag, Tags
+from openbrain.vault.limits import PATH_CHARS
+
+POST_CHARS = 4096
+ATTRS = 50
+Path = Annotated[str, StringConstraints(max_length=PATH_CHARS)]
+Attr = Annotated[str, StringConstraints(strict=True, max_length=POST_CHARS)]
+Name = Annotated[str, StringConstraints(max_length=100)]
+
+
+class MarkerBody(Body):
+    """What an agent learned, reached, decided, or saw burn."""
+
+    type: Literal["lesson", "milestone", "signal", "decision"]
+    content: Annotated[str, StringConstraints(strict=True, pattern=r"\S", max_length=POST_CHARS)]
+    attrs: Annotated[
+        dict[Name, Attr | int | float | bool | None],
+        Field(max_length=ATTRS, description="`source`, `session_id`, of a signal `severity`, and whatever else."),
+    ] = Field(default_factory=dict)
+
+
+class InboxBody(Body):
+    """A page for the inbox: the next tick files it by its tags."""
+
+    content: Content
+    title: Annotated[Project | None, Field(description="Else the first line.")] = None
+    filename: Annotated[Project | None, Field(description="A part of the page's name.")] = None
+    tags: Tags = ()
+
+
+class ArtifactBody(Body):
+    """A text that agents should find; under the same key it replaces the one before."""
+
+    key: Annotated[Project, Field(description="Its name, the same each time.")]
+    content: Content
+    content_type: Tag | None = None
+    producer: Tag | None = None
+    metadata: Metadata | None = None
+
+
+class VaultListQuery(QueryString):
+    """Which files."""
+
+    path: Annotated[Path, Field(description="The folder; '' is the vault.")] = ""
+    limit: Annotated[int, Field(ge=1, le=1000)] = 200
+    cursor: Annotated[Path | None, Field(description="`next_cursor` of the list before.")] = None
+
+
+class VaultReadQuery(QueryString):
+    """Which file."""
+
+    path: Annotated[Path, Field(min_length=1)]
+
+
+class VaultSearchQuery(QueryString):
+    """Which words, and where."""
+
+    q: Annotated[str, StringConstraints(pattern=r"\S", max_length=500)]
+    path: Annotated[Path, Field(description="The folder; '' is the vault.")] = ""
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+
+
+class FeedEntry(Answer):
+    """One page of the feed."""
+
+    id: str
+    title: str
+    content: str
+    priority: int
+    ttl: int = Field(description="Seconds.")
+    severity: str
+    metadata: dict[str, Any] = Field(description="Its front matter.")
+
+
+class Feed(Answer):
+    """What sessions read at their start, the highest priority first. Each entry stands in one of the three lists."""
+
+    hot_arcs: list[FeedEntry]
+    inject_blocks: list[FeedEntry]
+    entries: list[FeedEntry]
+    generated_at: datetime | None = Field(description="When a page of it last changed.")
+    hash: str = Field(description="Of all that it says.")
+    vault_root: str = Field(description="The workspace that the vault belongs to.")
+    entry_count: int
+
+
+class Alarm(Answer):
+    """The gravest that burns, or that nothing does."""
+
+    active: bool
+    severity: str | None
+    title: str | None
+    content: str | None
+    hash: str | None
+    last_updated: datetime | None
+    vault_path: str | None
+
+
+class MarkerWritten(Answer):
+    """Where a marker stands."""
+
+    ok: Literal[True]
+    idempotency_key: str
+    body_hash: str
+    vault_path: str
+    action: Literal["created", "appended", "unchanged"]
+    marker_type: str
+    written_bytes: int
+    idempotent_replay: bool = Field(description="It was written before, by the same request.")
+    signal_id: str | None = Field(description="Of the signal that it raised.")
+
+
+class PageWritten(Answer):
+    """A page of the inbox."""
+
+    ok: Literal[True]
+    vault_path: str
+    written_bytes: int
+    idempotent_replay: bool
+
+
+class Ingested(Answer):
+    """What became of a message and its files."""
+
+    batch_id: str
+    obsidian_path: str
+    vault_paths: list[str]
+    semantic_text_preview: str
+    errors: list[str]
+    title: str
+    tags: list[str]
+    idempotent_replay: bool
+
+
+class ArtifactIndexed(Answer):
+    """The memory that an artifact became."""
+
+    ok: Literal[True]
+    key: str
+    id: str
+    duplicate: bool
+
+
+class VaultFile(Answer):
+    """One file."""
+
+    path: str
+    size: int = Field(description="Bytes.")
+    modified_at: datetime
+
+
+class VaultList(Answer):
+    """Files by name."""
+
+    path: str
+    files: list[VaultFile]
+    count: int
+    next_cursor: str | None
+
+
+class VaultPage(VaultFile):
+    """A file with its text."""
+
+    content: str
+    sha256: str
+
+
+class VaultHit(Answer):
+    """A page that holds all words, and its first line that holds one."""
+
+    path: str
+    line: int
+    text: str
+
+
+class VaultFound(Answer):
+    """What was found; `complete`: every page was looked at."""
+
+    results: list[VaultHit]
+    count: int
+    complete: bool
+
+
+class DeepHealth(Answer):
+    """How the brain's parts are."""
+
+    status: Literal["ok", "degraded"]
+    service: str
+    checks: dict[str, str]
+
+
+class PipelineFinding(Answer):
+    """Something that does not run."""
+
+    title: str
+    since: datetime
+
+
+class LastTick(Answer):
+    """The newest that was asked for."""
+
+    id: str
+    state: str
+    requested_at: datetime
+    finished_at: datetime | None
+
+
+class PipelineHealth(Answer):
+    """Whether the vault is kept."""
+
+    status: Literal["ok", "degraded"]
+    service: str
+    checks: dict[str, str] = Field(description="What it needs: `ok`, or what is wrong with it.")
+    findings: list[PipelineFinding]
+    last_tick: LastTick | None
