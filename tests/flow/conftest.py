@@ -16,6 +16,7 @@ from redis.asyncio import Redis
 from openbrain.adapters.sql.work import operations
 from openbrain.domain.events import FIELD, encode
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.permissions import Permission
 from openbrain.domain.streams import SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.access import Workspace
@@ -25,7 +26,7 @@ from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events
 from openbrain.settings.tuning import StreamTuning
 from openbrain.usecases import backpressure, index_writers
-from openbrain.usecases.auth import Permission, hash_secret, issue
+from openbrain.usecases.auth import hash_secret, issue
 from openbrain_cli.system.embedded.pipeline import Running, running
 from openbrain_housekeeper import app as housekeeper
 from openbrain_housekeeper import closing, reindexing
