@@ -116,7 +116,7 @@ async def compared(side: Side, truth: SqlTruth, *, full: bool = False) -> Mappin
         return None
 
     clock = SystemClock()
-    gate = Gate(truth, dict.fromkeys(IndexKind, nothing), clock)
+    gate = Gate(truth.unpublished_since, dict.fromkeys(IndexKind, nothing), clock)
     indexes: Indexes = {IndexKind.TEXT: lambda: side.text, IndexKind.VECTOR: lambda: side.vectors}
     verification = Verification(
         Verifier(truth, indexes, gate, clock, Asked()), Asked(full=full, repair=True, patient=False)

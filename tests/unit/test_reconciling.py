@@ -123,7 +123,7 @@ class Waiting:
 
 async def test_nothing_that_is_queued_is_announced_again() -> None:
     clock, waiting = FakeClock(), Waiting()
-    gate = Gate(waiting, {IndexKind.TEXT: waiting.oldest}, clock)
+    gate = Gate(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
     clock.advance(1000)
 
     assert await gate.open_until(IndexKind.TEXT) > clock.now(), "nothing waits"
@@ -137,7 +137,7 @@ async def test_nothing_that_is_queued_is_announced_again() -> None:
 
 async def test_what_was_announced_is_waited_for() -> None:
     clock, waiting = FakeClock(), Waiting()
-    gate = Gate(waiting, {IndexKind.TEXT: waiting.oldest}, clock)
+    gate = Gate(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
     clock.advance(1000)
     gate.announced()
     waiting.stream = clock.now()
@@ -281,7 +281,7 @@ def test_a_stamp_of_the_future_is_not_young() -> None:
 async def test_stamps_of_the_future_do_not_shut_the_gate() -> None:
     """Neither a clock that was ahead when the process began, nor an event that says it was made later than now."""
     clock, waiting = FakeClock(START + 10**9), Waiting()
-    gate = Gate(waiting, {IndexKind.TEXT: waiting.oldest}, clock)
+    gate = Gate(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
     clock.advance(-(10**9))
     assert await gate.open_until(IndexKind.TEXT) == clock.now() + 1
     clock.advance(1000)

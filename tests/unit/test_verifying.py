@@ -55,7 +55,7 @@ async def test_what_is_cancelled_in_the_middle_is_forgotten(
     await index.prepare("t-1")
     await put(database, *(memory(each) for each in "abc"))
     clock.advance(600 * MICROSECONDS)
-    gate = Gate(truth, {IndexKind.TEXT: nothing_waits}, clock)
+    gate = Gate(truth.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
     verifying = Verifying(Verifier(truth, {IndexKind.TEXT: lambda: index}, gate, clock, Asked()))
     worker = Worker(truth, {VERIFY: verifying}, "one", undo={VERIFY: verifying.undo}, pace_s=0)
     request = {"full": True, "repair": restored, "restored": restored}
@@ -96,7 +96,7 @@ async def merging(truth: SqlTruth) -> AsyncIterator[tuple[Merging, QdrantVectors
 
 
 def verifier(truth: SqlTruth, index: QdrantVectors, clock: FakeClock) -> Verifier:
-    gate = Gate(truth, {IndexKind.VECTOR: nothing_waits}, clock)
+    gate = Gate(truth.unpublished_since, {IndexKind.VECTOR: nothing_waits}, clock)
     return Verifier(truth, {IndexKind.VECTOR: lambda: index}, gate, clock, Asked(repair=True, patient=False))
 
 
@@ -146,7 +146,7 @@ async def test_an_index_of_another_database_is_left_alone(
 ) -> None:
     """Nothing is removed from it, unless somebody says that the database is the right one."""
     index = TantivyText(tmp_path / "text", commit_ms=1)
-    gate = Gate(truth, {IndexKind.TEXT: nothing_waits}, clock)
+    gate = Gate(truth.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
     verifier = Verifier(truth, {IndexKind.TEXT: lambda: index}, gate, clock, Asked(repair=True, grace=0))
     generation = await text_generation(truth, index, "t-1")
     others = [memory(f"of another database {number}") for number in range(30)]

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -19,7 +19,7 @@ from openbrain.domain.memory import MICROSECONDS, Change, Memory
 from openbrain.domain.passage_header import header
 from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
-from openbrain.ports.store import Embedded, Reading, Vectors
+from openbrain.ports.store import Embedded, Truth
 
 Stored = TypeVar("Stored", bound=MemoryStored)
 Inputs = Mapping[str, str]
@@ -34,10 +34,6 @@ LONG_CHARS = 5_000
 """Cutting a text of this length takes some milliseconds: too long for the event loop."""
 
 _log = structlog.get_logger(__name__)
-
-
-class Truth(Reading, Vectors, Protocol):
-    """What the embedder needs of the truth."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ everything that these events are about.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -16,18 +16,13 @@ from openbrain.domain.events import CloudEvent
 from openbrain.domain.memory import Change
 from openbrain.ports.clock import Clock
 from openbrain.ports.embedder import Embedder
-from openbrain.ports.generations import Generation, Generations, GenerationStatus, IndexKind
-from openbrain.ports.reconciling import Reconciling
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.store import Truth
 from openbrain.usecases.embedders import Embedders
 from openbrain_embedder.handlers import Failures, embed_known, embed_stored
-from openbrain_embedder.handlers import Truth as EmbeddingTruth
 
 Events = Sequence[CloudEvent[Any]]
 _log = structlog.get_logger(__name__)
-
-
-class Truth(EmbeddingTruth, Generations, Reconciling, Protocol):
-    """What it needs of the truth."""
 
 
 class Embedding:

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import PURGE
-from openbrain.ports.erasing import Closing as ClosingTruth
-from openbrain.ports.operations import Operation, Operations, OperationStatus, Progress
+from openbrain.ports.operations import Operation, OperationStatus, Progress
+from openbrain.ports.store import Truth
 from openbrain.streams.operating import purge_traces
 from openbrain.streams.operating.erasure import Doomed, Swept
 from openbrain_housekeeper.purging import swept_json
@@ -20,10 +20,6 @@ again by each step."""
 OPEN = frozenset(status for status in OperationStatus if not status.ended)
 SETTLE_S = 5.0
 """How long after its end a workspace may still be written to, by a process that has just looked it up."""
-
-
-class Truth(ClosingTruth, Operations, Protocol):
-    """What it needs of the truth."""
 
 
 class Streams(Protocol):

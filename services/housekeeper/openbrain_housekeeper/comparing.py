@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import structlog
 
@@ -12,9 +12,9 @@ from openbrain.domain.ids import bucket as bucket_of
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, Generations, IndexKind
+from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.reconciling import Reconciling
+from openbrain.ports.store import Truth
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.reconcile import Difference, Fault
 from openbrain_housekeeper.gate import Gate
@@ -31,10 +31,6 @@ SAMPLED = 1_000
 """Entries by which it is judged whose index it is."""
 _ANNOUNCED = frozenset({Fault.MISSING, Fault.STALE, Fault.WAITING, Fault.UNMARKED})
 _log = structlog.get_logger(__name__)
-
-
-class Truth(Generations, Reconciling, Protocol):
-    """What is asked of the truth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

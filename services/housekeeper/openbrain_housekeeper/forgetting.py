@@ -1,12 +1,11 @@
 """Operation `forget`: end everything that a filter matches, as the one who asked for it sees it."""
 
 import uuid
-from typing import Protocol
 
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import PURGE, Bulk, Erasing
-from openbrain.ports.operations import TRACES, Operation, Operations, Progress
-from openbrain.ports.store import Origin
+from openbrain.ports.erasing import PURGE, Bulk
+from openbrain.ports.operations import TRACES, Operation, Progress
+from openbrain.ports.store import Origin, Truth
 from openbrain.usecases import stored_criteria
 
 CHUNK = 200
@@ -14,10 +13,6 @@ CHUNK = 200
 REACHED = "reached"
 """Member of a result: when the last memory was made that has ended so far; what is newer is not walked through again
 by each step."""
-
-
-class Truth(Erasing, Operations, Protocol):
-    """What it needs of the truth."""
 
 
 class Forgetting:

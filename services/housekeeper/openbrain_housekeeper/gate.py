@@ -1,19 +1,12 @@
 """What may be announced again: nothing that is merely queued."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
 
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import IndexKind
 
 Oldest = Callable[[], Awaitable[int | None]]
 """Since when something waits, microseconds by our clock; None where nothing does."""
-
-
-class Outbox(Protocol):
-    """What it asks of the truth."""
-
-    async def unpublished_since(self) -> int | None: ...
 
 
 class Gate:
@@ -23,14 +16,14 @@ class Gate:
     taken yet. A process that has just begun takes it that another announced something just before.
     """
 
-    def __init__(self, outbox: Outbox, oldest: Mapping[IndexKind, Oldest], clock: Clock) -> None:
-        self._outbox, self._oldest, self._clock = outbox, oldest, clock
+    def __init__(self, unpublished_since: Oldest, oldest: Mapping[IndexKind, Oldest], clock: Clock) -> None:
+        self._unpublished_since, self._oldest, self._clock = unpublished_since, oldest, clock
         self._announced_at = clock.now()
 
     async def open_until(self, kind: IndexKind) -> int:
         """Rows that changed before this time are not on their way; 0 while nothing can be told."""
         now = self._clock.now()
-        waiting = (await self._outbox.unpublished_since(), await self._oldest[kind]())
+        waiting = (await self._unpublished_since(), await self._oldest[kind]())
         # Nothing came later than now, whatever its stamp says.
         until = min((min(each, now) for each in waiting if each is not None), default=now + 1)
         self._announced_at = min(self._announced_at, now)

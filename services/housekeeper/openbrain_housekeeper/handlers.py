@@ -5,9 +5,8 @@ from typing import Protocol
 
 from openbrain.domain.errors import TryLater
 from openbrain.ports.broadcasts import Passed
-from openbrain.ports.housekeeping import Outbox, OutboxEntry, Upkeep
-from openbrain.ports.operations import Operations
-from openbrain.ports.recalls import Recalls
+from openbrain.ports.housekeeping import Outbox, OutboxEntry
+from openbrain.ports.store import Truth
 
 
 class Publisher(Protocol):
@@ -47,16 +46,12 @@ async def relay(outbox: Outbox, publisher: Publisher, limit: int, settle: Settle
     return len(done)
 
 
-async def expire(truth: Upkeep, limit: int) -> int:
+async def expire(truth: Truth, limit: int) -> int:
     """End memories whose time has come."""
     return await truth.expire_due(limit, await truth.time())
 
 
-class Past(Upkeep, Operations, Recalls, Protocol):
-    """Where rows past their time are."""
-
-
-async def purge(truth: Past, limit: int, oldest_operation: int, oldest_recall: int) -> int:
+async def purge(truth: Truth, limit: int, oldest_operation: int, oldest_recall: int) -> int:
     """Forget idempotency keys past their time, operations that ended before `oldest_operation`, and recalls answered
     before `oldest_recall` (microseconds)."""
     keys = await truth.purge_idempotency_keys(limit)

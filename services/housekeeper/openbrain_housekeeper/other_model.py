@@ -1,9 +1,9 @@
 """What is particular to a reindex that brings in another embedding model."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from openbrain.ports.generations import Generation
+from openbrain.ports.store import Truth
 
 MODEL = "model"
 """Member of a request: the key of the model that the vectors are made by, where it is to be another one."""
@@ -12,16 +12,6 @@ ON_THEIR_WAY = 256
 MOST_LACKING = 10_000
 """Memories without vectors that one comparison counts."""
 PAGE = 1000
-
-
-class Truth(Protocol):
-    """What it needs of the truth."""
-
-    async def unembedded(self, model: str, until: int, after: str, limit: int) -> Sequence[str]:
-        """As in `ports.truth.Vectors`."""
-
-    async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
-        """As in `ports.reconciling.Reconciling`."""
 
 
 async def lacking_vectors(truth: Truth, generation: Generation, until: int, *, again: bool) -> Sequence[str]:

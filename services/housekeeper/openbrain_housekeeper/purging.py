@@ -8,10 +8,10 @@ from typing import Any, Protocol
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import Purging as PurgingTruth
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import Scrubbed
-from openbrain.ports.operations import TRACES, Operation, Operations, Progress
+from openbrain.ports.operations import TRACES, Operation, Progress
+from openbrain.ports.store import Truth
 from openbrain.streams.operating import purge_traces
 from openbrain.streams.operating.erasure import Doomed, Swept
 
@@ -24,10 +24,6 @@ WRITTEN_AGAIN = 500
 """Entries of an index that are written anew in one step."""
 ROUNDS = 20
 """How often an index is asked whether it is clean."""
-
-
-class Truth(PurgingTruth, Operations, Protocol):
-    """What a purge needs of the truth."""
 
 
 class StreamFiles(Protocol):

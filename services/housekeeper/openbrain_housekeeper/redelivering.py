@@ -3,13 +3,14 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 
 from openbrain.domain.errors import NotFound
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation, Progress
+from openbrain.ports.store import Projecting
 from openbrain.ports.streams import BURY, DEAD_DISCARD, DEAD_REPLAY, REPLAY, DeadFilter, DeadLetter
 from openbrain.streams.dead_letters.listing import Revival
 from openbrain.streams.dead_letters.stuck_entries import BURIED, Burial
@@ -26,15 +27,7 @@ NOTED = {"indexer-text": IndexKind.TEXT, "indexer-vector": IndexKind.VECTOR, "em
 Sleep = Callable[[float], Awaitable[object]]
 
 
-class Truth(Protocol):
-    """What it needs of the truth."""
-
-    async def record_failure(self, kind: IndexKind, memory_id: str, error: str) -> None: ...
-
-    async def clear_failures(self, kind: IndexKind, memory_ids: Sequence[str]) -> int: ...
-
-
-def steps(streams: Redelivery, truth: Truth, sleep: Sleep = asyncio.sleep) -> dict[str, Step]:
+def steps(streams: Redelivery, truth: Projecting, sleep: Sleep = asyncio.sleep) -> dict[str, Step]:
     """By kind of operation."""
     return {
         REPLAY: Replaying(streams, sleep),
@@ -117,7 +110,7 @@ class Sorting:
 class Burying:
     """One entry, from whoever has it, to the dead letters."""
 
-    def __init__(self, streams: Redelivery, truth: Truth) -> None:
+    def __init__(self, streams: Redelivery, truth: Projecting) -> None:
         self._streams, self._truth = streams, truth
 
     async def __call__(self, operation: Operation) -> Progress:
@@ -135,7 +128,7 @@ class Burying:
         return Progress(done=1, total=1, result={"became": done.name.lower()}, finished=True)
 
 
-async def _revive(streams: Redelivery, truth: Truth, letters: Sequence[DeadLetter]) -> Mapping[str, int]:
+async def _revive(streams: Redelivery, truth: Projecting, letters: Sequence[DeadLetter]) -> Mapping[str, int]:
     noted: defaultdict[IndexKind, list[str]] = defaultdict(list)
     for letter in letters:
         memory_id = _memory(letter.fields.get("__data__", "").encode())

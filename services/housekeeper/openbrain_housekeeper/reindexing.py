@@ -20,16 +20,14 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.streams import REINDEX as STREAM
 from openbrain.domain.streams import REINDEX_COMPLETED
 from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, Generations, GenerationStatus, IndexKind
+from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Replaceable
 from openbrain.ports.operations import Operation, Progress
-from openbrain.ports.reconciling import Reconciling
 from openbrain.ports.reindexing import Listed
-from openbrain.ports.reindexing import Reindexing as Rows
+from openbrain.ports.store import Truth
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.index_writers import LEASE_S, drop_generation
 from openbrain_housekeeper.other_model import MODEL, ON_THEIR_WAY, lacking_vectors
-from openbrain_housekeeper.other_model import Truth as Embedded
 from openbrain_housekeeper.reindex_asked import event_about, extent_of, generation_of
 
 PAGE = 1000
@@ -46,10 +44,6 @@ MOST_LEFT = 200
 """Of these, as many as are told from what is lacking now."""
 GROUPS = {IndexKind.TEXT: ("indexer-text",), IndexKind.VECTOR: ("embedder", "indexer-vector")}
 _log = structlog.get_logger(__name__)
-
-
-class Truth(Generations, Reconciling, Rows, Embedded, Protocol):
-    """What it needs of the truth."""
 
 
 class Index(reconcile.Index, Replaceable, Protocol):

@@ -2,16 +2,16 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import OPEN_STATES, Raise, Severity, Signal, SignalState, Step
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.access import Access
 from openbrain.ports.clock import Clock
-from openbrain.ports.signals import RaiseStatus, SignalChange, SignalFilter, Signals
-from openbrain.ports.ticks import Ticks, TickState
+from openbrain.ports.signals import RaiseStatus, SignalChange, SignalFilter
+from openbrain.ports.store import Truth
+from openbrain.ports.ticks import TickState
 from openbrain.vault.pipeline import SOURCE, Finding, Patience, Run, Unheard, findings
 
 ACTOR: Final = "housekeeper"
@@ -22,16 +22,12 @@ GRACE: Final = 900 * MICROSECONDS
 _UNHEARD = frozenset({SignalState.ACTIVE, SignalState.ESCALATED})
 
 
-class Store(Access, Signals, Ticks, Protocol):
-    """What of the truth is needed."""
-
-
 @dataclass(slots=True)
 class VaultCheck:
     """One check of all of them. `since`: when this process began, microseconds; None: with the first check, for before
     the database was asked nobody knows the time."""
 
-    truth: Store
+    truth: Truth
     clock: Clock
     workspaces: Collection[str]
     patience: Patience

@@ -11,8 +11,9 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.operations import Operation, Progress
+from openbrain.ports.store import Truth
 from openbrain.usecases import comparison_sums
-from openbrain_housekeeper.comparing import Asked, Comparison, Tally, Truth
+from openbrain_housekeeper.comparing import Asked, Comparison, Tally
 from openbrain_housekeeper.gate import Gate
 
 LIFTED = 2_000

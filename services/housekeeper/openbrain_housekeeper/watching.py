@@ -51,7 +51,13 @@ def verifier(container: Container, client: Redis) -> Verifier:
         retention=round(settings.streams.retention_s * MICROSECONDS),
     )
     indexes: Indexes = {IndexKind.TEXT: lambda: container.text, IndexKind.VECTOR: lambda: container.vectors}
-    return Verifier(container.truth, indexes, Gate(container.truth, oldest, container.clock), container.clock, asked)
+    return Verifier(
+        container.truth,
+        indexes,
+        Gate(container.truth.unpublished_since, oldest, container.clock),
+        container.clock,
+        asked,
+    )
 
 
 def duties(container: Container, own: Verifier) -> Sequence[PeriodicJob]:

@@ -15,7 +15,7 @@ from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import Memory
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextEntry, Tombstone, VectorEntry
-from openbrain.ports.store import Mark, Projecting, Reading, Vectors
+from openbrain.ports.store import Mark, Truth
 from openbrain_indexer.entries import text_entry, tombstones, vector_entries
 
 ROUNDS = 5
@@ -34,14 +34,6 @@ Entry_contra = TypeVar("Entry_contra", contravariant=True)
 _log = structlog.get_logger(__name__)
 
 
-class TextTruth(Reading, Projecting, Protocol):
-    """What the text projection needs of the truth."""
-
-
-class VectorTruth(Reading, Projecting, Vectors, Protocol):
-    """What the vector projection needs of the truth."""
-
-
 class Writable(Protocol[Entry_contra]):
     """What is asked of an index here; both ports have it."""
 
@@ -55,7 +47,7 @@ class Writable(Protocol[Entry_contra]):
 async def project_text(
     memory_ids: Iterable[str],
     *,
-    truth: TextTruth,
+    truth: Truth,
     index: Writable[TextEntry],
     generations: Sequence[Generation],
 ) -> Failures:
@@ -78,7 +70,7 @@ async def project_text(
 async def project_vector(
     memory_ids: Iterable[str],
     *,
-    truth: VectorTruth,
+    truth: Truth,
     index: Writable[VectorEntry],
     generations: Sequence[Generation],
 ) -> Failures:
@@ -102,7 +94,7 @@ async def project_vector(
 
 
 async def _vector_entries(
-    rows: Sequence[Memory], model: str, truth: VectorTruth, builder: str
+    rows: Sequence[Memory], model: str, truth: Truth, builder: str
 ) -> tuple[list[VectorEntry | Tombstone], list[Memory]]:
     """What generations of this model should hold, and the rows that this makes whole."""
     standing = [row.id for row in rows if not row.ended and row.wants_vector]
@@ -155,7 +147,7 @@ def _by_memory(entries: Sequence[VectorEntry | Tombstone], failed: Failures) -> 
     return {entry.memory_id: failed[entry.id] for entry in entries if entry.id in failed} if failed else {}
 
 
-async def _beside(memory_ids: Iterable[str], truth: TextTruth, write: Write, at_once: int) -> Failures:
+async def _beside(memory_ids: Iterable[str], truth: Truth, write: Write, at_once: int) -> Failures:
     """Write alone: nothing is marked beside the serving generation, and the event of what a row moved on to follows.
     So parts need not wait for each other: one is read while another is written."""
     ids = list(dict.fromkeys(memory_ids))
@@ -175,7 +167,7 @@ async def _beside(memory_ids: Iterable[str], truth: TextTruth, write: Write, at_
     return failures
 
 
-async def _until_still(memory_ids: Iterable[str], kind: IndexKind, truth: TextTruth, write: Write) -> Failures:
+async def _until_still(memory_ids: Iterable[str], kind: IndexKind, truth: Truth, write: Write) -> Failures:
     """Write and mark; a row that moved on in between is read and written again before it is acknowledged."""
     pending = list(dict.fromkeys(memory_ids))
     failures: dict[str, Exception] = {}

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -15,8 +15,8 @@ from openbrain.domain.submission import Submission
 from openbrain.domain.times import to_datetime
 from openbrain.ports.clock import Clock
 from openbrain.ports.content_policy import WriteGate
-from openbrain.ports.store import Origin, Outcome, Reading, Status, Writing
-from openbrain.ports.vault_memories import VaultMemories, VaultMemory
+from openbrain.ports.store import Origin, Outcome, Status, Truth
+from openbrain.ports.vault_memories import VaultMemory
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
@@ -27,10 +27,6 @@ from openbrain_tick.phases.memories import SOURCE, Marked, compared, digest, edi
 BATCH: Final = 200
 FEW: Final = 20
 """So many may always be forgotten at once."""
-
-
-class Store(Writing, Reading, VaultMemories, Protocol):
-    """What of the truth is needed."""
 
 
 @dataclass(slots=True)
@@ -48,7 +44,7 @@ async def bring(
     pages: Sequence[Arc],
     problems: Sequence[Problem],
     *,
-    truth: Store,
+    truth: Truth,
     clock: Clock,
     gate: WriteGate,
     forget_share: float,
@@ -93,7 +89,7 @@ class _Run:
     """One bringing."""
 
     workspace_id: str
-    truth: Store
+    truth: Truth
     clock: Clock
     gate: WriteGate
     done: Brought = field(default_factory=Brought)

@@ -3,22 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import to_datetime, to_iso
 from openbrain.ports.clock import Clock
 from openbrain.ports.content_policy import WriteGate
-from openbrain.ports.housekeeping import Leases
 from openbrain.ports.probes import Prober
 from openbrain.ports.reasoner import Reasoner
-from openbrain.ports.signals import Signals
-from openbrain.ports.ticks import TickJob, Ticks, TickState
+from openbrain.ports.store import Truth
+from openbrain.ports.ticks import TickJob, TickState
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.values import Problem
 from openbrain_tick.burning import burning
-from openbrain_tick.memories import Store as MemoryStore
 from openbrain_tick.memories import bring
 from openbrain_tick.outside import Around, probed, resolved, standing_alarm, told
 from openbrain_tick.phases.cluster import cluster
@@ -47,15 +45,11 @@ MARGIN_S = 7200
 MOST_DAYS = 30
 
 
-class Store(Ticks, Leases, Signals, MemoryStore, Protocol):
-    """What of the truth is needed."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports:
     """What a tick works with, and how: `transcripts` None extracts nothing."""
 
-    truth: Store
+    truth: Truth
     clock: Clock
     gate: WriteGate
     reasoner: Reasoner

@@ -6,21 +6,14 @@ notes the epoch after the index has it. So an index that has none was made anew,
 
 import uuid
 from collections.abc import Sequence
-from typing import Protocol
 
 from openbrain.domain.errors import IndexMissing, TryLater
 from openbrain.domain.ids import bucket
-from openbrain.ports.generations import Generation, GenerationStatus
+from openbrain.ports.generations import Generation, Generations, GenerationStatus
 from openbrain.ports.index import Accountable, Tombstone
 from openbrain.usecases.reconcile import Index
 
 _NAMES = uuid.UUID("6f0c5f0e-52a0-5d0b-9d2e-6b8a3f1f7c11")
-
-
-class Notes(Protocol):
-    """Where losses are noted."""
-
-    async def lost(self, generation: Generation) -> None: ...
 
 
 def epoch_id(name: str) -> str:
@@ -60,7 +53,7 @@ async def all_there(index: Accountable, builder: str, written: Sequence[Generati
             await epoch_of(index, each.name)
 
 
-async def note_loss(truth: Notes, index: Accountable, generation: Generation) -> None:
+async def note_loss(truth: Generations, index: Accountable, generation: Generation) -> None:
     """Asked before an index is made where it is missing: one that was filled is noted as lost first, so that nobody
     takes the new one, which is empty, for whole."""
     if not generation.epoch or generation.lost_at or generation.status == GenerationStatus.BUILDING:

@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
-from openbrain.ports.generations import Generation, Generations, IndexKind
+from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Replaceable
+from openbrain.ports.store import Truth
 
 LEASE_S = 5.0
 """How long a new generation may wait for a writer that has just asked."""
@@ -27,7 +28,7 @@ class WritableIndexes:
 
     def __init__(
         self,
-        truth: Generations,
+        truth: Truth,
         kind: IndexKind,
         builder: Callable[[], str],
         prepare: Prepare,
@@ -88,7 +89,7 @@ def writable(written: Sequence[Generation], kind: IndexKind, builder: str) -> Se
     )
 
 
-async def drop_generation(truth: Generations, index: Replaceable, generation: Generation) -> None:
+async def drop_generation(truth: Truth, index: Replaceable, generation: Generation) -> None:
     """Remove one that does not serve: first nobody writes it, then the index goes, then its row. `TryLater` while
     somebody may still write it."""
     known = any(each.name == generation.name for each in await truth.generations(generation.kind))

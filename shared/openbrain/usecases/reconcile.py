@@ -16,6 +16,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus
 from openbrain.ports.index import Accountable, Standing, Tombstone
 from openbrain.ports.reconciling import Due, Reconciling
+from openbrain.ports.store import Truth
 from openbrain.usecases.comparison_sums import SUMMED, spans
 
 LOOKED_AT = 1000
@@ -200,9 +201,7 @@ async def unmarked(truth: Reconciling, generation: Generation) -> AsyncIterator[
             start = rows[-1].memory_id if len(rows) == AT_ONCE else None
 
 
-async def repair(
-    truth: Reconciling, index: Index, generation: Generation, found: Sequence[Difference], now: int
-) -> None:
+async def repair(truth: Truth, index: Index, generation: Generation, found: Sequence[Difference], now: int) -> None:
     """Make these equal: what is lacking is announced again, what is ahead is lifted, ghosts are removed."""
     ghosts = [
         Tombstone(

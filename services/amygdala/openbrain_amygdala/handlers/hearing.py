@@ -8,7 +8,8 @@ from openbrain.domain.errors import Conflict, Invalid, OpenBrainError
 from openbrain.domain.events import CloudEvent, SignalAcknowledged
 from openbrain.domain.signals.values import Step, Subscriber
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import Halts, SignalChange, Signals, Subscribers
+from openbrain.ports.signals import Halts, SignalChange, Signals
+from openbrain.ports.store import Truth
 from openbrain_amygdala.handlers.raising import happened
 
 VIA = "redis"
@@ -25,10 +26,6 @@ class Heard(Protocol):
 
     @property
     def workspace(self) -> str | None: ...
-
-
-class Truth(Signals, Halts, Subscribers, Protocol):
-    """Where it is noted."""
 
 
 async def hear_all(heard: Sequence[Heard], *, truth: Truth, now: int) -> list[Exception | None]:

@@ -4,7 +4,6 @@ import asyncio
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import orjson
 
@@ -13,16 +12,11 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.broadcast_events import veiled
 from openbrain.domain.signals.values import BroadcastRow, Severity
 from openbrain.observability import metrics
-from openbrain.ports.housekeeping import Upkeep
-from openbrain.ports.signals import Signals
-from openbrain.ports.webhooks import Poster, Webhook, WebhookDeadLetter, Webhooks
+from openbrain.ports.store import Truth
+from openbrain.ports.webhooks import Poster, Webhook, WebhookDeadLetter
 
 AT_ONCE = 100
 """Broadcasts that one webhook is given in one round, at most."""
-
-
-class Truth(Signals, Webhooks, Upkeep, Protocol):
-    """Where broadcasts and webhooks stand."""
 
 
 @dataclass(frozen=True, slots=True)

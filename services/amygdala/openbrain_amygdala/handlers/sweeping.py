@@ -1,16 +1,9 @@
 """What time does to signals, as one round: it says how much it did."""
 
 from dataclasses import asdict, dataclass
-from typing import Protocol
 
 from openbrain.observability import metrics
-from openbrain.ports.housekeeping import Upkeep
-from openbrain.ports.signals import Signals, Subscribers
-from openbrain.ports.webhooks import Webhooks
-
-
-class Truth(Signals, Subscribers, Webhooks, Upkeep, Protocol):
-    """Where it stands."""
+from openbrain.ports.store import Truth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import structlog
 from openbrain.domain.errors import OpenBrainError
 from openbrain.observability import logs
 from openbrain.ports.broadcast_stream import Hearing, Spoken
-from openbrain.ports.signals import Signals
+from openbrain.ports.broadcasts import Broadcasts
 from openbrain_api.broadcasts.frames import Heard, Unreadable, heard
 
 PAGE = 200
@@ -61,7 +61,14 @@ class Channel:
     """
 
     def __init__(
-        self, workspace_id: str, truth: Signals, stream: Hearing, *, top: int, recent: Sequence[Spoken], look_s: float
+        self,
+        workspace_id: str,
+        truth: Broadcasts,
+        stream: Hearing,
+        *,
+        top: int,
+        recent: Sequence[Spoken],
+        look_s: float,
     ) -> None:
         self.workspace_id = workspace_id
         self.top = top

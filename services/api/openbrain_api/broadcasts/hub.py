@@ -11,7 +11,7 @@ from openbrain.domain.errors import TryLater
 from openbrain.domain.signals.values import Present
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.broadcast_stream import Hearing, Spoken
-from openbrain.ports.signals import Signals
+from openbrain.ports.store import Truth
 from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
 from openbrain_api.broadcasts.together import Together
 
@@ -22,7 +22,7 @@ SIGNALS = 100
 class Hub:
     """`most`: how many may listen at once. `look_s`: how soon the truth is asked where the stream server is silent."""
 
-    def __init__(self, truth: Signals, stream: Hearing, *, most: int, look_s: float = 1.0) -> None:
+    def __init__(self, truth: Truth, stream: Hearing, *, most: int, look_s: float = 1.0) -> None:
         self._truth = truth
         self._stream = stream
         self._most = most

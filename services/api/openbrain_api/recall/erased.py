@@ -1,22 +1,15 @@
 """Whether something was erased, by whatever replica, read from the truth at most once a second."""
 
-from typing import Protocol
-
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-
-
-class Truth(Protocol):
-    """What it needs of the truth."""
-
-    async def last_erasure(self) -> str: ...
+from openbrain.ports.erasing import Erasing
 
 
 class Erased:
     """Remembers the last one."""
 
-    def __init__(self, truth: Truth, clock: Clock, *, fresh_s: float = 1.0) -> None:
+    def __init__(self, truth: Erasing, clock: Clock, *, fresh_s: float = 1.0) -> None:
         self._truth = truth
         self._clock = clock
         self._fresh = int(fresh_s * MICROSECONDS)
