@@ -17,8 +17,9 @@ from openbrain.ports.store import Origin
 from openbrain.runtime.container import Container
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
-from openbrain_embedder.handlers import embed_stored
-from openbrain_indexer.handlers import project_text, project_vector
+from openbrain_embedder.handlers.embedding import embed_stored
+from openbrain_indexer.handlers.text import project_text
+from openbrain_indexer.handlers.vectors import project_vector
 
 STEP = 500
 

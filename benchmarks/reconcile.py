@@ -39,7 +39,7 @@ from openbrain.ports.store import PassageSet
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.gate import Gate
 from openbrain_housekeeper.verifying import Indexes, Verification, Verifier
-from openbrain_indexer.entries import text_entry, vector_entries
+from openbrain_indexer.handlers.entries import text_entry, vector_entries
 from tests.servers import mariadb_server
 from tests.servers.availability import Missing
 from tests.servers.catalogue import available

@@ -27,7 +27,7 @@ from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry, VectorEntry
 from openbrain.ports.reindexing import Extent
 from openbrain.runtime.container import Container
-from openbrain_indexer.entries import text_entry, vector_entries
+from openbrain_indexer.handlers.entries import text_entry, vector_entries
 
 BATCH = 512
 """What a room takes at once."""

@@ -40,7 +40,7 @@ from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
-from openbrain_indexer.handlers import project_text
+from openbrain_indexer.handlers.text import project_text
 from tests.servers.running import running
 
 NAME = "reliability"

@@ -56,7 +56,7 @@ async def reindexed(brain: Brain, ids: list[str]) -> None:
     """What `Brain.settle` did for the first index, for a second one."""
     from openbrain.ports.generations import Generation, IndexKind
     from openbrain.usecases import serving_indexes
-    from openbrain_indexer.handlers import project_text
+    from openbrain_indexer.handlers.text import project_text
 
     served = await brain.truth.serving(IndexKind.TEXT)
     assert served is not None

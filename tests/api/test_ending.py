@@ -11,14 +11,13 @@ import httpx
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
-from openbrain.ports.erasing import CLOSE, FORGET, PURGE
+from openbrain.ports.erasing import CLOSE, FORGET, PURGE, Doomed, Swept
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation
-from openbrain.streams.operating.erasure import Doomed, Swept
-from openbrain_housekeeper.closing import Closing
-from openbrain_housekeeper.forgetting import Forgetting
+from openbrain_housekeeper.handlers.close_workspace import Closing
+from openbrain_housekeeper.handlers.forget import Forgetting
+from openbrain_housekeeper.handlers.purge import Indexes, Purging
 from openbrain_housekeeper.operating import Step, Worker
-from openbrain_housekeeper.purging import Indexes, Purging
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import age_holds, stored, viewer
 

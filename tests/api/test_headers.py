@@ -10,7 +10,7 @@ from openbrain.domain.permissions import Permission
 from openbrain.settings.server import Server
 from openbrain_api.handlers import ROUTES
 from openbrain_api.http.route import Route
-from openbrain_mcp.http import with_mcp
+from openbrain_mcp.app import with_mcp
 from tests.support.api.brain import Brain, http, refused, unknown_id
 from tests.support.settings import group_of
 

@@ -10,7 +10,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.ports.access import Workspace, WorkspaceChange
 from openbrain_api.handlers import ROUTES
-from openbrain_mcp.http import with_mcp
+from openbrain_mcp.app import with_mcp
 from tests.api.test_remember import brain_database_url
 from tests.servers.mariadb_server import DATABASE
 from tests.support.api.brain import Brain, http, offer, refused, remembered, unknown_id

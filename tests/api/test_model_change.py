@@ -12,8 +12,8 @@ import pytest
 from openbrain.adapters.embedding.minilm import IDENTITY
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.usecases.embedders import Embedders
-from openbrain_embedder.handlers import embed_stored
-from openbrain_indexer.handlers import project_vector
+from openbrain_embedder.handlers.embedding import embed_stored
+from openbrain_indexer.handlers.vectors import project_vector
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.embedder.handler import event
 from tests.support.embedder.second_model import Second, named

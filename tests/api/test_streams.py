@@ -11,7 +11,7 @@ from openbrain.domain.streams import STORED, SUBMITTED, replays
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain_api.handlers import ROUTES
-from openbrain_housekeeper.redelivering import steps
+from openbrain_housekeeper.handlers.redelivery import steps
 from tests.support.api.bad_stream_inputs import full
 from tests.support.api.brain import Brain, http, refused
 from tests.support.store.fixtures import age_holds

@@ -20,7 +20,7 @@ from openbrain.ports.rates import Rate
 from openbrain.settings import Streams
 from openbrain.settings.server import Server
 from openbrain_api.http.door import source
-from openbrain_mcp.http import with_mcp
+from openbrain_mcp.app import with_mcp
 from tests.support.api.brain import Brain, refused
 from tests.support.api.served import served
 from tests.support.store.fixtures import START

@@ -11,7 +11,7 @@ import pytest
 
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.ports.ticks import TickJob
-from openbrain_tick.handling import handle
+from openbrain_tick.handlers.tick_requested import handle
 from openbrain_tick.ticking import Ports, tick
 from tests.support.api.brain import Brain
 from tests.support.api.served import served

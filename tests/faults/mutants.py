@@ -203,10 +203,10 @@ def _bad_neighbour() -> None:
 
 
 def _vanished_passages_stay() -> None:
-    import openbrain_indexer.handlers
+    import openbrain_indexer.handlers.vectors
     from openbrain.ports.index import Tombstone
 
-    handlers: Any = openbrain_indexer.handlers
+    handlers: Any = openbrain_indexer.handlers.vectors
     made = handlers.vector_entries
 
     def kept(*args: Any) -> Any:

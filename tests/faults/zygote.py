@@ -24,7 +24,7 @@ _IMPORTED = (
     *("openbrain_ingest.app", "openbrain_embedder.app", "openbrain_indexer.app", "openbrain_housekeeper.app"),
     *(
         "openbrain_api.app",
-        "openbrain_mcp.http",
+        "openbrain_mcp.app",
         "openbrain_cli.system.run",
         "openbrain_cli.system.up",
         "openbrain_cli.system.embedded.pipeline",

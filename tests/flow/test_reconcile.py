@@ -17,7 +17,7 @@ from openbrain.ports.reconciling import VERIFY
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain.usecases.auth import OPERATORS
-from openbrain_indexer.entries import text_entry, vector_entries
+from openbrain_indexer.handlers.entries import text_entry, vector_entries
 from tests.flow.conftest import PATIENT, Brain, started, workspace_name
 from tests.support.settings import group_of
 from tests.support.waiting import until

@@ -1,4 +1,4 @@
-"""A webhook hears of a signal by the service's own duties, on a truth of its own; off, nothing leaves the house."""
+"""A webhook hears of a signal by amygdala's periodic jobs, on a truth of its own; off, nothing leaves the house."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from openbrain.ports.webhooks import Webhook
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain.settings.webhooks import Webhooks
-from openbrain_amygdala.app import duties
+from openbrain_amygdala.app import periodic_jobs
 from tests.support.signals.hook_receiver import receiver
 from tests.support.waiting import until
 
@@ -34,7 +34,7 @@ async def test_what_is_raised_is_posted_where_webhooks_are_on(tmp_path: Path, *,
                 id="h-1", workspace_id="w1", url=address, secret=new_secret(), created_by="ada", created_at=now
             )
             await truth.add_webhook(mine, 5)
-            service = duties(container)
+            service = periodic_jobs(container)
             await service.start()
             await truth.raise_signals(
                 [

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from openbrain_mcp import fence
-from openbrain_mcp.http import with_mcp
+from openbrain_mcp.app import with_mcp
+from openbrain_mcp.tools import fence
 from tests.servers.plugin import need
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.api.served import served

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from openbrain_mcp.fence import NOTICE
+from openbrain_mcp.tools.fence import NOTICE
 from tests.support.cli.terminal import PROGRAM, Terminal, up
 from tests.support.waiting import PATIENCE_S
 

@@ -11,8 +11,8 @@ from mcp import Client
 from mcp_types import CallToolResult
 
 from openbrain.client import OpenBrain
-from openbrain_mcp import fence
 from openbrain_mcp.server import mcp_server
+from openbrain_mcp.tools import fence
 from tests.support.api.brain import Brain
 
 

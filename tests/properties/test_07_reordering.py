@@ -12,7 +12,7 @@ from openbrain.domain.streams import EMBEDDED, STORED, SUPERSEDED
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.index import TextEntry, TextIndex, Tombstone
 from openbrain.ports.store import Origin
-from openbrain_indexer.handlers import project_text
+from openbrain_indexer.handlers.text import project_text
 from tests.flow.conftest import Brain
 from tests.properties.fleet import fleet
 from tests.properties.world import (

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from openbrain.domain.streams import STORED, SUBMITTED, dead_letters
-from openbrain.ports.streams import DeadFilter
+from openbrain.ports.streams import DeadFilter, Revival
 from openbrain.settings import Embedding, Streams
-from openbrain.streams.dead_letters.listing import Box, Revival, listed, revive
+from openbrain.streams.dead_letters.listing import Box, listed, revive
 from openbrain.streams.redis.keys import PARKED
 from tests.flow.conftest import Brain
 from tests.properties.world import FOREVER_S, SERVERS, at, count_indexed, differences, living, quick

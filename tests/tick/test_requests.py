@@ -11,7 +11,7 @@ from openbrain.domain.events import CloudEvent, TickRequested, encode
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.ticks import TickJob, TickState
-from openbrain_tick.handling import handle
+from openbrain_tick.handlers.tick_requested import handle
 from openbrain_tick.ticking import Ports
 from tests.support.store.fixtures import FakeClock
 from tests.support.vault.ticking import database_url

@@ -12,7 +12,7 @@ from openbrain.domain.streams import StreamSpec
 from openbrain.settings.events import Events
 from openbrain.streams.group.delivery import Entry
 from openbrain.streams.group.subscription import as_event
-from openbrain_amygdala.handlers.foreign import as_raise
+from openbrain_amygdala.handlers.foreign_events import as_raise
 
 STREAM = "site:events:health"
 NOW_MS = 1_800_000_000_000

@@ -9,7 +9,7 @@ import pytest
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from openbrain.ports.housekeeping import OutboxEntry
 from openbrain.runtime.leader import Leader, PeriodicJob
-from openbrain_housekeeper.handlers import relay
+from openbrain_housekeeper.jobs.outbox_and_expiry import relay
 from tests.support.waiting import PATIENCE_S, until
 
 LEASE_S = 0.06

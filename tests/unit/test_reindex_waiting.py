@@ -15,8 +15,8 @@ from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.operations import Operation, Progress
 from openbrain.ports.reindexing import Extent
 from openbrain.usecases.index_writers import LEASE_S
-from openbrain_housekeeper.reindexing import ROUNDS, Reindexing, Target
-from openbrain_indexer.handlers import project_text
+from openbrain_housekeeper.handlers.reindex import ROUNDS, Reindexing, Target
+from openbrain_indexer.handlers.text import project_text
 from tests.support.embedder.handler import database, truth
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import FakeClock, clock, memory
@@ -103,7 +103,7 @@ async def scene(truth: SqlTruth, database: Database, clock: FakeClock, tmp_path:
 async def test_writers_that_keep_up_with_the_walk_do_not_keep_it_going(
     scene: Scene, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openbrain_housekeeper.reindexing.PAGE", 3)
+    monkeypatch.setattr("openbrain_housekeeper.handlers.reindex.PAGE", 3)
     while scene.operation.result.get("phase") != "scan":
         await scene.step()
 

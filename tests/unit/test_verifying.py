@@ -23,7 +23,7 @@ from openbrain_housekeeper.gate import Gate
 from openbrain_housekeeper.operating import Worker
 from openbrain_housekeeper.reconciliation import Everything
 from openbrain_housekeeper.verifying import Verification, Verifier, Verifying
-from openbrain_indexer.entries import text_entry
+from openbrain_indexer.handlers.entries import text_entry
 from tests.support.embedder.handler import database, truth
 from tests.support.indexes.entries import direction, tombstone, vector_entry
 from tests.support.indexes.entries import memory as row

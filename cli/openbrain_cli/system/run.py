@@ -63,6 +63,6 @@ def _app(service: str) -> Any:
     app = getattr(import_module(module), name)
     if service != "api":
         return app
-    from openbrain_mcp.http import with_mcp
+    from openbrain_mcp.app import with_mcp
 
     return with_mcp(app, load().server.origins)

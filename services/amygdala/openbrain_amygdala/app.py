@@ -14,11 +14,11 @@ from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
-from openbrain_amygdala.handlers.foreign import raise_foreign
-from openbrain_amygdala.handlers.hearing import hear_all
-from openbrain_amygdala.handlers.posting import Posting, post_again
-from openbrain_amygdala.handlers.raising import raise_all
-from openbrain_amygdala.handlers.sweeping import Kept, purge, sweep
+from openbrain_amygdala.handlers.foreign_events import raise_foreign
+from openbrain_amygdala.handlers.signal_acknowledged import hear_all
+from openbrain_amygdala.handlers.signal_raised import raise_all
+from openbrain_amygdala.jobs.sweep import Kept, purge, sweep
+from openbrain_amygdala.jobs.webhooks import Posting, post_again, post_due
 
 ROUND = 500
 """Rows that one round of purging takes, of each kind."""
@@ -66,7 +66,7 @@ def _foreign(name: str) -> StreamSpec:
     )
 
 
-def duties(container: Container) -> Leader:
+def periodic_jobs(container: Container) -> Leader:
     """What time does to signals, and what is posted to webhooks: by one replica."""
     signals, webhooks = container.settings.signals, container.settings.webhooks
     kept = Kept(
@@ -95,8 +95,7 @@ def duties(container: Container) -> Leader:
         posting = Posting(container.truth, container.poster, webhooks.backoff_s)
 
         async def posted() -> int:
-            due = await container.truth.due_webhooks(await container.truth.time(), webhooks.tuning.at_once)
-            return sum(await asyncio.gather(*(posting(each) for each in due)))
+            return await post_due(container.truth, posting, webhooks.tuning.at_once)
 
         async def posted_again() -> int:
             return await post_again(container.truth, container.poster, POST_AGAIN)
@@ -129,4 +128,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     loaded = all_settings.load()
     container = Container(loaded)
-    return service(container).app(loaded.logs, beside=[duties(container)])
+    return service(container).app(loaded.logs, beside=[periodic_jobs(container)])

@@ -12,8 +12,8 @@ from openbrain.streams.group.delivery import Delivery, Handler, Results
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.results import per_delivery
 from openbrain.streams.reading.service import Service
-from openbrain_embedder.handlers import Failures
-from openbrain_embedder.models import Embedding, Events
+from openbrain_embedder.handlers.embedding import Failures
+from openbrain_embedder.handlers.memory_stored import Embedding, Events
 
 
 def service(container: Container) -> Service:

@@ -32,12 +32,12 @@ from openbrain.streams.publishing.publisher import Publisher
 from openbrain.streams.redis.connection import connect, without_login
 from openbrain.vault.pipeline import Patience
 from openbrain_housekeeper.broadcasting import Broadcasting
-from openbrain_housekeeper.closing import Closing
-from openbrain_housekeeper.forgetting import Forgetting
-from openbrain_housekeeper.handlers import expire, purge, relay
+from openbrain_housekeeper.handlers.close_workspace import Closing
+from openbrain_housekeeper.handlers.forget import Forgetting
+from openbrain_housekeeper.handlers.purge import Indexes, Project, Purging
+from openbrain_housekeeper.handlers.redelivery import steps
+from openbrain_housekeeper.jobs.outbox_and_expiry import expire, purge, relay
 from openbrain_housekeeper.operating import Step, Worker
-from openbrain_housekeeper.purging import Indexes, Project, Purging
-from openbrain_housekeeper.redelivering import steps
 from openbrain_housekeeper.scheduling import TickSchedule
 from openbrain_housekeeper.stream_keeping import StreamKeeping, held_back, when_room
 from openbrain_housekeeper.targets import reindexing

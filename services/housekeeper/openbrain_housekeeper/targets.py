@@ -14,8 +14,8 @@ from openbrain.runtime.container import Container
 from openbrain.streams.monitoring.gauges import behind
 from openbrain.streams.monitoring.oldest_entry import waiting_since
 from openbrain.streams.publishing.publisher import Publisher
-from openbrain_housekeeper.other_model import MODEL
-from openbrain_housekeeper.reindexing import Reindexing, Target
+from openbrain_housekeeper.handlers.model_change import MODEL
+from openbrain_housekeeper.handlers.reindex import Reindexing, Target
 
 
 def reindexing(container: Container, client: Redis, publisher: Publisher) -> Reindexing:

@@ -1,12 +1,10 @@
 """indexer as two processes: `faststream run openbrain_indexer.app:text` and `…:vector`, or within `openbrain up`."""
 
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from openbrain.domain.events import MemoryEmbedded, MemoryStored, MemorySuperseded
-from openbrain.domain.memory import Change
 from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, SUPERSEDED
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.runtime.consumers import consumer_service, lazy_app, note_failure
@@ -16,8 +14,10 @@ from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.handling.results import per_delivery
 from openbrain.streams.reading.service import Check, Service
 from openbrain.usecases import index_loss
-from openbrain.usecases.index_writers import WritableIndexes, write_to_all
-from openbrain_indexer.handlers import Failures, project_text, project_vector
+from openbrain_indexer.handlers.changes import project_changed
+from openbrain_indexer.handlers.projection import Failures
+from openbrain_indexer.handlers.text import project_text
+from openbrain_indexer.handlers.vectors import project_vector
 
 BATCHES = 4
 """Indexes are paid by the batch (a commit, a refresh, a request), so that these services take more entries at once."""
@@ -31,7 +31,7 @@ def text_service(container: Container) -> Service:
 
     async def handle(batch: Sequence[Delivery[MemoryStored | MemorySuperseded]]) -> Results:
         await container.text_generation()
-        return per_delivery(batch, await _projected(batch, container.text_writers, project))
+        return per_delivery(batch, await project_changed(batch, container.text_writers, project))
 
     on_dead = note_failure(container, IndexKind.TEXT)
     # Apart: what is live mostly waits for the index to show it, and a rebuild can be written meanwhile.
@@ -59,7 +59,7 @@ def vector_service(container: Container) -> Service:
 
     async def handle(batch: Sequence[Delivery[MemoryEmbedded | MemoryStored | MemorySuperseded]]) -> Results:
         await container.existing_vector_generation()
-        return per_delivery(batch, await _projected(batch, container.vector_writers, project))
+        return per_delivery(batch, await project_changed(batch, container.vector_writers, project))
 
     on_dead = note_failure(container, IndexKind.VECTOR)
     subscriptions = [
@@ -86,37 +86,6 @@ def vector_service(container: Container) -> Service:
 async def _all_there(container: Container, kind: IndexKind) -> None:
     index = container.text if kind is IndexKind.TEXT else container.vectors
     await index_loss.all_there(index, index.builder, await container.truth.written(kind))
-
-
-async def _projected(
-    batch: Sequence[Delivery[Any]],
-    written: WritableIndexes,
-    project: Callable[[Sequence[str], Sequence[Generation]], Awaitable[Failures]],
-) -> Failures:
-    """Each memory into the generations that its event is about: all, those of a model, or the one it names."""
-    failures: dict[str, Exception] = {}
-    for (name, model), ids in _changed(batch).items():
-
-        async def write(generations: Sequence[Generation], ids: Sequence[str] = ids) -> None:
-            failures.update(await project(ids, generations))
-
-        def wanted(each: Generation, name: str | None = name, model: str | None = model) -> bool:
-            return name in (None, each.name) and model in (None, each.model)
-
-        await write_to_all(written, write, wanted)
-    return failures
-
-
-def _changed(batch: Sequence[Delivery[Any]]) -> Mapping[tuple[str | None, str | None], list[str]]:
-    """The memories to project, by the generation and the model that their events name. A duplicate changed nothing:
-    its event is acknowledged unread."""
-    found: defaultdict[tuple[str | None, str | None], list[str]] = defaultdict(list)
-    for delivery in batch:
-        # Of what an event does not have, pydantic says so by an error, which takes longer than all else here.
-        told = vars(delivery.event.data)
-        if told.get("change") is not Change.DUPLICATE:
-            found[told.get("generation"), told.get("model")].append(told["memory_id"])
-    return found
 
 
 def __getattr__(name: str) -> Any:

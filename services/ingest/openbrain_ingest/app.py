@@ -12,7 +12,7 @@ from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.group.subscription import Subscription
 from openbrain.streams.reading.service import Service
 from openbrain.usecases.submit import Tenants
-from openbrain_ingest.handlers import accept
+from openbrain_ingest.handlers.memory_submitted import accept
 
 
 def service(container: Container) -> Service:

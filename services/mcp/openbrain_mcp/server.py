@@ -11,7 +11,7 @@ from mcp_types import CallToolResult
 import openbrain
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.text.displayed import plain
-from openbrain_mcp.tools import Clients, Tools
+from openbrain_mcp.tools.brain import Clients, Tools
 
 INSTRUCTIONS = (
     "OpenBrain is the shared memory of all agents you work with. Before you act on a question, a design or an error, "

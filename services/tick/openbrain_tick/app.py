@@ -16,7 +16,7 @@ from openbrain.streams.handling.runtime import consumer_name
 from openbrain.streams.reading.service import Service
 from openbrain.vault.folder import Folder
 from openbrain.vault.pages.index import Index
-from openbrain_tick.handling import HOLD_S, handle_all
+from openbrain_tick.handlers.tick_requested import HOLD_S, handle_all
 from openbrain_tick.ticking import Ports, tick
 from openbrain_tick.writing import Vault
 

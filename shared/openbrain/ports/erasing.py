@@ -4,8 +4,8 @@ What these do to rows is done when they return. What lies on in indexes, streams
 `PURGE` that they queue in the same transaction.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from openbrain.domain.memory import Memory
@@ -18,6 +18,24 @@ if TYPE_CHECKING:
 PURGE = "purge"
 FORGET = "forget"
 CLOSE = "workspace-delete"
+
+
+Doomed = Callable[[bytes, str, int | None], bool]
+"""(event's bytes, workspace that the stream is bound to or '', when it was added by our clock or None) -> whether it
+must go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What was taken out of the streams."""
+
+    looked_at: int
+    deleted: Mapping[str, int] = field(default_factory=dict)
+    """Entries by stream, as the server names it."""
+    too_long: tuple[str, ...] = ()
+    """Streams that were not written anew: what was deleted leaves their blocks when they are trimmed."""
+    unjudged: int = 0
+    """Entries that could not be judged, and stay."""
 
 
 @dataclass(frozen=True, slots=True)

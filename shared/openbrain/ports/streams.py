@@ -5,7 +5,7 @@ Streams are named without the settings' prefix. Ages are seconds by the server's
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Protocol
 
 
@@ -143,5 +143,70 @@ class StreamAdmin(Protocol):
         """Take the group off the server; returns how many entries it had in hand, which it will never be given."""
 
 
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """What one step did."""
+
+    entries: int
+    last_id: str | None
+    """Where the next step goes on behind; None where this one copied nothing."""
+    waiting: int
+    """Entries that the group has not settled yet."""
+    more: bool
+
+
+class Revival(StrEnum):
+    """What became of a dead letter that was to be delivered again."""
+
+    DELIVERED = "delivered"
+    GONE = "gone"
+    NOT_WHOLE = "not_whole"
+    """It has so many fields that they were put into one: it can be read, and not delivered."""
+
+
+class Burial(IntEnum):
+    """What became of it."""
+
+    NOT_IN_HAND = 0
+    """The group does not hold it: it was not delivered yet, or is done, or never was."""
+    BURIED = 1
+    GONE = 2
+    """The group held it and its stream did not: nothing is left to keep."""
+
+
+class StreamRedelivery(Protocol):
+    """Entries given to groups again. Streams are named without the prefix. Every method may be repeated, and raises
+    `TryLater` while the server does not answer."""
+
+    async def now(self) -> int:
+        """Milliseconds by the server's clock."""
+
+    async def hand_over(self, stream: str, group: str, from_id: str, to_id: str, most: int) -> HandedOver:
+        """Give a group what a stream kept between two ids, by a stream of its own."""
+
+    async def unsettled(self, stream: str, group: str) -> int:
+        """How many entries of a replay the group has not settled."""
+
+    async def dead(self, wanted: DeadFilter, limit: int, after: str) -> tuple[Sequence[DeadLetter], str | None]:
+        """As `StreamAdmin.dead`, with the entries' fields."""
+
+    async def letters(self, names: Sequence[str]) -> Sequence[DeadLetter]:
+        """Those of these ids that there are."""
+
+    async def revive(self, names: Sequence[str]) -> Sequence[Revival]:
+        """Give each again to its group, after which it is a dead letter no more; in any order."""
+
+    async def discard(self, names: Sequence[str]) -> int:
+        """Remove these for good; how many there were."""
+
+    async def bury(self, stream: str, group: str, entry: str, why: str) -> Burial:
+        """Take an entry out of a group's hands."""
+
+    async def body(self, stream: str, entry: str) -> bytes | None:
+        """The event of an entry."""
+
+
 REPLAY, DEAD_REPLAY, DEAD_DISCARD, BURY = "replay", "dead-replay", "dead-discard", "bury"
 """Kinds of operations that change streams."""
+BURIED = "Buried"
+"""The error of a dead letter that was buried."""

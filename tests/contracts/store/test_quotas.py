@@ -19,7 +19,7 @@ from openbrain.ports.access import UNLIMITED, Usage, Workspace, WorkspaceChange
 from openbrain.ports.store import Edit, Outcome, Status
 from openbrain.ports.transfer import Kept
 from openbrain.usecases.submit import Tenants
-from openbrain_ingest.handlers import accept
+from openbrain_ingest.handlers.memory_submitted import accept
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import FakeClock, memory, origin, rows, stored, viewer, write
 

@@ -11,9 +11,9 @@ from openbrain.domain.events import CloudEvent, SignalAcknowledged, SignalRaised
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import HaltScope, Severity, SignalState
-from openbrain_amygdala.handlers.hearing import hear_all
-from openbrain_amygdala.handlers.raising import raise_all
-from openbrain_amygdala.handlers.sweeping import Kept, purge, sweep
+from openbrain_amygdala.handlers.signal_acknowledged import hear_all
+from openbrain_amygdala.handlers.signal_raised import raise_all
+from openbrain_amygdala.jobs.sweep import Kept, purge, sweep
 from tests.support.signals.raising import raise_one, signal_of, workspace
 from tests.support.store.fixtures import START, FakeClock, viewer
 

@@ -5,10 +5,9 @@ from dataclasses import replace
 from openbrain.adapters.sql.store import SqlTruth
 from openbrain.domain.ids import uuid7
 from openbrain.ports.access import Workspace
-from openbrain.ports.erasing import CLOSE, PURGE
+from openbrain.ports.erasing import CLOSE, PURGE, Doomed, Swept
 from openbrain.ports.operations import Operation, OperationStatus, Progress
-from openbrain.streams.operating.erasure import Doomed, Swept
-from openbrain_housekeeper.closing import Closing
+from openbrain_housekeeper.handlers.close_workspace import Closing
 from tests.support.store.fixtures import START, FakeClock
 
 

@@ -19,7 +19,7 @@ from openbrain.streams.publishing.broadcast_reader import RedisHearing
 from openbrain.streams.publishing.broadcast_writer import number_of, stream_of
 from openbrain.streams.publishing.publisher import Publisher
 from openbrain_housekeeper.broadcasting import Broadcasting
-from openbrain_housekeeper.handlers import relay
+from openbrain_housekeeper.jobs.outbox_and_expiry import relay
 from tests.support.store.fixtures import START, FakeClock
 from tests.support.streams.consumers import scaled
 

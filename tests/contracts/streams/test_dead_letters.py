@@ -5,10 +5,8 @@ from typing import Any
 
 from openbrain.domain.errors import NeverRetry
 from openbrain.domain.streams import STORED, dead_letters, replays
-from openbrain.ports.streams import DeadFilter, DeadLetter
+from openbrain.ports.streams import Burial, DeadFilter, DeadLetter, Revival
 from openbrain.settings import Streams
-from openbrain.streams.dead_letters.listing import Revival
-from openbrain.streams.dead_letters.stuck_entries import Burial
 from openbrain.streams.group.delivery import Delivery
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery

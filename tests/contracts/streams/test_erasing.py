@@ -17,10 +17,10 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.streams import SUBMITTED, dead_letters, replays
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.settings import Streams
-from openbrain.streams.operating import purge_traces
 from openbrain.streams.operating.erasure import StreamEraser
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.redis.connection import connect
+from openbrain.usecases import purge_traces
 from openbrain.usecases.remember import own_key
 from openbrain.usecases.submit import from_event
 from tests.servers.plugin import Starter

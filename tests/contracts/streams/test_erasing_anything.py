@@ -17,10 +17,10 @@ from openbrain.domain.streams import SUBMITTED, dead_letters, replays
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import whole
-from openbrain.streams.operating import purge_traces
 from openbrain.streams.operating.erasure import PAGE, StreamEraser
 from openbrain.streams.redis.connection import connect
 from openbrain.streams.redis.entry_ids import LAST
+from openbrain.usecases import purge_traces
 from tests.support.forms import examples
 from tests.support.streams.consumers import scaled
 from tests.support.streams.fuzz import DATA, Fields, entries, submission

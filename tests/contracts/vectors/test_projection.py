@@ -19,8 +19,10 @@ from openbrain.ports.index import (
     VectorIndex,
 )
 from openbrain.ports.store import Edit, Embedded
-from openbrain_indexer.entries import text_entry, vector_entries
-from openbrain_indexer.handlers import Writable, project_text, project_vector
+from openbrain_indexer.handlers.entries import text_entry, vector_entries
+from openbrain_indexer.handlers.projection import Writable
+from openbrain_indexer.handlers.text import project_text
+from openbrain_indexer.handlers.vectors import project_vector
 from tests.support.store.fixtures import FakeClock, origin, viewer, write
 from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from openbrain.adapters.sql.store import SqlTruth
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Tombstone, VectorEntry
-from openbrain_indexer.handlers import project_vector
+from openbrain_indexer.handlers.vectors import project_vector
 from tests.contracts.vectors.test_projection import MODEL, Accepting, Both, clock, embed, project, row_of, stored, truth
 from tests.support.waiting import PATIENCE_S
 

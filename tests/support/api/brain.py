@@ -39,8 +39,9 @@ from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.backpressure import Pressure
 from openbrain.usecases.embedders import Embedders
 from openbrain_api.build import build_api
-from openbrain_embedder.handlers import embed_stored
-from openbrain_indexer.handlers import project_text, project_vector
+from openbrain_embedder.handlers.embedding import embed_stored
+from openbrain_indexer.handlers.text import project_text
+from openbrain_indexer.handlers.vectors import project_vector
 from tests.support.api.empty_truth import copy_tables, keep_tables
 from tests.support.api.lent_vectors import LentVectors
 from tests.support.store.fixtures import FakeClock, rows

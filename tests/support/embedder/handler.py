@@ -15,7 +15,7 @@ from openbrain.domain.events import CloudEvent, MemoryStored
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory
 from openbrain.ports.embedder import ModelIdentity
-from openbrain_embedder.handlers import embed_stored
+from openbrain_embedder.handlers.embedding import embed_stored
 from tests.support.store.fixtures import START, FakeClock, write
 from tests.support.store.schema import make_tables
 from tests.support.waiting import PATIENCE_S

@@ -7,7 +7,7 @@ from openbrain_cli.main import COMMANDS
 
 _IMPORTED = (
     *("openbrain_ingest.app", "openbrain_embedder.app", "openbrain_indexer.app", "openbrain_housekeeper.app"),
-    *("openbrain_api.app", "openbrain_tick.app", "openbrain_amygdala.app", "openbrain_mcp.http"),
+    *("openbrain_api.app", "openbrain_tick.app", "openbrain_amygdala.app", "openbrain_mcp.app"),
     *(
         "openbrain_cli.main",
         "openbrain_cli.system.run",

@@ -13,7 +13,7 @@ from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryL
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS, Change, Memory
 from openbrain.ports.store import Edit
-from openbrain_embedder.handlers import embed_known, embed_stored
+from openbrain_embedder.handlers.embedding import embed_known, embed_stored
 from tests.support.embedder.handler import Service, database, event, model, service, truth
 from tests.support.store.fixtures import START, clock, origin, rows, viewer
 

@@ -16,7 +16,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.usecases.embedders import Embedders
-from openbrain_embedder.models import Embedding
+from openbrain_embedder.handlers.memory_stored import Embedding
 from tests.support.embedder.handler import Service, WithFaults, database, event, model, service, truth
 from tests.support.embedder.second_model import SECOND, Second, named
 from tests.support.store.fixtures import START, clock

@@ -31,9 +31,9 @@ from openbrain_cli.system.embedded.index_rebuild import rebuild_foreign
 from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
-from openbrain_indexer.handlers import project_text
+from openbrain_indexer.handlers.text import project_text
 from openbrain_ingest import app as ingest
-from openbrain_mcp.http import with_mcp
+from openbrain_mcp.app import with_mcp
 from openbrain_tick import app as tick
 
 KEY_FILE = "key"
@@ -91,7 +91,7 @@ async def running(
             embedder.service(container),
             indexer.vector_service(container),
             amygdala.service(container),
-            amygdala.duties(container),
+            amygdala.periodic_jobs(container),
             tick.service(container),
         )
         started: list[Startable] = []

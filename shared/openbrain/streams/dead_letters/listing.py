@@ -3,12 +3,11 @@
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from redis.asyncio import Redis
 
 from openbrain.domain.streams import StreamSpec, dead_letters, every_stream, replays
-from openbrain.ports.streams import DeadFilter, DeadLetter
+from openbrain.ports.streams import DeadFilter, DeadLetter, Revival
 from openbrain.streams.redis.connection import ask
 from openbrain.streams.redis.entry_ids import LAST, behind
 from openbrain.streams.redis.keys import DEAD_FIELDS, retry_states
@@ -19,15 +18,6 @@ LOOKED_AT = 5000
 """Dead letters that one page of a list looks at, at most."""
 _ID = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 _HIGHEST = int(LAST.partition("-")[0])
-
-
-class Revival(StrEnum):
-    """What became of a dead letter that was to be delivered again."""
-
-    DELIVERED = "delivered"
-    GONE = "gone"
-    NOT_WHOLE = "not_whole"
-    """It has so many fields that they were put into one: it can be read, and not delivered."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,29 +3,16 @@
 The stream that is replayed, and every other group of it, is left as it is: no lag changes, nothing is moved back.
 """
 
-from dataclasses import dataclass
-
 from redis.asyncio import Redis
 
 from openbrain.domain.streams import replays
+from openbrain.ports.streams import HandedOver
 from openbrain.streams.redis.keys import retry_states
 from openbrain.streams.redis.scripts import DROP_REPLAY, REPLAY
 
 MOST = 1000
 """Entries that may wait in the replay of a group: it grows no longer however slow its services are."""
 AT_ONCE = 200
-
-
-@dataclass(frozen=True, slots=True)
-class HandedOver:
-    """What one step did."""
-
-    entries: int
-    last_id: str | None
-    """Where the next step goes on behind; None where this one copied nothing."""
-    waiting: int
-    """Entries that the group has not settled yet."""
-    more: bool
 
 
 async def hand_over(

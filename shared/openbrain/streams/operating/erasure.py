@@ -6,8 +6,8 @@ a stream is written anew after something was deleted from it, and the append-onl
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -19,6 +19,7 @@ from openbrain.domain.events import FIELD
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.streams import STREAMS, SUBMITTED, dead_letters, replays
 from openbrain.ports.clock import Clock
+from openbrain.ports.erasing import Doomed, Swept
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import folded
 from openbrain.streams.redis.connection import AWAY, ask
@@ -36,22 +37,6 @@ _PARTS = re.compile(
     rf"(?:\.(?P<workspace>[A-Za-z0-9_-]+))?(?P<dead>\.(?:{'|'.join(SUBMITTED.groups)})\.(?:dead|replay))?"
 )
 _REWRITE = Script("rewrite", common="")
-Doomed = Callable[[bytes, str, int | None], bool]
-"""(event's bytes, workspace that the stream is bound to or '', when it was added by our clock or None) -> whether it
-must go."""
-
-
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """What was taken out of the streams."""
-
-    looked_at: int
-    deleted: Mapping[str, int] = field(default_factory=dict)
-    """Entries by stream, as the server names it."""
-    too_long: tuple[str, ...] = ()
-    """Streams that were not written anew: what was deleted leaves their blocks when they are trimmed."""
-    unjudged: int = 0
-    """Entries that could not be judged, and stay."""
 
 
 class StreamEraser:

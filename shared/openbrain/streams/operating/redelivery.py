@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from redis.asyncio import Redis
 
 from openbrain.domain.streams import every_stream
-from openbrain.ports.streams import DeadFilter, DeadLetter
+from openbrain.ports.streams import Burial, DeadFilter, DeadLetter, HandedOver, Revival
 from openbrain.settings import Streams
 from openbrain.streams.dead_letters import listing, replay, stuck_entries
-from openbrain.streams.dead_letters.listing import Box, Revival
-from openbrain.streams.dead_letters.replay import HandedOver
-from openbrain.streams.dead_letters.stuck_entries import Burial
+from openbrain.streams.dead_letters.listing import Box
 from openbrain.streams.operating.administration import answering
 from openbrain.streams.redis.connection import ask
 

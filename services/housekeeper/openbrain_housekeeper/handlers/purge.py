@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
+from openbrain.ports.erasing import Doomed, Swept
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import Scrubbed
 from openbrain.ports.operations import TRACES, Operation, Progress
 from openbrain.ports.store import Truth
-from openbrain.streams.operating import purge_traces
-from openbrain.streams.operating.erasure import Doomed, Swept
+from openbrain.usecases import purge_traces
 
 OWN = frozenset({"streams", "embeddings", "tombstones"})
 """Phases that are about the memories of one purge."""

@@ -27,8 +27,8 @@ from openbrain.ports.reindexing import Listed
 from openbrain.ports.store import Truth
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.index_writers import LEASE_S, drop_generation
-from openbrain_housekeeper.other_model import MODEL, ON_THEIR_WAY, lacking_vectors
-from openbrain_housekeeper.reindex_asked import event_about, extent_of, generation_of
+from openbrain_housekeeper.handlers.model_change import MODEL, ON_THEIR_WAY, lacking_vectors
+from openbrain_housekeeper.handlers.reindex_request import event_about, extent_of, generation_of
 
 PAGE = 1000
 """Memories announced in one step."""

@@ -10,7 +10,7 @@ from openbrain.domain.signals.values import Step, Subscriber
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.signals import Halts, SignalChange, Signals
 from openbrain.ports.store import Truth
-from openbrain_amygdala.handlers.raising import happened
+from openbrain_amygdala.handlers.signal_raised import happened
 
 VIA = "redis"
 

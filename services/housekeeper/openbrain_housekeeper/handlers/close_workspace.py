@@ -6,12 +6,11 @@ from typing import Any, Protocol
 
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import PURGE
+from openbrain.ports.erasing import PURGE, Doomed, Swept
 from openbrain.ports.operations import Operation, OperationStatus, Progress
 from openbrain.ports.store import Truth
-from openbrain.streams.operating import purge_traces
-from openbrain.streams.operating.erasure import Doomed, Swept
-from openbrain_housekeeper.purging import swept_json
+from openbrain.usecases import purge_traces
+from openbrain_housekeeper.handlers.purge import swept_json
 
 CHUNK = 200
 REACHED = "reached"

@@ -19,7 +19,7 @@ from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.store import Truth
 from openbrain.usecases.embedders import Embedders
-from openbrain_embedder.handlers import Failures, embed_known, embed_stored
+from openbrain_embedder.handlers.embedding import Failures, embed_known, embed_stored
 
 Events = Sequence[CloudEvent[Any]]
 _log = structlog.get_logger(__name__)

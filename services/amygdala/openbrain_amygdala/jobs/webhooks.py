@@ -66,6 +66,12 @@ class Posting:
         await self.truth.webhook_given_up(letter)
 
 
+async def post_due(truth: Truth, posting: Posting, at_once: int) -> int:
+    """Post to every webhook that is due, all side by side; how many broadcasts were delivered."""
+    due = await truth.due_webhooks(await truth.time(), at_once)
+    return sum(await asyncio.gather(*(posting(each) for each in due)))
+
+
 async def post_again(truth: Truth, poster: Poster, limit: int) -> int:
     """Dead letters that somebody wants posted again: once each, beside what is live; how many were tried. What is not
     taken is dead again."""

@@ -10,11 +10,19 @@ import orjson
 from openbrain.domain.errors import NotFound
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation, Progress
-from openbrain.ports.store import Projecting
-from openbrain.ports.streams import BURY, DEAD_DISCARD, DEAD_REPLAY, REPLAY, DeadFilter, DeadLetter
-from openbrain.streams.dead_letters.listing import Revival
-from openbrain.streams.dead_letters.stuck_entries import BURIED, Burial
-from openbrain.streams.operating.redelivery import Redelivery
+from openbrain.ports.store import Truth
+from openbrain.ports.streams import (
+    BURIED,
+    BURY,
+    DEAD_DISCARD,
+    DEAD_REPLAY,
+    REPLAY,
+    Burial,
+    DeadFilter,
+    DeadLetter,
+    Revival,
+    StreamRedelivery,
+)
 from openbrain_housekeeper.operating import WAITS_FOR, Step
 
 AT_ONCE = 100
@@ -27,7 +35,7 @@ NOTED = {"indexer-text": IndexKind.TEXT, "indexer-vector": IndexKind.VECTOR, "em
 Sleep = Callable[[float], Awaitable[object]]
 
 
-def steps(streams: Redelivery, truth: Projecting, sleep: Sleep = asyncio.sleep) -> dict[str, Step]:
+def steps(streams: StreamRedelivery, truth: Truth, sleep: Sleep = asyncio.sleep) -> dict[str, Step]:
     """By kind of operation."""
     return {
         REPLAY: Replaying(streams, sleep),
@@ -40,7 +48,7 @@ def steps(streams: Redelivery, truth: Projecting, sleep: Sleep = asyncio.sleep) 
 class Replaying:
     """Hands over what a stream kept between two ids, to each group by a stream of its own."""
 
-    def __init__(self, streams: Redelivery, sleep: Sleep) -> None:
+    def __init__(self, streams: StreamRedelivery, sleep: Sleep) -> None:
         self._streams, self._sleep = streams, sleep
 
     async def __call__(self, operation: Operation) -> Progress:
@@ -78,7 +86,7 @@ Act = Callable[[Sequence[DeadLetter]], Awaitable[Mapping[str, int]]]
 class Sorting:
     """Walks through the dead letters that are wanted, those named or those that a filter matches."""
 
-    def __init__(self, streams: Redelivery, sleep: Sleep, act: Act) -> None:
+    def __init__(self, streams: StreamRedelivery, sleep: Sleep, act: Act) -> None:
         self._streams, self._sleep, self._act = streams, sleep, act
 
     async def __call__(self, operation: Operation) -> Progress:
@@ -110,7 +118,7 @@ class Sorting:
 class Burying:
     """One entry, from whoever has it, to the dead letters."""
 
-    def __init__(self, streams: Redelivery, truth: Projecting) -> None:
+    def __init__(self, streams: StreamRedelivery, truth: Truth) -> None:
         self._streams, self._truth = streams, truth
 
     async def __call__(self, operation: Operation) -> Progress:
@@ -128,7 +136,7 @@ class Burying:
         return Progress(done=1, total=1, result={"became": done.name.lower()}, finished=True)
 
 
-async def _revive(streams: Redelivery, truth: Projecting, letters: Sequence[DeadLetter]) -> Mapping[str, int]:
+async def _revive(streams: StreamRedelivery, truth: Truth, letters: Sequence[DeadLetter]) -> Mapping[str, int]:
     noted: defaultdict[IndexKind, list[str]] = defaultdict(list)
     for letter in letters:
         memory_id = _memory(letter.fields.get("__data__", "").encode())
@@ -141,7 +149,7 @@ async def _revive(streams: Redelivery, truth: Projecting, letters: Sequence[Dead
     return {kind.value: done.count(kind) for kind in Revival if kind in done}
 
 
-async def _discard(streams: Redelivery, letters: Sequence[DeadLetter]) -> Mapping[str, int]:
+async def _discard(streams: StreamRedelivery, letters: Sequence[DeadLetter]) -> Mapping[str, int]:
     return {"discarded": await streams.discard([letter.id for letter in letters])}
 
 

@@ -16,7 +16,7 @@ from openbrain.domain.signals.values import Raise, Severity
 from openbrain.domain.text.control_characters import cleaned
 from openbrain.ports.signals import Signals
 from openbrain.settings.events import Events
-from openbrain_amygdala.handlers.raising import happened, told
+from openbrain_amygdala.handlers.signal_raised import happened, told
 
 _log = structlog.get_logger(__name__)
 _WORD = re.compile(r"\w+")

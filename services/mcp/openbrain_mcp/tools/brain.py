@@ -7,7 +7,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ToolAnnotations
 
 from openbrain.client import OpenBrain
-from openbrain_mcp import answers, arguments
+from openbrain_mcp.tools import answers, arguments
 
 Clients = Callable[[Any], Awaitable[OpenBrain]]
 """The client to ask for a caller; its argument is the HTTP request, None on stdio."""

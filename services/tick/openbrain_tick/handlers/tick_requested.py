@@ -6,7 +6,7 @@ import traceback
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -16,7 +16,6 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability.metrics import TICK_SECONDS, TICKS
 from openbrain.ports.clock import Clock
 from openbrain.ports.ticks import TickJob, Ticks
-from openbrain.streams.group.delivery import Delivery
 
 HOLD_S = 45.0
 """Shorter than the lease of a stream's entry, so that whoever is given the entry of a dead process finds no hold."""
@@ -29,8 +28,15 @@ Work = Callable[[TickJob], Awaitable[dict[str, Any]]]
 """Runs one tick and gives its report."""
 
 
+class Requested(Protocol):
+    """An entry with a request for a tick."""
+
+    @property
+    def event(self) -> CloudEvent[TickRequested]: ...
+
+
 async def handle_all(
-    batch: Sequence[Delivery[TickRequested]],
+    batch: Sequence[Requested],
     *,
     truth: Ticks,
     clock: Clock,
@@ -41,7 +47,7 @@ async def handle_all(
     """Those of different workspaces side by side, of one workspace one after the other."""
     locks: dict[str, asyncio.Lock] = {}
 
-    async def one(delivery: Delivery[TickRequested]) -> Exception | None:
+    async def one(delivery: Requested) -> Exception | None:
         async with locks.setdefault(delivery.event.data.workspace_id, asyncio.Lock()):
             try:
                 await handle(delivery.event, truth=truth, clock=clock, work=work, holder=holder, hold_s=hold_s)

@@ -10,7 +10,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
 from openbrain import contract
-from openbrain_mcp import fence
+from openbrain_mcp.tools import fence
 
 
 class Stored(BaseModel):

@@ -1,0 +1,1 @@
+"""Handlers of `memory.stored` and `memory.reindex`: vectors of memories."""

@@ -1,0 +1,1 @@
+"""Handlers of operations, one file a kind or resource: each does a bounded step."""

@@ -1,0 +1,1 @@
+"""Periodic jobs, one a file: each does one round and returns how much it did."""

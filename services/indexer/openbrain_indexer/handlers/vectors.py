@@ -1,0 +1,67 @@
+"""Rows of the database and the vectors of their passages projected into the vector index."""
+
+from collections.abc import Iterable, Sequence
+
+from openbrain.domain.memory import Memory
+from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.index import Tombstone, VectorEntry
+from openbrain.ports.store import Truth
+from openbrain_indexer.handlers.entries import tombstones, vector_entries
+from openbrain_indexer.handlers.projection import (
+    Failures,
+    Writable,
+    in_turns,
+    project_beside,
+    project_until_still,
+    serves,
+    write_all,
+)
+
+
+async def project_vector(
+    memory_ids: Iterable[str],
+    *,
+    truth: Truth,
+    index: Writable[VectorEntry],
+    generations: Sequence[Generation],
+) -> Failures:
+    """Make these vector generations hold these memories as the truth has them now.
+
+    A row whose vectors belong to an older revision is left alone: the event of its own vectors follows.
+    """
+
+    async def write(rows: Sequence[Memory]) -> tuple[Failures, Sequence[Memory]]:
+        first: tuple[Failures, Sequence[Memory]] | None = None
+        for model in dict.fromkeys(each.model for each in generations):
+            entries, written = await _vector_entries(rows, model, truth, index.builder)
+            these = [each for each in generations if each.model == model]
+            failed = await write_all(index, these, entries) if entries else {}
+            first = first or (_by_memory(entries, failed), written)
+        return first or ({}, ())
+
+    if serves(generations):
+        return await project_until_still(memory_ids, IndexKind.VECTOR, truth, write)
+    return await project_beside(memory_ids, truth, write, index.at_once)
+
+
+async def _vector_entries(
+    rows: Sequence[Memory], model: str, truth: Truth, builder: str
+) -> tuple[list[VectorEntry | Tombstone], list[Memory]]:
+    """What generations of this model should hold, and the rows that this makes whole."""
+    standing = [row.id for row in rows if not row.ended and row.wants_vector]
+    passages = await truth.passages(standing, model) if standing else {}
+    entries: list[VectorEntry | Tombstone] = []
+    written: list[Memory] = []
+    async for row in in_turns(rows):
+        if row.ended:
+            entries.extend(tombstones(row, first=0, end=max(1, row.passages_high)))
+        elif (found := passages.get(row.id)) is not None and found.revision == row.revision:
+            entries.extend(vector_entries(row, found, builder))
+        else:
+            continue
+        written.append(row)
+    return entries, written
+
+
+def _by_memory(entries: Sequence[VectorEntry | Tombstone], failed: Failures) -> Failures:
+    return {entry.memory_id: failed[entry.id] for entry in entries if entry.id in failed} if failed else {}

@@ -1,0 +1,40 @@
+"""Streamable HTTP at /mcp: the same keys as the API, which is asked in process."""
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from openbrain.domain import limits
+from openbrain_mcp.clients import Callers
+from openbrain_mcp.guard import Guard
+from openbrain_mcp.server import mcp_server
+
+PATH = "/mcp"
+# The key and the origin are what guards, whatever the server is called from outside.
+_ANY_HOST = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+
+
+def with_mcp(api: Starlette, origins: Sequence[str] = ()) -> Starlette:
+    """The app with the tools at /mcp. `origins`: browser origins allowed beside this machine's own."""
+    callers = Callers(api)
+    server = mcp_server(callers.of)
+    tools = server.streamable_http_app(
+        streamable_http_path=PATH,
+        stateless_http=True,
+        json_response=True,
+        max_request_body_size=limits.BODY_BYTES,
+        transport_security=_ANY_HOST,
+    )
+    inner = api.router.lifespan_context
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[object]:
+        async with inner(app) as state, tools.router.lifespan_context(tools):
+            yield state
+
+    api.router.lifespan_context = lifespan  # type: ignore[assignment]
+    api.router.routes.insert(0, Route(PATH, Guard(tools, callers, origins)))
+    return api

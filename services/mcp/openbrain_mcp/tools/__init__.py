@@ -1,0 +1,1 @@
+"""The tools that agents call, and the text they answer with."""
