@@ -18,6 +18,7 @@ from openbrain.domain.signals.rules import (
     due_at,
     halt_expired,
     halted,
+    held,
     identity,
     merged,
     must_tell,
@@ -104,6 +105,23 @@ def test_quiet_lowers_and_then_resolves(severity: Severity, lowered: int) -> Non
 def test_quiet_lowers_what_is_acknowledged(severity: Severity, lowered: int) -> None:
     seen = acknowledged(opened(raised(severity=severity), START), "bob", START)
     assert quieted(seen) == [Step.LOWERED] * lowered + [Step.RESOLVED]
+
+
+def test_what_is_held_grows_quiet_and_ends_when_it_is_held_no_longer() -> None:
+    until = START + 20 * QUIET
+    _, signal = swept(opened(raised(held_until=until), START), START + QUIET, TIMES) or pytest.fail("not lowered")
+    assert due_at(signal, TIMES) == until
+    assert swept(signal, until - 1, TIMES) is None
+    step, _ = swept(signal, until, TIMES) or pytest.fail("not resolved")
+    assert step is Step.RESOLVED
+
+
+def test_it_is_held_longer_only_once_half_of_the_time_is_over() -> None:
+    signal = opened(raised(held_until=START + 10), START)
+    assert held(signal, raised(held_until=START + 15), START + 5) is signal
+    assert held(signal, raised(held_until=START + 16), START + 6).held_until == START + 16
+    ended = resolved(signal, "bob", "", START + 1)
+    assert held(ended, raised(held_until=START + 16), START + 6) is ended
 
 
 def quieted(signal: Any) -> list[Step]:

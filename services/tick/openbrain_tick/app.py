@@ -6,6 +6,7 @@ from typing import Any
 
 from openbrain.domain.errors import NotFound
 from openbrain.domain.events import TickRequested
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.streams import TICK_REQUESTED
 from openbrain.ports.ticks import TickJob
 from openbrain.runtime.consumers import consumer_service, lazy_app
@@ -67,6 +68,7 @@ def service(container: Container) -> Service:
             since_h=settings.tick.tuning.extract_since_h,
             min_turns=settings.tick.tuning.extract_min_turns,
             forget_share=settings.tick.forget_share,
+            held_us=round(settings.tick.late_s * MICROSECONDS),
         )
 
     async def work(job: TickJob) -> dict[str, Any]:

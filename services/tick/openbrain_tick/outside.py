@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openbrain.domain.errors import Conflict, Invalid, NotFound
 from openbrain.domain.events import SignalRaised
-from openbrain.domain.signals.rules import checked
+from openbrain.domain.signals.rules import TIME, checked
 from openbrain.domain.signals.values import Raise, Severity, Step
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
 from openbrain.domain.visibility import Viewer
@@ -35,23 +35,29 @@ class Around:
 
 
 async def told(
-    shown: Sequence[Standing], workspace_id: str, truth: Signals, now_us: int
+    shown: Sequence[Standing], workspace_id: str, truth: Signals, now_us: int, held_us: int
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Raise the signals that stand in pages; a mark is one raise, however many ticks see it.
+    """Raise the signals that stand in pages, and hold them for `held_us`; a mark is one raise, however many ticks see
+    it. A signal that time has ended is raised again: its mark stands.
 
-    Returns `ended` and `rows` of `Around`: marks of what has ended in the truth are to be resolved.
+    Returns `ended` and `rows` of `Around`: marks of what somebody has ended in the truth are to be resolved.
     """
     marks = [each for each in shown[:RAISES] if each.mark.severity in set(Severity)]
-    raises = [(each, made) for each in marks if (made := _raise(each, workspace_id, now_us)) is not None]
-    outcomes = await truth.raise_signals([made for _, made in raises])
+    raises = [(each, made) for each in marks if (made := _raise(each, workspace_id, now_us, held_us)) is not None]
     ended: dict[str, str] = {}
     rows: dict[str, str] = {}
-    for (each, _), outcome in zip(raises, outcomes, strict=True):
-        signal = outcome.signal
-        if signal is not None and signal.state.open:
-            rows[each.mark.identity] = signal.id
-        elif signal is not None and outcome.status is RaiseStatus.DUPLICATE:
-            ended[each.mark.identity] = signal.note or f"{signal.state} by {signal.ended_by or ACTOR}"
+    while raises:
+        outcomes = await truth.raise_signals([made for _, made in raises])
+        again: list[tuple[Standing, Raise]] = []
+        for (each, made), outcome in zip(raises, outcomes, strict=True):
+            signal = outcome.signal
+            if signal is not None and signal.state.open:
+                rows[each.mark.identity] = signal.id
+            elif signal is not None and signal.ended_by == TIME:
+                again.append((each, replace(made, key=f"{made.key}:{signal.id}")))
+            elif signal is not None and outcome.status is RaiseStatus.DUPLICATE:
+                ended[each.mark.identity] = signal.note or f"{signal.state} by {signal.ended_by or ACTOR}"
+        raises = again
     return ended, rows
 
 
@@ -75,7 +81,7 @@ async def resolved(notes: Mapping[str, str], workspace_id: str, truth: Signals) 
     return count
 
 
-def _raise(shown: Standing, workspace_id: str, now_us: int) -> Raise | None:
+def _raise(shown: Standing, workspace_id: str, now_us: int, held_us: int) -> Raise | None:
     mark = shown.mark
     source = cleaned_line(mark.source)[:255]
     content = redacted(cleaned(mark.content).strip())
@@ -90,7 +96,7 @@ def _raise(shown: Standing, workspace_id: str, now_us: int) -> Raise | None:
             project=cleaned_line(shown.arc.project)[:255] or None,
         )
         key = f"vault:{shown.arc.id}:{mark.identity}:{mark.severity}"
-        return checked(data, actor=ACTOR, at=now_us, key=key)
+        return replace(checked(data, actor=ACTOR, at=now_us, key=key), held_until=now_us + held_us)
     except (Invalid, ValueError):
         return None
 

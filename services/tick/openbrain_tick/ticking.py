@@ -60,6 +60,8 @@ class Ports:
     since_h: float
     min_turns: int
     forget_share: float
+    held_us: int
+    """How long a mark keeps its signal alive after a tick has seen it; longer than from one tick to the next."""
 
 
 async def tick(job: TickJob, vault: Vault, ports: Ports) -> dict[str, Any]:
@@ -96,7 +98,7 @@ async def _around(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tupl
     ended: Mapping[str, str] = {}
     rows: Mapping[str, str] = {}
     if not job.dry_run:
-        ended, rows = await told(shown, vault.workspace_id, ports.truth, now_us)
+        ended, rows = await told(shown, vault.workspace_id, ports.truth, now_us, ports.held_us)
     around = Around(
         ended=ended,
         rows=rows,

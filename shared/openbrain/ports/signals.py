@@ -37,7 +37,8 @@ class RaiseStatus(StrEnum):
     GROUPED = "grouped"
     """Its source says too much: counted on the one signal that stands for all of it."""
     DUPLICATE = "duplicate"
-    """The same raise came before (`Raise.key`): nothing happened."""
+    """The same raise came before (`Raise.key`): nothing happened, but for its being held longer
+    (`Raise.held_until`)."""
     EXPIRED = "expired"
     """Its ttl was over before it arrived: nothing happened."""
     REFUSED = "refused"

@@ -20,6 +20,7 @@ MOST_ATTRS: Final = 20
 ATTR_CHARS: Final = 500
 _OWN: Final = ("severity", "source", "session", "session_id", "ts", "key")
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}")
+_SIGNAL_PAGE = re.compile(r"amygdala/\d{8}T\d{6}Z-[a-z]+-[^/]*-[0-9a-f]{8}\.md", re.ASCII)
 _ADR = re.compile(r"left/decisions/ADR-(\d{4,9})-[^/]*\.md")
 
 
@@ -74,6 +75,11 @@ def path_of(folder: Folder, post: Post) -> str:
         return f"amygdala/{stamp}Z-{post.severity}-{slug(post.title)}-{_short(post)}.md"
     numbers = [int(found[1]) for entry in folder.walk("left/decisions") if (found := _ADR.fullmatch(entry.path))]
     return f"left/decisions/ADR-{max(numbers, default=0) + 1:04}-{slug(post.title)}.md"
+
+
+def is_signal_page(path: str) -> bool:
+    """Whether a page was made for one posted signal."""
+    return _SIGNAL_PAGE.fullmatch(path) is not None
 
 
 def change_of(folder: Folder, post: Post, path: str) -> tuple[Change, bool]:

@@ -6,7 +6,7 @@ from openbrain.adapters.sql.store import SqlTruth
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.domain.signals.values import HaltState, Severity, SignalState, Step
 from openbrain.ports.operations import Operation
-from openbrain.ports.signals import SignalFilter, Swept
+from openbrain.ports.signals import RaiseStatus, SignalFilter, Swept
 from tests.support.signals.raising import change, fields, raise_one, raised, signal_of, steps, told, workspace
 from tests.support.store.fixtures import START, FakeClock, rows, viewer
 
@@ -68,6 +68,20 @@ async def test_ttl_ends_signal_and_halt_and_quiet_ends_no_halt(truth: SqlTruth, 
         (Step.EXPIRED, False),
         (Step.RESOLVED, True),
     ]
+
+
+async def test_quiet_does_not_end_what_is_held_and_the_same_raise_holds_it_longer(
+    truth: SqlTruth, clock: FakeClock
+) -> None:
+    await raise_one(truth, key="mark", held_until=START + 4 * QUIET)
+    assert await swept(truth, clock, 3 * QUIET) == Swept(lowered=1)
+    again = await raise_one(truth, key="mark", held_until=START + 7 * QUIET)
+    assert again.signal is not None
+    assert (again.status, again.signal.count) == (RaiseStatus.DUPLICATE, 1)
+    assert await swept(truth, clock, 4 * QUIET - 1) == Swept()
+    assert await swept(truth, clock, 1) == Swept(resolved=1)
+
+    assert [each.change for each in await told(truth)] == [Step.RAISED, Step.LOWERED, Step.RESOLVED]
 
 
 async def test_a_sweep_takes_no_more_than_its_limit(truth: SqlTruth, clock: FakeClock) -> None:

@@ -21,8 +21,8 @@ from openbrain.vault.thresholds import SPEC
 from openbrain_tick.ticking import Ports
 from openbrain_tick.writing import Vault
 from tests.support.store.fixtures import FakeClock
+from tests.support.vault.pages import HOUR, page, signal
 from tests.support.vault.pages import Vault as Pages
-from tests.support.vault.pages import page, signal
 
 DAY = "clusters/2027-01-14"
 NEW = "2027-01-15T07:00:00+00:00"
@@ -55,6 +55,7 @@ def ports_of(truth: SqlTruth, clock: Clock) -> Ports:
         since_h=26,
         min_turns=5,
         forget_share=0.5,
+        held_us=5 * HOUR,
     )
 
 

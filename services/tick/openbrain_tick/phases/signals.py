@@ -11,6 +11,7 @@ from openbrain.vault import limits
 from openbrain.vault.markers import markers
 from openbrain.vault.pages.arc_parsing import NO_SOURCE, RESOLVED, SEVERITIES
 from openbrain.vault.pages.arcs import Arc, SignalMark, identity
+from openbrain.vault.posted_markers import is_signal_page
 from openbrain.vault.values import Marker
 from openbrain_tick.phases.graduate import GRADUATED
 from openbrain_tick.phases.heat import older
@@ -96,10 +97,13 @@ def bury(plan: Plan) -> None:
     """Resolved signals leave their pages, once they have been resolved for `tombstone_after_s`.
 
     One that says that it was cleared and not when was cleared by an earlier tick of another system: its time is over.
-    One that holds other marks stays, hidden as it is.
+    One that holds other marks stays, hidden as it is; so does that of a page made for it, which is marked resolved.
     """
-    for arc in [arc for arc in plan.pages.values() if arc.alarms]:
-        if any(_is_over(plan, mark.severity, mark.content, mark.cleared) for mark in arc.signals):
+    for arc in list(plan.pages.values()):
+        if is_signal_page(arc.path):
+            if arc.status == "active" and all(mark.severity == RESOLVED for mark in arc.signals):
+                plan.edit(arc, {"status": RESOLVED})
+        elif arc.alarms and any(_is_over(plan, mark.severity, mark.content, mark.cleared) for mark in arc.signals):
             plan.counts["signals_removed"] += _change(
                 plan, arc, lambda marker: "" if _is_over(plan, *_said(marker)) else None, quiet=True
             )

@@ -122,6 +122,7 @@ def opened(given: Raise, now: int, *, storm: bool = False) -> Signal:
         last_raised_at=given.at,
         text_at=given.at,
         quiet_since=now,
+        held_until=given.held_until,
         expires_at=given.expires_at,
     )
 
@@ -138,6 +139,7 @@ def merged(signal: Signal, given: Raise, now: int) -> tuple[Step, Signal]:
         first_raised_at=min(signal.first_raised_at, given.at),
         last_raised_at=max(signal.last_raised_at, given.at),
         quiet_since=now,
+        held_until=max(signal.held_until, given.held_until),
         expires_at=_later(signal.expires_at, given.expires_at),
     )
     shown = (signal.severity.rank, signal.text_at, signal.title, signal.content)
@@ -145,6 +147,13 @@ def merged(signal: Signal, given: Raise, now: int) -> tuple[Step, Signal]:
         hashed = said(given.content, given.title)
         changed = replace(changed, title=given.title, content=given.content, content_hash=hashed, text_at=given.at)
     return step, changed
+
+
+def held(signal: Signal, given: Raise, now: int) -> Signal:
+    """The signal of a raise that came before, which lasts. As it stands where it has ended, or is held for more than
+    half of that time: a page that says the same for days costs few writes."""
+    put_off = (signal.held_until - now) * 2 < given.held_until - now
+    return replace(signal, held_until=given.held_until) if signal.state.open and put_off else signal
 
 
 def must_tell(before: Signal, after: Signal, now: int, times: SignalTimes) -> bool:
@@ -229,8 +238,10 @@ def _next(signal: Signal, times: SignalTimes) -> tuple[int | None, Step]:
         coming.append((signal.first_raised_at + times.escalate, Step.ESCALATED))
     if not signal.severity.grave or signal.state is SignalState.ACKNOWLEDGED:
         lowest = signal.broadcast_severity is Severity.INFO
-        wait, step = (times.resolve, Step.RESOLVED) if lowest else (times.quiet, Step.LOWERED)
-        coming.append((signal.quiet_since + wait, step))
+        if lowest:
+            coming.append((max(signal.quiet_since + times.resolve, signal.held_until), Step.RESOLVED))
+        else:
+            coming.append((signal.quiet_since + times.quiet, Step.LOWERED))
     return min(coming, default=(None, Step.EXPIRED), key=lambda each: each[0] or 0)
 
 

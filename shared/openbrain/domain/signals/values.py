@@ -151,6 +151,9 @@ class Raise:
     project: str = ""
     key: str = ""
     """The same key within a workspace is the same raise, however often it comes; '' for none."""
+    held_until: int = 0
+    """Quiet does not end the signal before this time: what was raised is known to last, as a mark that stands in a
+    page. Said again under the same key it is put off further."""
     traceparent: str | None = None
 
     @property
@@ -192,6 +195,8 @@ class Signal:
     text_at: int
     """When the raise was whose text it shows: of the strongest the latest."""
     quiet_since: int
+    held_until: int = 0
+    """Quiet lowers what agents hear, and does not resolve the signal before this time."""
     told_at: int = 0
     """When it was last broadcast."""
     expires_at: int | None = None

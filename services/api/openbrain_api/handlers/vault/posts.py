@@ -1,5 +1,6 @@
 """A vault, written: what agents post, pages for the inbox, messages with files."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -7,6 +8,7 @@ from openbrain.contract.vault.pages import InboxBody, Ingested, MarkerBody, Mark
 from openbrain.domain.errors import Invalid
 from openbrain.domain.events import SignalRaised
 from openbrain.domain.limits import CONTENT_CHARS
+from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Severity
@@ -223,8 +225,11 @@ async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None
         )
         key = f"vault:{page.id}:{mark.identity}:{mark.severity}"
         trace = metrics.traceparent() or reading.traceparent(call.headers)
-        made = checked(said, actor=call.actor.label, at=call.api.clock.now(), key=key, traceparent=trace)
-        (outcome,) = await call.api.truth.raise_signals([made])
+        now = call.api.clock.now()
+        made = checked(said, actor=call.actor.label, at=now, key=key, traceparent=trace)
+        # Until a tick has seen the mark, which then holds it.
+        held_until = now + round(call.api.settings.tick.late_s * MICROSECONDS)
+        (outcome,) = await call.api.truth.raise_signals([replace(made, held_until=held_until)])
         await call.api.wake.notify()
         return outcome.signal.id if outcome.signal is not None else None
     return None

@@ -42,6 +42,8 @@ signals = Table(
     empty("note", name(500)),
     Column("seq", BigInteger, nullable=False),
     Column("worsened_seq", BigInteger, nullable=False),
+    # Quiet does not resolve it before.
+    Column("held_until", BigInteger, nullable=False, server_default=text("0")),
     # When time will do something to it; NULL for never.
     Column("due_at", BigInteger, index=True),
     Index("ix_signals_workspace_id_first_raised_at", "workspace_id", "first_raised_at", "id"),

@@ -18,6 +18,7 @@ from openbrain.domain.signals.rules import (
     SignalTimes,
     expired,
     halted,
+    held,
     identity,
     merged,
     must_tell,
@@ -121,7 +122,13 @@ class _Batch:
             error = Conflict("this key came with another signal before: use a new key for each")
             return RaiseOutcome(RaiseStatus.REFUSED, error=error)
         touched = next((each for each in self._touched.values() if each.signal.id == signal_id), None)
-        signal = touched.signal if touched else one_signal(self._connection, signals.c.id == signal_id)
+        if touched is not None:
+            touched.signal = held(touched.signal, given, self._now)
+            return RaiseOutcome(RaiseStatus.DUPLICATE, touched.signal)
+        signal = one_signal(self._connection, signals.c.id == signal_id)
+        if signal is not None and (lasting := held(signal, given, self._now)) is not signal:
+            signal = lasting
+            self._telling.quietly(signal)
         return RaiseOutcome(RaiseStatus.DUPLICATE, signal)
 
     def _remember(self, given: Raise, signal_id: str) -> None:
