@@ -61,13 +61,29 @@ def test_the_old_name_with_its_options(terminal: Terminal) -> None:
     assert terminal.run("seed-memory", "--path", projects, "--json").json["counts"]["created"] == 0
 
 
-def test_a_place_with_nothing_to_import_says_so(terminal: Terminal, tmp_path: Path) -> None:
+def test_a_place_with_nothing_to_import_says_why_and_fails(terminal: Terminal, tmp_path: Path) -> None:
     done = terminal.run("import", str(tmp_path))
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"\x89PNG\0")
+    refused, dry = terminal.run("import", str(picture)), terminal.run("import", str(picture), "--dry-run", "--json")
 
-    assert (done.code, done.out) == (
-        0,
-        "nothing to import here: name a file or a folder, or say what it is with --from\n",
-    )
+    assert (done.code, done.out) == (1, "nothing to import was found\n")
+    assert f"{tmp_path}: holds no notes (.md)" in done.err
+    assert (refused.code, refused.err.count("is no notes")) == (1, 1)
+    assert (dry.code, dry.json["skipped"]) == (1, [{"path": str(picture), "reason": "is no notes"}])
+
+
+def test_a_folder_of_notes_inside_a_clone_is_imported(terminal: Terminal) -> None:
+    clone = terminal.home / "clone"
+    (clone / ".git").mkdir(parents=True)
+    (clone / "notes").mkdir()
+    (clone / "notes" / "one.md").write_text("# Cache\nThe clone's cache key holds the tenant.\n")
+    whole = terminal.run("import", str(clone))
+
+    assert counts(terminal, str(clone / "notes"))["created"] == 1
+    assert whole.code == 1
+    assert f"{clone}: is a git repository, of which only instructions for agents are taken" in whole.err
+    assert counts(terminal, str(clone), "--from", "markdown")["unchanged"] == 1
 
 
 def test_without_a_path_it_only_lists(tmp_path: Path) -> None:

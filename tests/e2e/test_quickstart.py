@@ -30,7 +30,9 @@ def typed(blocks: list[str]) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    # As in a clone: the commands lie in .venv/bin of where one stands.
+    # In a clone: the commands lie in .venv/bin of where one stands.
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_bytes((ROOT / ".gitignore").read_bytes())
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv" / "bin").symlink_to(PROGRAM.parent)
     with up(Terminal(tmp_path, tmp_path / "data")) as running:
@@ -66,6 +68,11 @@ def test_every_line_of_the_page_does_what_it_shows(terminal: Terminal) -> None:
 
     assert failed == [], "\n".join(failed)
     assert len(lines) > 25
+    assert (terminal.home / "visitor.key").exists()
+    status = ["git", "status", "--porcelain", "--untracked-files=all"]
+    untracked = subprocess.run(status, cwd=terminal.home, check=True, capture_output=True, text=True).stdout
+    assert "notes/shop.md" in untracked
+    assert "visitor.key" not in untracked, "a key is never committed by `git add .`"
 
 
 def test_the_page_starts_with_what_the_readme_promises() -> None:

@@ -42,6 +42,11 @@ def portable_folder(folder_name: str, home: Path) -> str:
     return _SOMEONES_HOME.sub("~", folder_name, count=1)
 
 
+def is_checkout(path: Path) -> bool:
+    """Whether the folder is a repository's own, not one further down in it."""
+    return (path / ".git").exists()
+
+
 def portable_place(path: Path, home: Path) -> str:
     """A path's name for an identity: by the repository's address, else by its place below home, else whole."""
     repository = repository_of(path)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,16 @@ from openbrain.domain.errors import Invalid, TryLater
 from openbrain_cli import exit_codes
 from openbrain_cli.importers.execution.plan import Action, Target
 from openbrain_cli.importers.execution.spill_file import SpillFile
-from openbrain_cli.importers.locations.scanning import Client, Seen, Source, Wanted, gather, look_for_memories, sources
+from openbrain_cli.importers.locations.scanning import (
+    Client,
+    Seen,
+    Source,
+    Wanted,
+    absolute,
+    gather,
+    look_for_memories,
+    sources,
+)
 from openbrain_cli.importers.records.mapping import FIELDS
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.export import import_export
@@ -84,7 +94,8 @@ def import_files(
     if discover or not (paths or everything):
         _discover(places, client, json=json)
     else:
-        _run(places, client, Target(org or to.profile.org, project), to, dry_run=dry_run, json=json)
+        named = [absolute(each) for each in paths or []]
+        _run(places, client, Target(org or to.profile.org, project), to, named=named, dry_run=dry_run, json=json)
 
 
 def _own_exports(paths: Iterable[Path]) -> list[Path]:
@@ -137,12 +148,24 @@ def _discover(places: Iterable[Source], client: Client, *, json: bool) -> None:
     )
 
 
-def _run(places: Iterable[Source], client: Client, target: Target, to: Speaking, *, dry_run: bool, json: bool) -> None:
+def _run(
+    places: Iterable[Source],
+    client: Client,
+    target: Target,
+    to: Speaking,
+    *,
+    named: Sequence[Path] = (),
+    dry_run: bool,
+    json: bool,
+) -> None:
     from openbrain_cli.importers.execution import upload
     from openbrain_cli.importers.execution.plan import plan
+    from openbrain_cli.importers.locations.nothing_found import reasons, without_memories
 
     with SpillFile() as spill_file:
         scan, seen = _gathered(places, client, spill_file, quiet=json)
+        empty = without_memories(named, [each.path for each in seen])
+        scan = replace(scan, notes=(*scan.notes, *reasons(empty, client, scan.notes)))
 
         async def whole(brain: "OpenBrain") -> "tuple[Plan, Sent | None]":
             planned = plan(scan, await upload.existing(brain), target)
@@ -150,7 +173,7 @@ def _run(places: Iterable[Source], client: Client, target: Target, to: Speaking,
 
         planned, sent = to.ask(whole)
     _report(planned, seen, sent, json=json)
-    if sent is not None and sent.refused:
+    if (sent is not None and sent.refused) or (empty and not planned.vanished):
         raise typer.Exit(exit_codes.REFUSED)
 
 

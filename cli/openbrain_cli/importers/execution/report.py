@@ -69,7 +69,7 @@ def summary(plan: Plan, sent: Sent | None) -> Sequence[str]:
     """In one line, and what to do next."""
     counts = _counts(plan, sent)
     if not plan.steps and not plan.vanished:
-        return ["nothing to import here: name a file or a folder, or say what it is with --from"]
+        return ["nothing to import was found"]
     told = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items() if number)
     return [told or "nothing to do", *(["nothing was changed: leave out --dry-run to do it"] if sent is None else [])]
 

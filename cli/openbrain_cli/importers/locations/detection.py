@@ -7,7 +7,7 @@ from pathlib import Path
 from openbrain.domain.errors import Invalid
 from openbrain_cli.importers.found_memory import Note, Scan
 from openbrain_cli.importers.locations.source import Client, Wanted
-from openbrain_cli.importers.projects import repository_of
+from openbrain_cli.importers.projects import is_checkout
 from openbrain_cli.importers.records import scans
 from openbrain_cli.importers.sources import chatgpt, claude_memory, codex, hermes, note_kinds, openclaw
 from openbrain_cli.importers.sources.claude_home import OWN, claude_home, memories_of, person
@@ -71,7 +71,7 @@ FOLDERS = (
     ),
     FolderKind(
         Client.AUTO,
-        lambda path: repository_of(path) is not None or has_instructions(path),
+        lambda path: is_checkout(path) or has_instructions(path),
         lambda path, wanted: tree(path, wanted.homes.home),
     ),
     FolderKind(

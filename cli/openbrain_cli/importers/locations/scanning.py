@@ -15,7 +15,7 @@ from openbrain_cli.importers.sources import claude_memory
 from openbrain_cli.importers.sources.claude_home import memories_of
 from openbrain_cli.importers.sources.memory_folders import memory_folder
 
-__all__ = ["Client", "Homes", "Seen", "Source", "Wanted", "gather", "look", "look_for_memories", "sources"]
+__all__ = ["Client", "Homes", "Seen", "Source", "Wanted", "absolute", "gather", "look", "look_for_memories", "sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,17 @@ class Seen:
     sections: int
 
 
+def absolute(path: Path) -> Path:
+    """A path whole, as it is looked for."""
+    return Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 - a link keeps its own name
+
+
 def sources(paths: Sequence[Path], wanted: Wanted) -> Iterator[Source]:
     """The places that paths stand for; without paths, everything that can be found in the home folder."""
     if not paths:
         yield from everywhere(wanted.homes)
     for each in paths:
-        path = Path(os.path.abspath(each.expanduser()))  # noqa: PTH100 - a link keeps its own name
+        path = absolute(each)
         if not path.exists():
             raise Invalid("PATHS", f"{path} is not there")
         yield from _named(path, wanted)
