@@ -23,8 +23,8 @@ INTERRUPTED = 130
 
 MEANING = {
     OK: "Done. For `doctor`: nothing is red.",
-    REFUSED: "Refused or failed: an input that a limit forbids, a conflict, a red line of `doctor`, a refused section or "
-    "file, a difference that `verify` did not repair.",
+    REFUSED: "Refused or failed: an input that a limit forbids, a conflict, a red line of `doctor`, a refused section "
+    "or file, a difference that `verify` did not repair.",
     USAGE: "Wrong use: an unknown command or option, a missing argument.",
     UNREACHABLE: "The server, or something that it needs, can't be reached or is busy: try again later.",
     NOT_FOUND: "There is no such memory, key or workspace, or none that this key may see.",

@@ -24,7 +24,7 @@ from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.redis.connection import connect
 from openbrain.usecases.transfer_lines import HistoryEntryLine, Line, LineageLine, MemoryLine, parse_line
 from openbrain_api.handlers import ROUTES
-from openbrain_api.http.reading import parse_body, parse_query
+from openbrain_api.http.parsing import parse_body, parse_query
 from openbrain_api.http.refused import Refused
 from openbrain_api.http.route import Route
 from tests.support.api.bad_inputs import FULL

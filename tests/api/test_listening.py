@@ -108,7 +108,7 @@ async def test_a_key_that_ends_hears_no_more(brain: Brain, key: str, end: str) -
     other = await brain.key("w2" if end == "workspace closed" else "w1", agent="bob", **lasting)
     operator = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
     app, asked = brain.app(), Asked(brain)
-    app.state.listening._every_s, app.state.listening._access = 0.05, asked
+    app.state.api.listening._every_s, app.state.api.listening._access = 0.05, asked
     async with served(app) as url, ear(url, key) as ada, ear(url, other) as bob, ear(url, other) as again:
         for each in (ada, bob, again):
             await each.hears_the_state()
@@ -116,7 +116,7 @@ async def test_a_key_that_ends_hears_no_more(brain: Brain, key: str, end: str) -
             poll = asyncio.ensure_future(client.get("/v1/amygdala/broadcasts?wait=30"))
 
             async def all_listen() -> bool:
-                return bool(app.state.hub.listening == 4)
+                return bool(app.state.api.hub.listening == 4)
 
             await until(all_listen)
             kept = await brain.truth.keys("w2" if end == "workspace closed" else "w1")
@@ -151,7 +151,7 @@ async def test_no_more_listen_than_may(quick: Brain, key: str) -> None:
                     assert told.headers["retry-after"] == "1"
 
         async def nobody() -> bool:
-            return not app.state.hub.listening
+            return not app.state.api.hub.listening
 
         await until(nobody)
 
@@ -164,7 +164,7 @@ async def test_who_left_is_forgotten_before_anything_is_sent(brain: Brain, key: 
             await ada.hears_the_state()
 
         async def nobody() -> bool:
-            return not app.state.hub.listening
+            return not app.state.api.hub.listening
 
         await until(nobody)
 
@@ -178,7 +178,7 @@ async def test_a_server_that_stops_ends_its_streams_at_once(brain: Brain, key: s
         poll = asyncio.create_task(client.broadcasts(0, wait=30))
 
         async def both_listen() -> bool:
-            return bool(sum(app.state.hub.listening for app in brain.apps) == 2)
+            return bool(sum(app.state.api.hub.listening for app in brain.apps) == 2)
 
         await until(both_listen)
     await ada.ends()
@@ -232,7 +232,7 @@ async def test_a_long_poll_is_answered_when_something_comes(brain: Brain, key: s
         poll = asyncio.create_task(ada.broadcasts(0, wait=30))
 
         async def waits() -> bool:
-            return bool(app.state.hub.listening)
+            return bool(app.state.api.hub.listening)
 
         await until(waits)
         await burn(brain.truth, "a")
@@ -266,7 +266,7 @@ async def test_who_hears_counts_as_listening(brain: Brain, key: str) -> None:
             poll = asyncio.create_task(ada.broadcasts(0, wait=30))
 
             async def both_listen() -> bool:
-                return bool(app.state.hub.listening == 2)
+                return bool(app.state.api.hub.listening == 2)
 
             await until(both_listen)
             await burn(brain.truth, "a")

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from openbrain.domain import limits
 from openbrain.observability import metrics
-from openbrain_api.http import packing
+from openbrain_api.http import compression
 from tests.support.api.brain import Brain, http, offer, refused, remembered
 
 REMEMBER, BATCH = "/v1/brain/remember", "/v1/brain/remember:batch"
@@ -102,7 +102,7 @@ async def test_a_packed_body_is_unpacked(brain: Brain) -> None:
 async def test_a_bomb_is_cut_at_the_limit(brain: Brain, monkeypatch: pytest.MonkeyPatch, path: str, limit: int) -> None:
     """A few bytes that would be a gigabyte: never more than the limit is unpacked."""
     unpacked = 0
-    real = packing.unpacked
+    real = compression.decompressed
 
     async def counted(parts: Any) -> Any:
         nonlocal unpacked
@@ -110,7 +110,7 @@ async def test_a_bomb_is_cut_at_the_limit(brain: Brain, monkeypatch: pytest.Monk
             unpacked += len(part)
             yield part
 
-    monkeypatch.setattr("openbrain_api.http.reading.unpacked", counted)
+    monkeypatch.setattr("openbrain_api.http.parsing.decompressed", counted)
     packer = zlib.compressobj(9, wbits=31)
     # Packed once: after a full flush a block stands for itself, and may be repeated.
     first, again = (packer.compress(b"[" * 2**20) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
@@ -119,7 +119,7 @@ async def test_a_bomb_is_cut_at_the_limit(brain: Brain, monkeypatch: pytest.Monk
         response = await client.post(path, content=bomb, headers=PACKED)
 
     assert str(limit) in refused(response, 413)["message"]
-    assert unpacked <= limit + packing.PART_BYTES
+    assert unpacked <= limit + compression.PART_BYTES
 
 
 async def test_head_is_get_without_its_body(brain: Brain) -> None:

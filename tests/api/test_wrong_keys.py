@@ -19,7 +19,7 @@ from openbrain.domain.permissions import Permission
 from openbrain.ports.rates import Rate
 from openbrain.settings import Streams
 from openbrain.settings.server import Server
-from openbrain_api.http.door import source
+from openbrain_api.http.authentication import source
 from openbrain_mcp.app import with_mcp
 from tests.support.api.brain import Brain, refused
 from tests.support.api.served import served

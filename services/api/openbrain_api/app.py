@@ -1,36 +1,153 @@
-"""The API as a process: `openbrain run api`. Embedded indexes belong to `openbrain up`."""
+"""The API as an ASGI app. `openbrain run api` runs it alone; embedded indexes belong to `openbrain up`."""
 
-from collections.abc import Sequence
+import contextlib
+import functools
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.routing import Route as Path
+from starlette.routing import Router
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from openbrain import settings
 from openbrain.observability import logs
+from openbrain.ports.generations import IndexKind
 from openbrain.runtime.container import Container
 from openbrain.streams.monitoring.endpoints import Watched
-from openbrain_api.build import build_api
+from openbrain.usecases.auth import Keyring
+from openbrain_api.api import Api
+from openbrain_api.broadcasts.coalescer import Coalescer
+from openbrain_api.broadcasts.hub import Hub
+from openbrain_api.broadcasts.listening_keys import ListeningKeys
+from openbrain_api.broadcasts.presence import Presence
+from openbrain_api.chains import Chains
+from openbrain_api.checks import Check, Checks
+from openbrain_api.discovery.engine import Discovery
+from openbrain_api.handlers import ROUTES
+from openbrain_api.http.authentication import Authenticator
+from openbrain_api.http.compression import CachedBody
+from openbrain_api.http.endpoint import Endpoint, not_found
+from openbrain_api.http.rate_limit import RateLimiter
+from openbrain_api.http.route import Route
+from openbrain_api.openapi.document import document
+from openbrain_api.recall.active_model import ActiveModel
+from openbrain_api.recall.engine import Recaller
+from openbrain_api.recall.erasure_watch import ErasureWatch
+from openbrain_api.recall.index_search import Indexes
+from openbrain_api.recall.recording import Recorder
+from openbrain_api.recall.serving import Serving, examined
+from openbrain_api.writing.committing import Committer
+
+COMMIT_LANES = {"mysql": 2, "mariadb": 2}
+"""Transactions at once: InnoDB groups two by itself under load, SQLite has one writer."""
 
 
 def api(container: Container, services: Sequence[Watched] = ()) -> Starlette:
-    """The API on the parts of a process, beside the services that run in it."""
-    return build_api(
-        truth=container.truth,
-        text=container.text,
-        vectors=container.vectors,
-        embedders=container.embedders,
-        clock=container.clock,
+    """The API on the adapters of a process, beside the services that run in it. It closes a container that is not
+    shared."""
+    made = _make_api(container, services)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await made.close()
+            if not container.shared:
+                await container.close()
+
+    app = _App(routes=_paths(made), lifespan=lifespan)
+    app.router.redirect_slashes = False
+    app.router.default = _not_found
+    app.state.api, app.state.drain = made, made.hub.drain
+    return app
+
+
+def _make_api(container: Container, services: Sequence[Watched]) -> Api:
+    """On a container's adapters. `services` run in the same process: their state is part of the API's."""
+    text, vectors = container.text, container.vectors
+    settings, truth, clock, rates = container.settings, container.truth, container.clock, container.rates
+    server, timeout_s = settings.server, settings.recall.index_timeout_s
+    keyring, serving = Keyring(truth, clock), Serving(truth, clock)
+    active_model = ActiveModel(serving, container.embedders)
+    indexes = Indexes(
+        text=text,
+        vectors=vectors,
+        serving=serving,
+        active_model=active_model,
+        erasure_watch=ErasureWatch(truth, clock),
+        cache=settings.embedding.tuning.query_cache,
+        timeout_s=timeout_s,
+    )
+    dependencies: dict[str, Check] = {
+        "truth": truth.check,
+        "text": partial(examined, text, serving, IndexKind.TEXT),
+        "vectors": partial(examined, vectors, serving, IndexKind.VECTOR),
+        "embedder": active_model.check,
+    }
+    return Api(
+        truth=truth,
+        clock=clock,
         gate=container.gate,
         wake=container.wake,
-        rates=container.rates,
+        settings=settings,
+        keyring=keyring,
+        authenticator=Authenticator(keyring, rates, clock, server),
+        rate_limiter=RateLimiter(rates, clock, server),
+        committer=Committer(
+            truth,
+            container.wake,
+            group=server.tuning.group_commit,
+            lanes=COMMIT_LANES.get(settings.truth.url.partition("+")[0], 1),
+            pressure=container.pressure,
+        ),
+        recaller=Recaller(indexes=indexes, truth=truth, clock=clock, settings=settings.recall),
+        recorder=Recorder(truth, container.wake),
+        discovery=Discovery(text=text, truth=truth, serving=serving, timeout_s=timeout_s),
+        chains=Chains(truth),
+        checks=Checks(dependencies, services, clock),
+        reasoner_checks=Checks({"reasoner": container.reasoner.check}, (), clock),
         pressure=container.pressure,
-        reasoner=container.reasoner,
+        embedders=container.embedders,
+        active_model=active_model,
+        indexes={IndexKind.TEXT: text, IndexKind.VECTOR: vectors},
         streams=container.streams,
-        hearing=container.hearing,
-        settings=container.settings,
-        services=services,
-        close=None if container.shared else container.close,
+        hub=Hub(truth, container.hearing, most=server.listeners),
+        listening=ListeningKeys(truth, clock),
+        presence=Presence(truth),
+        halt_acks=Coalescer(lambda seen, agents: truth.ack_halt(*seen, agents)),
+        document=_document,
     )
+
+
+class _App(Starlette):
+    """Without the two middlewares that turn exceptions into responses: the endpoints let none out."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return self.router
+
+
+def _paths(api: Api) -> list[Path]:
+    by_path: dict[str, list[Route]] = defaultdict(list)
+    # A path with a verb first: the one without would take the verb for a part of the id.
+    for route in sorted(ROUTES, key=lambda route: "}:" not in route.path):
+        by_path[route.path].append(route)
+    return [Path(path, Endpoint(path, routes, api)) for path, routes in by_path.items()]
+
+
+@functools.cache
+def _document() -> CachedBody:
+    return CachedBody.of(document(ROUTES))
+
+
+async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "http":
+        await not_found(scope, receive, send)
+    else:
+        await Router().not_found(scope, receive, send)
 
 
 def __getattr__(name: str) -> Any:

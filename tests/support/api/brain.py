@@ -31,6 +31,7 @@ from openbrain.ports.access import Workspace
 from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.publishing.broadcast_reader import RedisHearing
@@ -38,7 +39,7 @@ from openbrain.usecases import serving_indexes
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.backpressure import Pressure
 from openbrain.usecases.embedders import Embedders
-from openbrain_api.build import build_api
+from openbrain_api.app import api
 from openbrain_embedder.handlers.embedding import embed_stored
 from openbrain_indexer.handlers.text import project_text
 from openbrain_indexer.handlers.vectors import project_vector
@@ -86,8 +87,9 @@ class Brain:
     apps: list[Starlette] = field(default_factory=list)
 
     def app(self, **other: Any) -> Starlette:
-        """The API; `other` replaces a port."""
-        embedder = other.pop("embedder", self.embedder)
+        """The API; `other` replaces a part of its container."""
+        embedder, services = other.pop("embedder", self.embedder), other.pop("services", ())
+        container = Container(self.settings, shared="close" not in other)
         ports: dict[str, Any] = {
             "truth": self.truth,
             "text": self.text,
@@ -97,21 +99,21 @@ class Brain:
             "gate": OpenGate(),
             "wake": self.wake,
             "rates": LocalRates(self.clock),
-            "settings": self.settings,
             "streams": RedisStreams(Streams(url=NOWHERE)),
             "hearing": RedisHearing(Streams(url=NOWHERE)),
             "reasoner": NoReasoner(),
             "pressure": Pressure(self.truth, None, outbox_limit=1_000_000, memory_share=1),
         }
-        made = build_api(**(ports | other))
-        made.state.hub._look_s = 0.05  # no stream server says when there is something to hear
+        vars(container).update(ports | other)
+        made = api(container, services)
+        made.state.api.hub._look_s = 0.05  # no stream server says when there is something to hear
         self.apps.append(made)
         return made
 
     async def presence(self) -> None:
         """Write down who was heard of: apps do so a moment later."""
         for app in self.apps:
-            await app.state.presence.flush()
+            await app.state.api.presence.flush()
 
     async def workspace(self, name: str = "w1") -> None:
         if name not in {known.id for known in await self.truth.workspaces()}:

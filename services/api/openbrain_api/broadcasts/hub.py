@@ -13,7 +13,7 @@ from openbrain.domain.visibility import Viewer
 from openbrain.ports.broadcast_stream import Hearing, Spoken
 from openbrain.ports.store import Truth
 from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
-from openbrain_api.broadcasts.together import Together
+from openbrain_api.broadcasts.coalescer import Coalescer
 
 SIGNALS = 100
 """Told by a state at most: the strongest."""
@@ -28,7 +28,7 @@ class Hub:
         self._most = most
         self._look_s = look_s
         self._channels: dict[str, Channel] = {}
-        self._present: Together[Viewer, Present] = Together(lambda eyes, _: truth.present(eyes, SIGNALS))
+        self._present: Coalescer[Viewer, Present] = Coalescer(lambda eyes, _: truth.present(eyes, SIGNALS))
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._draining = False
 
@@ -83,7 +83,7 @@ class Hub:
                 listener.end()
 
     async def close(self) -> None:
-        """Stop reading."""
+        """Stop parsing."""
         self.drain()
         channels, self._channels = list(self._channels.values()), {}
         for channel in channels:

@@ -9,14 +9,14 @@ from openbrain.contract.admin.access import Whoami
 from openbrain.contract.system import Health, Live, Ready
 from openbrain.observability import metrics as telemetry
 from openbrain_api.checks import OWN
-from openbrain_api.http.packing import packed_tag, takes_gzip
-from openbrain_api.http.reading import held
-from openbrain_api.http.reply import Reply, answer, not_modified, plain
+from openbrain_api.http.compression import accepts_gzip, compressed_tag
+from openbrain_api.http.parsing import matching_tag
+from openbrain_api.http.response import Response, answer, not_modified, plain
 from openbrain_api.http.route import Call, Nothing, Route
 
 
 @Route("GET", "/v1/whoami", authenticated=True, response=Whoami)
-async def whoami(call: Call[Nothing, Nothing]) -> Reply:
+async def whoami(call: Call[Nothing, Nothing]) -> Response:
     """Who this key is, and what it may."""
     actor = call.actor
     told = {
@@ -33,7 +33,7 @@ async def whoami(call: Call[Nothing, Nothing]) -> Reply:
 
 
 @Route("GET", "/v1/health", response=Health, statuses=(200, 503))
-async def health(call: Call[Nothing, Nothing]) -> Reply:
+async def health(call: Call[Nothing, Nothing]) -> Response:
     """How the system is.
 
     Degraded where something does not answer, down where the database does not.
@@ -52,7 +52,7 @@ async def health(call: Call[Nothing, Nothing]) -> Reply:
 
 
 @Route("GET", "/live", response=Live, statuses=(200, 503))
-async def live(call: Call[Nothing, Nothing]) -> Reply:
+async def live(call: Call[Nothing, Nothing]) -> Response:
     """The process runs.
 
     Every loop of this process turns.
@@ -62,7 +62,7 @@ async def live(call: Call[Nothing, Nothing]) -> Reply:
 
 
 @Route("GET", "/ready", response=Ready, statuses=(200, 503))
-async def ready(call: Call[Nothing, Nothing]) -> Reply:
+async def ready(call: Call[Nothing, Nothing]) -> Response:
     """Requests can be served.
 
     Without an index the API still serves, and stays ready; so it does while it takes no writes: it answers questions.
@@ -85,20 +85,20 @@ async def ready(call: Call[Nothing, Nothing]) -> Reply:
 
 
 @Route("GET", "/metrics", operators=True)
-async def metrics(call: Call[Nothing, Nothing]) -> Reply:
+async def metrics(call: Call[Nothing, Nothing]) -> Response:
     """Prometheus metrics."""
     await call.api.checks.measure()
-    return Reply(200, generate_latest(telemetry.REGISTRY), CONTENT_TYPE_LATEST)
+    return Response(200, generate_latest(telemetry.REGISTRY), CONTENT_TYPE_LATEST)
 
 
 @Route("GET", "/openapi.json", public=True)
-async def document(call: Call[Nothing, Nothing]) -> Reply:
+async def document(call: Call[Nothing, Nothing]) -> Response:
     """This document."""
     made = await asyncio.to_thread(call.api.document)
     headers = {"cache-control": "no-cache", "etag": made.entity_tag, "vary": "accept-encoding"}
-    if (has := held(call.headers, made.entity_tag)) is not None:
+    if (has := matching_tag(call.headers, made.entity_tag)) is not None:
         return not_modified({**headers, "etag": has})
-    if not call.api.settings.server.tuning.gzip_bytes or not takes_gzip(call.headers):
-        return Reply(200, made.plain, headers=headers)
-    packed = {"etag": packed_tag(made.entity_tag), "content-encoding": "gzip"}
-    return Reply(200, made.packed, headers={**headers, **packed})
+    if not call.api.settings.server.tuning.gzip_bytes or not accepts_gzip(call.headers):
+        return Response(200, made.plain, headers=headers)
+    packed = {"etag": compressed_tag(made.entity_tag), "content-encoding": "gzip"}
+    return Response(200, made.packed, headers={**headers, **packed})

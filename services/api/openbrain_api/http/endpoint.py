@@ -10,15 +10,15 @@ from structlog.contextvars import bound_contextvars
 
 from openbrain.observability import metrics
 from openbrain.usecases.auth import Actor
-from openbrain_api.http import reading
-from openbrain_api.http.admission import Fields
+from openbrain_api.api import Api
+from openbrain_api.http import parsing
+from openbrain_api.http.compression import accepts_gzip, compressed_tag, gzip_whole
 from openbrain_api.http.forms import form_body
-from openbrain_api.http.packing import gzipped_whole, packed_tag, takes_gzip
+from openbrain_api.http.rate_limit import Fields
 from openbrain_api.http.refused import no_such_route, wrong_method
-from openbrain_api.http.reply import Reply, Stored, allowed_methods, fields, problem
+from openbrain_api.http.response import Response, Stored, allowed_methods, header_fields, problem_from
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.http.streaming import streamed_body, write_stream
-from openbrain_api.ports import Api
 
 NOBODY = Actor(key_id="", name="", workspace_id="", agent_id="", permissions=frozenset())
 
@@ -40,60 +40,62 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
-        headers = reading.headers_of(scope["headers"])
+        headers = parsing.headers_of(scope["headers"])
         head = scope["method"] == "HEAD"
         method = "GET" if head else scope["method"]
-        request_id = reading.request_id(headers)
-        beside: Fields = [(b"x-request-id", request_id)]
+        request_id = parsing.request_id(headers)
+        extra_headers: Fields = [(b"x-request-id", request_id)]
         route = self._routes.get(method)
         if route is None:
             options = method == "OPTIONS"
-            await write(allowed_methods(self._allowed) if options else _wrong(self._allowed), send, beside=beside)
+            await write(
+                allowed_methods(self._allowed) if options else _wrong(self._allowed), send, extra_headers=extra_headers
+            )
             return
         with bound_contextvars(request_id=request_id.decode()):
             try:
-                with metrics.request_span(self._names[method], reading.traceparent(headers)) as span:
+                with metrics.request_span(self._names[method], parsing.traceparent(headers)) as span:
                     if span is not None:
                         span.set_attribute("openbrain.request_id", request_id.decode())
-                    reply = await self._reply(route, scope, headers, receive, beside)
-            except reading.Gone:
+                    response = await self._respond(route, scope, headers, receive, extra_headers)
+            except parsing.Gone:
                 return
             except Exception as error:  # noqa: BLE001 - every failure gets its answer
-                reply = problem(error, Stored.NO if route.changes else None)
-            if reply.stream is not None:
-                await write_stream(reply, receive, send, head=head, beside=beside)
+                response = problem_from(error, Stored.NO if route.changes else None)
+            if response.stream is not None:
+                await write_stream(response, receive, send, head=head, extra_headers=extra_headers)
             else:
-                await write(await self._packed(reply, headers), send, head=head, beside=beside)
-        if reply.gone is None:  # how long somebody listened is no latency
+                await write(await self._compressed(response, headers), send, head=head, extra_headers=extra_headers)
+        if response.gone is None:  # how long somebody listened is no latency
             self._seconds[method].observe(time.perf_counter() - started)
-        self._count(method, reply.status)
+        self._count(method, response.status)
 
-    async def _reply(
-        self, route: Route, scope: Scope, headers: reading.Headers, receive: Receive, beside: Fields
-    ) -> Reply:
+    async def _respond(
+        self, route: Route, scope: Scope, headers: parsing.Headers, receive: Receive, extra_headers: Fields
+    ) -> Response:
         actor = NOBODY
-        reading.once_each(scope["headers"])
+        parsing.once_each(scope["headers"])
         authorization = headers.get(b"authorization", b"").decode("latin-1")
         if route.public:
-            await self._api.door.visitor(scope.get("client"), beside)
+            await self._api.authenticator.visitor(scope.get("client"), extra_headers)
         if route.operators:
-            await self._api.door.operator(authorization, scope.get("client"), beside)
+            await self._api.authenticator.operator(authorization, scope.get("client"), extra_headers)
         if route.needs_key:
-            actor = await self._api.door.actor(authorization, scope.get("client"), beside)
-            await self._api.admission.admit(actor, route.cost, beside)
+            actor = await self._api.authenticator.actor(authorization, scope.get("client"), extra_headers)
+            await self._api.rate_limiter.admit(actor, route.cost, extra_headers)
             if route.permission is not None:
                 actor.require(route.permission)
             if route.stores:
                 await self._api.pressure.admit()
-            actor = actor.speaking_as(reading.named_agent(headers))
+            actor = actor.speaking_as(parsing.named_agent(headers))
         body: Any = NOTHING
         if route.body is not Nothing:
-            body = reading.parse_body(route.body, await reading.read_body(headers, receive, route.body_bytes))
+            body = parsing.parse_body(route.body, await parsing.read_body(headers, receive, route.body_bytes))
             if route.weigh is not None and (more := route.weigh(body) - route.cost) > 0:
-                await self._api.admission.admit(actor, more, beside)
+                await self._api.rate_limiter.admit(actor, more, extra_headers)
         query: Any = NOTHING
         if route.query is not Nothing:
-            query = reading.parse_query(route.query, scope["query_string"], route.many, route.lenient)
+            query = parsing.parse_query(route.query, scope["query_string"], route.many, route.lenient)
         call = Call(
             api=self._api,
             actor=actor,
@@ -105,26 +107,28 @@ class Endpoint:
         )
         try:
             return await route.handler(call)
-        except reading.Gone:
+        except parsing.Gone:
             raise
         except Exception as error:  # noqa: BLE001 - it may have come after a commit
-            return problem(error, _stored(route))
+            return problem_from(error, _stored(route))
 
-    async def _packed(self, reply: Reply, headers: reading.Headers) -> Reply:
+    async def _compressed(self, response: Response, headers: parsing.Headers) -> Response:
         """The same, packed where it is long and the client takes it so."""
-        least, tag = self._api.settings.server.tuning.gzip_bytes, reply.headers.get("etag")
-        if not least or "content-encoding" in reply.headers:
-            return reply
-        short = len(reply.body) < least
+        least, tag = self._api.settings.server.tuning.gzip_bytes, response.headers.get("etag")
+        if not least or "content-encoding" in response.headers:
+            return response
+        short = len(response.body) < least
         if short and tag is None:
-            return reply
+            return response
         # What has a tag is kept by clients, also the answer that it is as it was: then it may be short, or packed.
-        told = {**reply.headers, "vary": "accept-encoding"}
-        if short or not takes_gzip(headers):
-            return replace(reply, headers=told)
+        headers_out = {**response.headers, "vary": "accept-encoding"}
+        if short or not accepts_gzip(headers):
+            return replace(response, headers=headers_out)
         if tag is not None:
-            told["etag"] = packed_tag(tag)
-        return replace(reply, body=await gzipped_whole(reply.body), headers={**told, "content-encoding": "gzip"})
+            headers_out["etag"] = compressed_tag(tag)
+        return replace(
+            response, body=await gzip_whole(response.body), headers={**headers_out, "content-encoding": "gzip"}
+        )
 
     def _count(self, method: str, status: int) -> None:
         counter = self._counts.get((method, status))
@@ -133,7 +137,7 @@ class Endpoint:
         counter.inc()
 
 
-def _stream(route: Route, headers: reading.Headers, receive: Receive) -> AsyncIterator[bytes] | None:
+def _stream(route: Route, headers: parsing.Headers, receive: Receive) -> AsyncIterator[bytes] | None:
     if route.form:
         return form_body(headers, receive, route.body_bytes)
     return streamed_body(headers, receive) if route.streamed else None
@@ -150,21 +154,23 @@ NOTHING = Nothing()
 _BARE = (204, 304)
 
 
-def _wrong(allowed: str) -> Reply:
-    return problem(wrong_method(allowed))
+def _wrong(allowed: str) -> Response:
+    return problem_from(wrong_method(allowed))
 
 
 async def not_found(scope: Scope, _receive: Receive, send: Send) -> None:
     """What every other path answers."""
-    beside = [(b"x-request-id", reading.request_id(reading.headers_of(scope["headers"])))]
-    await write(problem(no_such_route()), send, head=scope["method"] == "HEAD", beside=beside)
+    extra_headers = [(b"x-request-id", parsing.request_id(parsing.headers_of(scope["headers"])))]
+    await write(problem_from(no_such_route()), send, head=scope["method"] == "HEAD", extra_headers=extra_headers)
 
 
-async def write(reply: Reply, send: Send, *, head: bool = False, beside: Sequence[tuple[bytes, bytes]] = ()) -> None:
-    """A reply on the wire. `head`: without its body. `beside`: headers of every answer."""
-    headers = fields(reply, beside)
-    if reply.status not in _BARE:
-        headers.append((b"content-type", reply.media_type.encode()))
-        headers.append((b"content-length", b"%d" % len(reply.body)))
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head else reply.body})
+async def write(
+    response: Response, send: Send, *, head: bool = False, extra_headers: Sequence[tuple[bytes, bytes]] = ()
+) -> None:
+    """A response on the wire. `head`: without its body. `extra_headers`: headers of every answer."""
+    headers = header_fields(response, extra_headers)
+    if response.status not in _BARE:
+        headers.append((b"content-type", response.media_type.encode()))
+        headers.append((b"content-length", b"%d" % len(response.body)))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"" if head else response.body})

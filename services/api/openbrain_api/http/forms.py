@@ -9,8 +9,8 @@ from starlette.formparsers import FormParser, MultiPartException, MultiPartParse
 from starlette.types import Receive
 
 from openbrain.domain.errors import Invalid
-from openbrain_api.http.packing import is_packed, unpacked
-from openbrain_api.http.reading import Headers, received
+from openbrain_api.http.compression import decompressed, is_compressed
+from openbrain_api.http.parsing import Headers, received
 from openbrain_api.http.refused import Refused, too_large
 
 URLENCODED = "application/x-www-form-urlencoded"
@@ -36,11 +36,11 @@ class Form:
 
 
 def form_body(headers: Headers, receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """The body in parts, at most `limit` bytes unpacked. `Refused` at once for what is no form."""
+    """The body in parts, at most `limit` bytes decompressed. `Refused` at once for what is no form."""
     if _kind(headers) not in {URLENCODED, MULTIPART}:
         raise Refused(415, "unsupported_media_type", f"send a form: {MULTIPART} or {URLENCODED}")
     parts = received(receive)
-    return _at_most(limit, unpacked(parts) if is_packed(headers) else parts)
+    return _at_most(limit, decompressed(parts) if is_compressed(headers) else parts)
 
 
 async def read_form(headers: Headers, body: AsyncIterator[bytes], limit: int) -> Form:

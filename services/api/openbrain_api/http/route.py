@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict
 from openbrain.domain import limits
 from openbrain.domain.permissions import Permission
 from openbrain.usecases.auth import Actor
-from openbrain_api.http.reading import Headers
-from openbrain_api.http.reply import JSON, Reply
-from openbrain_api.ports import Api
+from openbrain_api.api import Api
+from openbrain_api.http.parsing import Headers
+from openbrain_api.http.response import JSON, Response
 
 B = TypeVar("B", bound=BaseModel)
 Q = TypeVar("Q", bound=BaseModel)
@@ -37,10 +37,10 @@ class Call(Generic[B, Q]):
     """The body as it arrives, in parts of any size, of a route that takes one so."""
 
 
-Handler = Callable[[Call[Any, Any]], Awaitable[Reply]]
+Handler = Callable[[Call[Any, Any]], Awaitable[Response]]
 
 
-async def _undecorated(_call: Call[Any, Any]) -> Reply:
+async def _undecorated(_call: Call[Any, Any]) -> Response:
     raise AssertionError("a route decorates its handler")
 
 
@@ -76,7 +76,7 @@ class Route:
     weigh: Callable[[Any], int] | None = None
     """What a body costs in all, where that depends on it: what is above `cost` is taken once it is read."""
     body_bytes: int = limits.ONE_BODY_BYTES
-    """The largest body, unpacked."""
+    """The largest body, decompressed."""
     stores: bool = False
     """It causes events of its own accord: refused while too many wait, or the stream server is full."""
     streamed: bool = False
@@ -84,7 +84,7 @@ class Route:
     public: bool = False
     """Public and cached by its entity tag; requests are rate-limited by address."""
     operators: bool = False
-    """Of the system, not of a tenant: see `Door.operator`."""
+    """Of the system, not of a tenant: see `Authenticator.operator`."""
     form: tuple[str, ...] = ()
     """The body is a form with these fields, as the original's clients send; a name that ends in [] is of files. The
     handler reads it from `stream`."""

@@ -7,38 +7,38 @@ import structlog
 from starlette.types import Receive, Send
 
 from openbrain.observability import logs
-from openbrain_api.http.packing import is_packed, unpacked
-from openbrain_api.http.reading import Headers, received
+from openbrain_api.http.compression import decompressed, is_compressed
+from openbrain_api.http.parsing import Headers, received
 from openbrain_api.http.refused import Refused
-from openbrain_api.http.reply import Reply, fields
+from openbrain_api.http.response import Response, header_fields
 
 KINDS = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines")
 _log = structlog.get_logger(__name__)
 
 
 def streamed_body(headers: Headers, receive: Receive) -> AsyncIterator[bytes]:
-    """The body in parts, unpacked where it is packed. `Refused` at once for another type or packing."""
+    """The body in parts, decompressed where it is packed. `Refused` at once for another type or packing."""
     kind = headers.get(b"content-type", KINDS[0].encode()).decode("latin-1").partition(";")[0].strip().lower()
     if kind not in KINDS:
         raise Refused(415, "unsupported_media_type", f"send NDJSON, with the header `Content-Type: {KINDS[0]}`")
-    return unpacked(received(receive)) if is_packed(headers) else received(receive)
+    return decompressed(received(receive)) if is_compressed(headers) else received(receive)
 
 
 async def write_stream(
-    reply: Reply, receive: Receive, send: Send, *, head: bool, beside: Sequence[tuple[bytes, bytes]] = ()
+    response: Response, receive: Receive, send: Send, *, head: bool, extra_headers: Sequence[tuple[bytes, bytes]] = ()
 ) -> None:
     """An answer on the wire, part by part, until it ends or nobody listens.
 
     What fails after the first byte can't become another status: the answer then ends without its end, which every
-    client sees as a broken connection. `beside`: headers of every answer.
+    client sees as a broken connection. `extra_headers`: headers of every answer.
     """
-    headers = [(b"content-type", reply.media_type.encode()), *fields(reply, beside)]
-    parts = reply.stream
+    headers = [(b"content-type", response.media_type.encode()), *header_fields(response, extra_headers)]
+    parts = response.stream
     gone = asyncio.ensure_future(_gone(receive))
-    if (tell := reply.gone) is not None:
+    if (tell := response.gone) is not None:
         gone.add_done_callback(lambda _: tell())
     try:
-        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.start", "status": response.status, "headers": headers})
         if parts is not None and not head:
             async for part in parts:
                 if gone.done():

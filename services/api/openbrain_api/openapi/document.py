@@ -16,7 +16,7 @@ from openbrain.domain import limits
 from openbrain.ports.generations import IndexKind
 from openbrain.usecases.transfer_lines import LINES
 from openbrain_api.http.forms import MULTIPART, URLENCODED
-from openbrain_api.http.reply import JSON, NDJSON, PROBLEM
+from openbrain_api.http.response import JSON, NDJSON, PROBLEM
 from openbrain_api.http.route import Nothing, Route
 from openbrain_api.openapi import examples
 

@@ -9,12 +9,12 @@ from openbrain.domain.visibility import AllOf, matcher, visible
 from openbrain.ports.clock import Clock
 from openbrain.ports.store import Reading
 from openbrain.settings import Recall
-from openbrain_api.recall.ask import BOTH, Ask, Heard, Indexes
-from openbrain_api.recall.explaining import explained
+from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
+from openbrain_api.recall.index_search import BOTH, Ask, Heard, Indexes
 from openbrain_api.recall.order import Found, ordered
 from openbrain_api.recall.question import Answer, Json, Question
-from openbrain_api.recall.standing import Candidates, hold
+from openbrain_api.recall.verify import Candidates, hold
 
 MOST_CANDIDATES = 1000
 REFILL = 4

@@ -18,7 +18,7 @@ from openbrain.usecases.transfer_lines import (
     MemoryLine,
     parse_line,
 )
-from openbrain_api.http.reply import problem_fields
+from openbrain_api.http.response import problem_fields
 from openbrain_api.transfer.landing import Importer, Numbered
 from openbrain_api.transfer.lines import lines
 from openbrain_api.writing.bulk import GROUP

@@ -15,7 +15,7 @@ from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
 from openbrain.usecases.auth import ANY_AGENT, Actor
 from openbrain.usecases.remember import Offer, admitted, prepare
 from openbrain.usecases.transfer_lines import Header, HistoryEntryLine, LineageLine, MemoryLine
-from openbrain_api.ports import Api
+from openbrain_api.api import Api
 
 Numbered = tuple[int, MemoryLine | HistoryEntryLine | LineageLine]
 Refused = tuple[int, OpenBrainError]

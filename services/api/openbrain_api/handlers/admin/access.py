@@ -31,8 +31,8 @@ from openbrain.ports.operations import Operation
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue, successor
 from openbrain.usecases.remember import expiry
 from openbrain_api.handlers.admin.operations import accepted
-from openbrain_api.http.reading import position
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.parsing import position
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json, key_json, to_iso, workspace_json
 
@@ -45,7 +45,7 @@ from openbrain_api.rendering import Json, key_json, to_iso, workspace_json
     statuses=(201,),
     problems=(409,),
 )
-async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Reply:
+async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Response:
     """Make a workspace."""
     _operators_only(call)
     body = call.body
@@ -62,7 +62,7 @@ async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Reply:
 
 
 @Route("GET", "/v1/admin/workspaces", permission=Permission.ADMIN, response=WorkspaceList)
-async def workspaces(call: Call[Nothing, WorkspacesQuery]) -> Reply:
+async def workspaces(call: Call[Nothing, WorkspacesQuery]) -> Response:
     """Workspaces, by id.
 
     Those with a quota tell what they hold.
@@ -76,7 +76,7 @@ async def workspaces(call: Call[Nothing, WorkspacesQuery]) -> Reply:
 
 
 @Route("PATCH", "/v1/admin/workspaces/{id}", permission=Permission.ADMIN, response=WorkspaceAnswer, problems=(404,))
-async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Reply:
+async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Response:
     """Change a workspace's name or quotas."""
     _operators_only(call)
     body = call.body
@@ -101,7 +101,7 @@ async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Reply:
     problems=(404, 409),
     waits=True,
 )
-async def delete_workspace(call: Call[Nothing, DeleteWorkspaceQuery]) -> Reply:
+async def delete_workspace(call: Call[Nothing, DeleteWorkspaceQuery]) -> Response:
     """Delete a workspace with everything in it."""
     if call.actor.workspace_id != OPERATORS:
         raise Forbidden(f"workspaces are deleted with an admin key of the workspace {OPERATORS}")
@@ -134,7 +134,7 @@ async def _counted(call: Call[Any, Any], found: Sequence[Workspace]) -> list[Jso
 
 
 @Route("POST", "/v1/admin/keys", permission=Permission.ADMIN, response=KeyCreated, statuses=(201,), problems=(404, 409))
-async def create_key(call: Call[KeyBody, Nothing]) -> Reply:
+async def create_key(call: Call[KeyBody, Nothing]) -> Response:
     """Make a key; its secret is in this answer only."""
     body, now = call.body, call.api.clock.now()
     at = None if body.expires_at is None else from_datetime(body.expires_at)
@@ -169,7 +169,7 @@ def _rate(call: Call[Any, Any], asked: int | None) -> int | None:
 
 
 @Route("GET", "/v1/admin/keys", permission=Permission.ADMIN, response=KeyList)
-async def keys(call: Call[Nothing, KeysQuery]) -> Reply:
+async def keys(call: Call[Nothing, KeysQuery]) -> Response:
     """The workspace's keys, newest first."""
     query = call.query
     workspace_id = _workspace(call, query.workspace_id)
@@ -187,7 +187,7 @@ async def keys(call: Call[Nothing, KeysQuery]) -> Reply:
     statuses=(201,),
     problems=(404, 409),
 )
-async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Reply:
+async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Response:
     """Replace a key by a new one; its secret is in this answer only.
 
     The successor may do the same. The old key ends after the overlap.
@@ -205,7 +205,7 @@ async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Reply:
 
 
 @Route("DELETE", "/v1/admin/keys/{id}", permission=Permission.ADMIN, response=KeyRevoked, problems=(404,))
-async def revoke_key(call: Call[Nothing, WorkspaceQuery]) -> Reply:
+async def revoke_key(call: Call[Nothing, WorkspaceQuery]) -> Response:
     """Revoke a key."""
     key_id = call.path["id"]
     if not await call.api.truth.revoke_key(_workspace(call, call.query.workspace_id), key_id):

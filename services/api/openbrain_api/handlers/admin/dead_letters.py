@@ -17,7 +17,7 @@ from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
 from openbrain.ports.streams import DEAD_DISCARD, DEAD_REPLAY, DeadFilter, DeadLetter
 from openbrain_api.handlers.admin.streams import known, moment, operators_only, start_operation
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json
 
@@ -25,7 +25,7 @@ SAMPLE = 20
 
 
 @Route("GET", "/v1/admin/dead", permission=Permission.ADMIN, response=DeadLetterList)
-async def dead_letters(call: Call[Nothing, DeadQuery]) -> Reply:
+async def dead_letters(call: Call[Nothing, DeadQuery]) -> Response:
     """Dead letters, without what they hold."""
     operators_only(call)
     query = call.query
@@ -35,7 +35,7 @@ async def dead_letters(call: Call[Nothing, DeadQuery]) -> Reply:
 
 
 @Route("GET", "/v1/admin/dead/{id}", permission=Permission.ADMIN, response=DeadLetterAnswer, problems=(404,))
-async def dead_letter(call: Call[Nothing, LetterQuery]) -> Reply:
+async def dead_letter(call: Call[Nothing, LetterQuery]) -> Response:
     """One dead letter; with body=1 the entry itself."""
     operators_only(call)
     found = await call.api.streams.dead_letter(call.path["id"])
@@ -55,7 +55,7 @@ async def dead_letter(call: Call[Nothing, LetterQuery]) -> Reply:
     statuses=(200, 202),
     waits=True,
 )
-async def replay_dead(call: Call[DeadReplayBody, Nothing]) -> Reply:
+async def replay_dead(call: Call[DeadReplayBody, Nothing]) -> Response:
     """Give dead letters again to the groups that they died in."""
     return await _work(call, DEAD_REPLAY)
 
@@ -68,12 +68,12 @@ async def replay_dead(call: Call[DeadReplayBody, Nothing]) -> Reply:
     statuses=(200, 202),
     waits=True,
 )
-async def discard_dead(call: Call[DeadDiscardBody, Nothing]) -> Reply:
+async def discard_dead(call: Call[DeadDiscardBody, Nothing]) -> Response:
     """Throw dead letters away for good."""
     return await _work(call, DEAD_DISCARD, reason=call.body.reason or "")
 
 
-async def _work(call: Call[Any, Nothing], kind: str, **more: str) -> Reply:
+async def _work(call: Call[Any, Nothing], kind: str, **more: str) -> Response:
     operators_only(call)
     body: DeadReplayBody = call.body
     wanted = _wanted(call, body)

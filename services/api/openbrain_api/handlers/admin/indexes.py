@@ -26,7 +26,7 @@ from openbrain.ports.reindexing import REINDEX, Extent
 from openbrain.usecases.auth import OPERATORS
 from openbrain.usecases.index_writers import LEASE_S, drop_generation
 from openbrain_api.handlers.admin.operations import operation_json
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json, to_iso
 
@@ -38,7 +38,7 @@ _PAUSE_S = 0.2
 
 
 @Route("GET", "/v1/admin/generations", permission=Permission.ADMIN, response=GenerationList)
-async def generations(call: Call[Nothing, GenerationsQuery]) -> Reply:
+async def generations(call: Call[Nothing, GenerationsQuery]) -> Response:
     """The generations of the indexes."""
     _operators_only(call)
     found = [_json(each) for each in await call.api.truth.generations(call.query.index)]
@@ -53,7 +53,7 @@ async def generations(call: Call[Nothing, GenerationsQuery]) -> Reply:
     response=GenerationAnswer,
     problems=(404, 409),
 )
-async def switch(call: Call[Nothing, Nothing]) -> Reply:
+async def switch(call: Call[Nothing, Nothing]) -> Response:
     """Let a kept generation serve.
 
     The one before is kept.
@@ -77,7 +77,7 @@ async def switch(call: Call[Nothing, Nothing]) -> Reply:
     response=GenerationDropped,
     problems=(404, 409),
 )
-async def drop(call: Call[Nothing, DropQuery]) -> Reply:
+async def drop(call: Call[Nothing, DropQuery]) -> Response:
     """Remove a generation that does not serve."""
     found = await _named(call)
     if found.status == GenerationStatus.SERVING:
@@ -93,7 +93,7 @@ async def drop(call: Call[Nothing, DropQuery]) -> Reply:
 @Route(
     "POST", "/v1/admin/reindex", permission=Permission.ADMIN, response=Reindexed, statuses=(200, 202), problems=(409,)
 )
-async def reindex(call: Call[ReindexBody, Nothing]) -> Reply:
+async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
     """Make an index anew beside the one that serves, or write memories again where they are."""
     body, operator = call.body, call.actor.workspace_id == OPERATORS
     own = call.actor.workspace_id
@@ -194,7 +194,7 @@ def _operators_only(call: Call[Any, Any]) -> None:
 
 
 @Route("POST", "/v1/admin/verify", permission=Permission.ADMIN, response=OperationAnswer, statuses=(202,))
-async def verify(call: Call[VerifyBody, Nothing]) -> Reply:
+async def verify(call: Call[VerifyBody, Nothing]) -> Response:
     """Hold every index against the truth, and make them equal if so asked."""
     if call.actor.workspace_id != OPERATORS:
         raise Forbidden(f"indexes are shared by all workspaces: this needs an admin key of the workspace {OPERATORS}")

@@ -14,7 +14,7 @@ from openbrain.ports.reindexing import Extent
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.handlers.admin.indexes import OPEN, REBUILDING
 from openbrain_api.handlers.admin.operations import operation_json
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json
 
@@ -22,7 +22,7 @@ MOST_OPEN = 100
 
 
 @Route("GET", "/v1/admin/models", permission=Permission.ADMIN, response=ModelInUse)
-async def in_use(call: Call[Nothing, Nothing]) -> Reply:
+async def in_use(call: Call[Nothing, Nothing]) -> Response:
     """Which embedding model serves."""
     _operators_only(call)
     written = await call.api.truth.written(IndexKind.VECTOR)
@@ -50,7 +50,7 @@ async def in_use(call: Call[Nothing, Nothing]) -> Reply:
     statuses=(200, 202),
     problems=(409,),
 )
-async def change(call: Call[ModelChangeBody, Nothing]) -> Reply:
+async def change(call: Call[ModelChangeBody, Nothing]) -> Response:
     """Embed all memories by another model while the old one answers, then let it serve.
 
     An index of that model that was kept serves at once. Again, the answer is the operation under way.

@@ -14,9 +14,9 @@ from openbrain.domain.ids import is_uuid
 from openbrain.domain.permissions import Permission
 from openbrain.ports.operations import TRACES, Operation
 from openbrain.usecases.auth import OPERATORS
-from openbrain_api.http import reading
-from openbrain_api.http.reading import position
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http import parsing
+from openbrain_api.http.parsing import position
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json, to_iso
 
@@ -25,7 +25,7 @@ _LONGEST_PAUSE_S = 0.25
 
 
 @Route("GET", "/v1/admin/operations", permission=Permission.ADMIN, response=OperationList)
-async def operations(call: Call[Nothing, OperationsQuery]) -> Reply:
+async def operations(call: Call[Nothing, OperationsQuery]) -> Response:
     """The workspace's operations, newest first."""
     query = call.query
     found = await call.api.truth.operations(
@@ -41,7 +41,7 @@ async def operations(call: Call[Nothing, OperationsQuery]) -> Reply:
 
 
 @Route("GET", "/v1/admin/operations/{id}", permission=Permission.ADMIN, response=OperationAnswer, problems=(404,))
-async def operation(call: Call[Nothing, OperationQuery]) -> Reply:
+async def operation(call: Call[Nothing, OperationQuery]) -> Response:
     """One operation; with wait=N as soon as it has changed."""
     workspace_id, operation_id = _workspace(call, call.query.workspace_id), _id(call)
     found = await call.api.truth.operation(workspace_id, operation_id)
@@ -59,7 +59,7 @@ async def operation(call: Call[Nothing, OperationQuery]) -> Reply:
     response=OperationAnswer,
     problems=(404, 409),
 )
-async def cancel_operation(call: Call[Nothing, WorkspaceQuery]) -> Reply:
+async def cancel_operation(call: Call[Nothing, WorkspaceQuery]) -> Response:
     """Cancel an operation.
 
     What it has done by then stays done.
@@ -71,7 +71,7 @@ async def cancel_operation(call: Call[Nothing, WorkspaceQuery]) -> Reply:
     return answer(shown, shown)
 
 
-async def accepted(call: Call[Any, Any], told: Mapping[str, object], operation: Operation) -> Reply:
+async def accepted(call: Call[Any, Any], told: Mapping[str, object], operation: Operation) -> Response:
     """202 with the operation; where the caller prefers to wait, as it is once it has ended."""
     after, headers = await awaited(call, operation)
     whole = {**told, "operation": operation_json(after or operation)}
@@ -80,7 +80,7 @@ async def accepted(call: Call[Any, Any], told: Mapping[str, object], operation: 
 
 async def awaited(call: Call[Any, Any], operation: Operation | None) -> tuple[Operation | None, Mapping[str, str]]:
     """The operation, and the headers that tell of the wait, where the caller prefers to wait for its end."""
-    seconds = reading.wait_seconds(call.headers)
+    seconds = parsing.wait_seconds(call.headers)
     if seconds is None or operation is None:
         return operation, {}
     return await watched(call, operation, seconds, None), {"preference-applied": f"wait={seconds}"}

@@ -27,7 +27,7 @@ from openbrain.ports.operations import Operation
 from openbrain.ports.streams import BURY, REPLAY, StreamState
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.handlers.admin.operations import accepted
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json, to_iso
 
@@ -35,7 +35,7 @@ BEGINNING = "-"
 
 
 @Route("GET", "/v1/admin/streams", permission=Permission.ADMIN, response=StreamList)
-async def streams(call: Call[Nothing, StreamsQuery]) -> Reply:
+async def streams(call: Call[Nothing, StreamsQuery]) -> Response:
     """How each stream and each of its groups stands."""
     operators_only(call)
     name = call.query.stream or ""
@@ -51,7 +51,7 @@ async def streams(call: Call[Nothing, StreamsQuery]) -> Reply:
 @Route(
     "POST", "/v1/admin/streams:replay", permission=Permission.ADMIN, response=Replayed, statuses=(200, 202), waits=True
 )
-async def replay(call: Call[ReplayBody, Nothing]) -> Reply:
+async def replay(call: Call[ReplayBody, Nothing]) -> Response:
     """Give a stream's services again what it keeps, behind what is live."""
     operators_only(call)
     body = call.body
@@ -85,7 +85,7 @@ async def replay(call: Call[ReplayBody, Nothing]) -> Reply:
 
 
 @Route("POST", "/v1/admin/streams:bury", permission=Permission.ADMIN, response=Buried, statuses=(202,), waits=True)
-async def bury(call: Call[BuryBody, Nothing]) -> Reply:
+async def bury(call: Call[BuryBody, Nothing]) -> Response:
     """Take one stuck entry out of a group's hands, to its dead letters."""
     operators_only(call)
     body = call.body
@@ -96,7 +96,7 @@ async def bury(call: Call[BuryBody, Nothing]) -> Reply:
 
 
 @Route("POST", "/v1/admin/groups:pause", permission=Permission.ADMIN, response=GroupPaused)
-async def pause(call: Call[PauseBody, Nothing]) -> Reply:
+async def pause(call: Call[PauseBody, Nothing]) -> Response:
     """Let a service rest, with all its replicas.
 
     On all its streams.
@@ -109,7 +109,7 @@ async def pause(call: Call[PauseBody, Nothing]) -> Reply:
 
 
 @Route("POST", "/v1/admin/groups:resume", permission=Permission.ADMIN, response=GroupPaused)
-async def resume(call: Call[ResumeBody, Nothing]) -> Reply:
+async def resume(call: Call[ResumeBody, Nothing]) -> Response:
     """Let a service work again."""
     operators_only(call)
     await call.api.truth.resume_group(_room(call.body.group))
@@ -118,7 +118,7 @@ async def resume(call: Call[ResumeBody, Nothing]) -> Reply:
 
 
 @Route("POST", "/v1/admin/groups", permission=Permission.ADMIN, response=GroupRegistered)
-async def register(call: Call[OutsideBody, Nothing]) -> Reply:
+async def register(call: Call[OutsideBody, Nothing]) -> Response:
     """Register a reader from outside: its stream keeps what it has not read."""
     operators_only(call)
     body = call.body
@@ -131,7 +131,7 @@ async def register(call: Call[OutsideBody, Nothing]) -> Reply:
 
 
 @Route("DELETE", "/v1/admin/groups", permission=Permission.ADMIN, response=GroupRegistered, problems=(404,))
-async def unregister(call: Call[Nothing, OutsideQuery]) -> Reply:
+async def unregister(call: Call[Nothing, OutsideQuery]) -> Response:
     """Wait for a reader from outside no more."""
     operators_only(call)
     query = call.query
@@ -148,7 +148,7 @@ async def unregister(call: Call[Nothing, OutsideQuery]) -> Reply:
 
 async def start_operation(
     call: Call[Any, Any], told: Mapping[str, object], kind: str, request: Mapping[str, Any], total: int
-) -> Reply:
+) -> Response:
     """Queue the work and tell of it."""
     operation = Operation(
         id=uuid7(call.api.clock.now()),

@@ -29,7 +29,7 @@ from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA, Heard, heard
 from openbrain_api.broadcasts.hub import SIGNALS
 from openbrain_api.broadcasts.watching import Watch, watched
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.signal_rendering import state_json, subscriber_json
 
@@ -37,7 +37,7 @@ _LAST = re.compile(r"[0-9]{1,16}")
 
 
 @Route("GET", "/v1/amygdala/state", permission=Permission.BRAIN_READ, response=AmygdalaState)
-async def state(call: Call[Nothing, StateQuery]) -> Reply:
+async def state(call: Call[Nothing, StateQuery]) -> Response:
     """What burns now, and whether the fleet is halted."""
     query = call.query
     if query.cursor is not None:
@@ -48,7 +48,7 @@ async def state(call: Call[Nothing, StateQuery]) -> Reply:
 
 
 @Route("GET", "/v1/amygdala/stream", permission=Permission.BRAIN_READ, media=MEDIA)
-async def stream(call: Call[Nothing, StreamQuery]) -> Reply:
+async def stream(call: Call[Nothing, StreamQuery]) -> Response:
     """Server-sent events: the state, what was missed, then what comes."""
     query, api = call.query, call.api
     api.hub.admit()
@@ -72,11 +72,11 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Reply:
                 async for part in parts:
                     yield part
 
-    return Reply(200, b"", MEDIA, {"x-accel-buffering": "no"}, told(), gone.end)
+    return Response(200, b"", MEDIA, {"x-accel-buffering": "no"}, told(), gone.end)
 
 
 @Route("GET", "/v1/amygdala/broadcasts", permission=Permission.BRAIN_READ, response=BroadcastList)
-async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Reply:
+async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Response:
     """What was broadcast behind a number; with wait=N once there is something."""
     query, viewer = call.query, call.actor.viewer()
     if query.wait:
@@ -97,7 +97,7 @@ async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Reply:
 
 
 @Route("GET", "/v1/amygdala/subscribers", permission=Permission.BRAIN_READ, response=SubscriberList)
-async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Reply:
+async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Response:
     """Who listens, by agent."""
     query = call.query
     within_s = query.within_s or round(call.api.settings.server.tuning.listening_s)

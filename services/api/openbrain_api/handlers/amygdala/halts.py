@@ -9,8 +9,8 @@ from openbrain.domain.ids import is_uuid
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import Halt, Subscriber, missing
-from openbrain_api.http import reading
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http import parsing
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json
 from openbrain_api.signal_rendering import acks_json, halt_json
@@ -21,11 +21,11 @@ _PAGE = 1000
 
 
 @Route("GET", "/v1/amygdala/halts", permission=Permission.BRAIN_READ, response=HaltList)
-async def halts(call: Call[Nothing, HaltsQuery]) -> Reply:
+async def halts(call: Call[Nothing, HaltsQuery]) -> Response:
     """List halts, newest first."""
     query = call.query
     found = await call.api.truth.halts(
-        call.actor.viewer(), query.limit, states=query.state, before=reading.position(query.cursor)
+        call.actor.viewer(), query.limit, states=query.state, before=parsing.position(query.cursor)
     )
     data = {"halts": [halt_json(each) for each in found], "count": len(found)}
     last = found[-1] if len(found) == query.limit else None
@@ -33,7 +33,7 @@ async def halts(call: Call[Nothing, HaltsQuery]) -> Reply:
 
 
 @Route("GET", "/v1/amygdala/halts/{id}", permission=Permission.BRAIN_READ, response=HaltStatus, problems=(404,))
-async def halt(call: Call[Nothing, HaltQuery]) -> Reply:
+async def halt(call: Call[Nothing, HaltQuery]) -> Response:
     """One halt: who has stopped, and who that listens has not."""
     found = await call.api.truth.halt(call.actor.viewer(), halt_id_of(call))
     if found is None:
@@ -46,16 +46,16 @@ async def halt(call: Call[Nothing, HaltQuery]) -> Reply:
 @Route(
     "POST", "/v1/amygdala/halts/{id}/ack", permission=Permission.SIGNAL_ACK, response=HaltAnswer, problems=(404, 409)
 )
-async def acknowledge_halt(call: Call[NoteBody, Nothing]) -> Reply:
+async def acknowledge_halt(call: Call[NoteBody, Nothing]) -> Response:
     """Say that one has stopped."""
     eyes = replace(call.actor.viewer(), agent_id="")  # of a fleet they are the same
-    found = await call.api.stopped.ask((eyes, halt_id_of(call)), call.actor.label)
+    found = await call.api.halt_acks.ask((eyes, halt_id_of(call)), call.actor.label)
     shown = halt_json(found)
     return answer(shown, shown)
 
 
 @Route("POST", "/v1/amygdala/halts/{id}/resume", permission=Permission.ADMIN, response=HaltAnswer, problems=(404, 409))
-async def resume_halt(call: Call[NoteBody, Nothing]) -> Reply:
+async def resume_halt(call: Call[NoteBody, Nothing]) -> Response:
     """End a halt: everyone goes on."""
     viewer = call.actor.viewer()
     found = await call.api.truth.resume_halt(viewer, halt_id_of(call), call.actor.label, call.body.note or "")

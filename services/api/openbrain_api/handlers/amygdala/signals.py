@@ -21,8 +21,8 @@ from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import HaltScope, Severity, Step
 from openbrain.observability import metrics
 from openbrain.ports.signals import RaiseStatus, SignalChange
-from openbrain_api.http import reading
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http import parsing
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json
 from openbrain_api.signal_rendering import acks_json, halt_json, line_json, signal_json
@@ -41,7 +41,7 @@ TOLD = 1000
     problems=(404, 409),
     keyed=True,
 )
-async def raise_signal(call: Call[SignalBody, Nothing]) -> Reply:
+async def raise_signal(call: Call[SignalBody, Nothing]) -> Response:
     """Raise a signal: every agent of the workspace hears it.
 
     The row, and the broadcast to everyone, are made before the answer.
@@ -60,7 +60,7 @@ async def raise_signal(call: Call[SignalBody, Nothing]) -> Reply:
     problems=(404, 409),
     keyed=True,
 )
-async def raise_halt(call: Call[HaltBody, Nothing]) -> Reply:
+async def raise_halt(call: Call[HaltBody, Nothing]) -> Response:
     """Halt the fleet: a nuclear signal, and everyone in its scope stops."""
     body = call.body
     said = events.SignalRaised(
@@ -80,12 +80,12 @@ async def raise_halt(call: Call[HaltBody, Nothing]) -> Reply:
 
 
 @Route("GET", "/v1/amygdala/signals", permission=Permission.BRAIN_READ, response=SignalList)
-async def signals(call: Call[Nothing, SignalsQuery]) -> Reply:
+async def signals(call: Call[Nothing, SignalsQuery]) -> Response:
     """List signals, newest first."""
     query = call.query
     call.actor.may_ask_for(query.org or "")
     found = await call.api.truth.signals(
-        call.actor.viewer(), query.asked(), query.limit, before=reading.position(query.cursor)
+        call.actor.viewer(), query.asked(), query.limit, before=parsing.position(query.cursor)
     )
     data = {"signals": [signal_json(each) for each in found], "count": len(found)}
     last = found[-1] if len(found) == query.limit else None
@@ -93,7 +93,7 @@ async def signals(call: Call[Nothing, SignalsQuery]) -> Reply:
 
 
 @Route("GET", "/v1/amygdala/signals/{id}", permission=Permission.BRAIN_READ, response=SignalDetail, problems=(404,))
-async def signal(call: Call[Nothing, Nothing]) -> Reply:
+async def signal(call: Call[Nothing, Nothing]) -> Response:
     """One signal, who has seen it, and what happened to it."""
     viewer, signal_id = call.actor.viewer(), signal_id_of(call)
     found = await call.api.truth.signal(viewer, signal_id)
@@ -114,7 +114,7 @@ async def signal(call: Call[Nothing, Nothing]) -> Reply:
     response=SignalAnswer,
     problems=(404, 409),
 )
-async def acknowledge_signal(call: Call[AckBody, Nothing]) -> Reply:
+async def acknowledge_signal(call: Call[AckBody, Nothing]) -> Response:
     """Say that a signal was seen."""
     return await _changed(call, Step.ACKNOWLEDGED, call.body.note, call.body.seq)
 
@@ -126,7 +126,7 @@ async def acknowledge_signal(call: Call[AckBody, Nothing]) -> Reply:
     response=SignalAnswer,
     problems=(404, 409),
 )
-async def resolve_signal(call: Call[NoteBody, Nothing]) -> Reply:
+async def resolve_signal(call: Call[NoteBody, Nothing]) -> Response:
     """Say that it burns no more."""
     return await _changed(call, Step.RESOLVED, call.body.note, None)
 
@@ -144,7 +144,7 @@ def unknown_signal() -> NotFound:
     return NotFound("no signal with this id")
 
 
-async def _changed(call: Call[Any, Any], step: Step, note: str | None, seq: int | None) -> Reply:
+async def _changed(call: Call[Any, Any], step: Step, note: str | None, seq: int | None) -> Response:
     change = SignalChange(
         workspace_id=call.actor.workspace_id,
         step=step,
@@ -159,7 +159,7 @@ async def _changed(call: Call[Any, Any], step: Step, note: str | None, seq: int 
     return answer(shown, shown)
 
 
-async def _raised(call: Call[Any, Any], said: events.SignalRaised) -> Reply:
+async def _raised(call: Call[Any, Any], said: events.SignalRaised) -> Response:
     """Never refused for a backlog, as writes are: an alarm is what tells of one."""
     actor = call.actor
     made = checked(
@@ -167,7 +167,7 @@ async def _raised(call: Call[Any, Any], said: events.SignalRaised) -> Reply:
         actor=actor.label,
         at=call.api.clock.now(),
         key=_key(call),
-        traceparent=metrics.traceparent() or reading.traceparent(call.headers),
+        traceparent=metrics.traceparent() or parsing.traceparent(call.headers),
     )
     actor.may_write_to(made.org)
     if made.halts and made.halt_scope is HaltScope.WORKSPACE and actor.orgs is not None:
@@ -185,5 +185,5 @@ async def _raised(call: Call[Any, Any], said: events.SignalRaised) -> Reply:
 
 
 def _key(call: Call[Any, Any]) -> str:
-    given = reading.idempotency_key(call.headers)
+    given = parsing.idempotency_key(call.headers)
     return f"{call.actor.key_id}:{given}" if given else ""

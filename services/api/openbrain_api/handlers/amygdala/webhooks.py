@@ -21,8 +21,8 @@ from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.webhook_rules import checked_url, new_secret
 from openbrain.ports.webhooks import Webhook
-from openbrain_api.http.reading import position
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.parsing import position
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json, to_iso
 
@@ -35,7 +35,7 @@ from openbrain_api.rendering import Json, to_iso
     statuses=(201,),
     problems=(404, 409),
 )
-async def create_webhook(call: Call[WebhookBody, Nothing]) -> Reply:
+async def create_webhook(call: Call[WebhookBody, Nothing]) -> Response:
     """Make a webhook; its secret is in this answer only.
 
     It is posted what is broadcast from now on.
@@ -62,7 +62,7 @@ async def create_webhook(call: Call[WebhookBody, Nothing]) -> Reply:
 
 
 @Route("GET", "/v1/amygdala/webhooks", permission=Permission.ADMIN, response=WebhookList)
-async def webhooks(call: Call[Nothing, WebhooksQuery]) -> Reply:
+async def webhooks(call: Call[Nothing, WebhooksQuery]) -> Response:
     """The workspace's webhooks, oldest first."""
     query = call.query
     found = await call.api.truth.webhooks(call.actor.workspace_id, query.limit, position(query.cursor))
@@ -72,14 +72,14 @@ async def webhooks(call: Call[Nothing, WebhooksQuery]) -> Reply:
 
 
 @Route("GET", "/v1/amygdala/webhooks/{id}", permission=Permission.ADMIN, response=WebhookAnswer, problems=(404,))
-async def webhook(call: Call[Nothing, Nothing]) -> Reply:
+async def webhook(call: Call[Nothing, Nothing]) -> Response:
     """One webhook: how far it has come."""
     shown = _webhook_json(await _found(call))
     return answer(shown, shown)
 
 
 @Route("PATCH", "/v1/amygdala/webhooks/{id}", permission=Permission.ADMIN, response=WebhookAnswer, problems=(404,))
-async def change_webhook(call: Call[WebhookChangeBody, Nothing]) -> Reply:
+async def change_webhook(call: Call[WebhookChangeBody, Nothing]) -> Response:
     """Post to a webhook no more, or again."""
     found = await _found(call)
     changed = await call.api.truth.enable_webhook(found.workspace_id, found.id, enabled=call.body.enabled)
@@ -88,7 +88,7 @@ async def change_webhook(call: Call[WebhookChangeBody, Nothing]) -> Reply:
 
 
 @Route("DELETE", "/v1/amygdala/webhooks/{id}", permission=Permission.ADMIN, response=WebhookRemoved, problems=(404,))
-async def remove_webhook(call: Call[Nothing, WebhookRemoveQuery]) -> Reply:
+async def remove_webhook(call: Call[Nothing, WebhookRemoveQuery]) -> Response:
     """Remove a webhook, with its dead letters."""
     found, dry_run = await _found(call), call.query.dry_run
     letters = await call.api.truth.count_webhook_dead_letters(found.workspace_id, found.id)
@@ -105,7 +105,7 @@ async def remove_webhook(call: Call[Nothing, WebhookRemoveQuery]) -> Reply:
     response=WebhookReplayed,
     problems=(404,),
 )
-async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Reply:
+async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Response:
     """Post again what a webhook could not be given.
 
     Each once; what is not taken is a dead letter again.
@@ -122,7 +122,7 @@ async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Repl
 
 
 @Route("GET", "/v1/amygdala/webhooks/{id}/dead", permission=Permission.ADMIN, response=WebhookLetters, problems=(404,))
-async def webhook_letters(call: Call[Nothing, WebhookLettersQuery]) -> Reply:
+async def webhook_letters(call: Call[Nothing, WebhookLettersQuery]) -> Response:
     """What a webhook could not be given."""
     webhook, query = await _found(call), call.query
     found = await call.api.truth.webhook_dead_letters(webhook.workspace_id, webhook.id, query.limit, query.after)

@@ -15,10 +15,10 @@ from openbrain.ports.signals import SignalFilter
 from openbrain.vault.folder import Folder
 from openbrain.vault.pages.bodies import clipped, first_line
 from openbrain_api.briefing.arcs import Seen, seen
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json, to_iso
-from openbrain_api.vaults.door import vault_of
+from openbrain_api.vaults.writes import vault_of
 
 TITLE_CHARS = 200
 _LISTS = ("decided", "stuck", "changed")
@@ -27,7 +27,7 @@ Items = list[tuple[int, Json]]
 
 
 @Route("GET", "/v1/brain/brief", permission=Permission.BRAIN_READ, response=Brief, cost=10)
-async def brief(call: Call[Nothing, BriefQuery]) -> Reply:
+async def brief(call: Call[Nothing, BriefQuery]) -> Response:
     """What was decided, what is stuck and what changed since a day."""
     started = time.perf_counter()
     query = call.query

@@ -15,13 +15,13 @@ from openbrain_api.discovery import cursors
 from openbrain_api.discovery.fragments import Fragment
 from openbrain_api.discovery.question import Page, Search
 from openbrain_api.discovery.words import parsed
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json, memory_json
 
 
 @Route("GET", "/v1/brain/search", permission=Permission.BRAIN_READ, response=Searched, cost=2)
-async def search(call: Call[Nothing, SearchQuery]) -> Reply:
+async def search(call: Call[Nothing, SearchQuery]) -> Response:
     """Find memories by their words, with phrases, typos, highlights and facets."""
     started = time.perf_counter()
     query = call.query
@@ -52,7 +52,7 @@ async def search(call: Call[Nothing, SearchQuery]) -> Reply:
 
 
 @Route("GET", "/v1/brain/tags", permission=Permission.BRAIN_READ, response=TagCounts, cost=5)
-async def tags(call: Call[Nothing, TagsQuery]) -> Reply:
+async def tags(call: Call[Nothing, TagsQuery]) -> Response:
     """The tags in use, with counts."""
     started = time.perf_counter()
     limit = call.query.limit
@@ -65,7 +65,7 @@ async def tags(call: Call[Nothing, TagsQuery]) -> Reply:
 
 
 @Route("GET", "/v1/brain/scopes", permission=Permission.BRAIN_READ, response=ScopeCounts, cost=5)
-async def scopes(call: Call[Nothing, ScopesQuery]) -> Reply:
+async def scopes(call: Call[Nothing, ScopesQuery]) -> Response:
     """The orgs and projects in use, with counts."""
     started = time.perf_counter()
     limit = call.query.limit

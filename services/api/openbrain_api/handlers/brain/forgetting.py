@@ -9,9 +9,9 @@ from openbrain.usecases import stored_criteria
 from openbrain_api.chains import NOTHING
 from openbrain_api.handlers.admin.operations import accepted, awaited
 from openbrain_api.handlers.brain.memories import changed, origin_of
-from openbrain_api.http import reading
+from openbrain_api.http import parsing
 from openbrain_api.http.entity_tags import tagged
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import memory_json
 
@@ -26,17 +26,17 @@ from openbrain_api.rendering import memory_json
     matched=True,
     stores=True,
 )
-async def forget(call: Call[ForgetBody, ForgetQuery]) -> Reply:
+async def forget(call: Call[ForgetBody, ForgetQuery]) -> Response:
     """End one memory; its history stays.
 
     Again, it is answered the same.
     """
     memory = await call.api.truth.forget(
-        reading.memory_id(call.path),
+        parsing.memory_id(call.path),
         call.actor.viewer(call.query.session_id or ""),
         origin_of(call, call.actor),
         call.body.reason or call.query.reason or "",
-        reading.editions(call.headers),
+        parsing.expected_versions(call.headers),
     )
     return await changed(call, memory, forgotten=True)
 
@@ -54,15 +54,15 @@ SAMPLE = 20
     matched=True,
     stores=True,
 )
-async def end_memory(call: Call[ForgetBody, EndQuery]) -> Reply:
+async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     """End one memory, or erase it: then nothing of it is left.
 
     Again, it is answered the same.
     """
     query = call.query
-    truth, memory_id = call.api.truth, reading.memory_id(call.path)
+    truth, memory_id = call.api.truth, parsing.memory_id(call.path)
     viewer, origin = call.actor.viewer(query.session_id or ""), origin_of(call, call.actor)
-    note, editions = call.body.reason or query.reason or "", reading.editions(call.headers)
+    note, editions = call.body.reason or query.reason or "", parsing.expected_versions(call.headers)
     if not query.erase:
         memory = await truth.forget(memory_id, viewer, origin, note, editions)
         return await changed(call, memory, forgotten=True, erased=False, operation_id=None)
@@ -86,7 +86,7 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Reply:
     waits=True,
     cost=10,
 )
-async def forget_matching(call: Call[BulkBody, Nothing]) -> Reply:
+async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
     """End all memories that a filter matches.
 
     By default only what would end is told.

@@ -33,9 +33,9 @@ from openbrain.ports.store import Origin, Outcome, Status, Write
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_edit
 from openbrain_api.chains import NOTHING, may_see
-from openbrain_api.http import reading
+from openbrain_api.http import parsing
 from openbrain_api.http.entity_tags import tagged
-from openbrain_api.http.reply import Reply, answer, not_modified, problem_fields
+from openbrain_api.http.response import Response, answer, not_modified, problem_fields
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json, history_json, memory_json, named
 from openbrain_api.writing.waiting import settled
@@ -52,7 +52,7 @@ from openbrain_api.writing.waiting import settled
     keyed=True,
     stores=True,
 )
-async def remember(call: Call[RememberBody, Nothing]) -> Reply:
+async def remember(call: Call[RememberBody, Nothing]) -> Response:
     """Store one memory.
 
     The memory that holds the same content already, where there is one, is the answer.
@@ -78,7 +78,7 @@ async def remember(call: Call[RememberBody, Nothing]) -> Reply:
     body_bytes=limits.BODY_BYTES,
     stores=True,
 )
-async def remember_batch(call: Call[BatchBody, Nothing]) -> Reply:
+async def remember_batch(call: Call[BatchBody, Nothing]) -> Response:
     """Store up to 500 memories, each on its own."""
     key = _key(call)
     prepared = [_prepared(call, item, f"{key}#{place}" if key else "") for place, item in enumerate(call.body.memories)]
@@ -94,13 +94,13 @@ LINEAGE = 100
 
 
 @Route("GET", "/v1/brain/list", permission=Permission.BRAIN_READ, response=Listed)
-async def listing(call: Call[Nothing, ListQuery]) -> Reply:
+async def listing(call: Call[Nothing, ListQuery]) -> Response:
     """The newest memories."""
     query, now = call.query, call.api.clock.now()
     call.actor.may_ask_for(query.org or "")
     viewer = call.actor.viewer(query.session_id or "")
     condition = visible(viewer, query.criteria(), now)
-    rows = await call.api.truth.listing(condition, query.limit, reading.position(query.cursor))
+    rows = await call.api.truth.listing(condition, query.limit, parsing.position(query.cursor))
     data = {"memories": await _rendered(call, rows, now, viewer), "count": len(rows)}
     last = rows[-1] if len(rows) == query.limit else None
     return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
@@ -114,9 +114,9 @@ async def listing(call: Call[Nothing, ListQuery]) -> Reply:
     problems=(404,),
     matched=True,
 )
-async def memory(call: Call[Nothing, MemoryQuery]) -> Reply:
+async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
     """One memory, with its history where asked."""
-    memory_id, now = reading.memory_id(call.path), call.api.clock.now()
+    memory_id, now = parsing.memory_id(call.path), call.api.clock.now()
     viewer = call.actor.viewer(call.query.session_id or "")
     row = (await call.api.truth.rows((memory_id,))).get(memory_id)
     if row is None or not may_see(viewer, row):
@@ -137,7 +137,7 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Reply:
             "children": [each for each in ancestry.children if each in seen],
         }
     headers = tagged(row, shown)
-    if held := reading.held(call.headers, headers["etag"]):
+    if held := parsing.matching_tag(call.headers, headers["etag"]):
         return not_modified({**headers, "etag": held})
     return answer(shown, shown, headers=headers)
 
@@ -152,10 +152,10 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Reply:
     matched=True,
     stores=True,
 )
-async def update(call: Call[PatchBody, SessionQuery]) -> Reply:
+async def update(call: Call[PatchBody, SessionQuery]) -> Response:
     """Change one memory."""
     edit = prepare_edit(
-        reading.memory_id(call.path),
+        parsing.memory_id(call.path),
         _change(call.body),
         actor=call.actor,
         session_id=call.query.session_id or "",
@@ -163,7 +163,7 @@ async def update(call: Call[PatchBody, SessionQuery]) -> Reply:
         clock=call.api.clock,
         gate=call.api.gate,
     )
-    memory = await call.api.truth.update(replace(edit, editions=reading.editions(call.headers)))
+    memory = await call.api.truth.update(replace(edit, editions=parsing.expected_versions(call.headers)))
     return await changed(call, memory)
 
 
@@ -177,22 +177,22 @@ async def update(call: Call[PatchBody, SessionQuery]) -> Reply:
     matched=True,
     stores=True,
 )
-async def restore(call: Call[RestoreBody, SessionQuery]) -> Reply:
+async def restore(call: Call[RestoreBody, SessionQuery]) -> Response:
     """Bring one memory back into recall.
 
     Again, it is answered the same.
     """
     memory = await call.api.truth.restore(
-        reading.memory_id(call.path),
+        parsing.memory_id(call.path),
         call.actor.viewer(call.query.session_id or ""),
         origin_of(call, call.actor),
         call.body.reason or "",
-        reading.editions(call.headers),
+        parsing.expected_versions(call.headers),
     )
     return await changed(call, memory)
 
 
-async def changed(call: Call[Any, Any], memory: Memory, **beside: object) -> Reply:
+async def changed(call: Call[Any, Any], memory: Memory, **beside: object) -> Response:
     """The answer to a change that has been committed, with what stands beside the memory."""
     call.api.committer.hint()
     memory, headers = await _awaited(call, memory)
@@ -202,12 +202,12 @@ async def changed(call: Call[Any, Any], memory: Memory, **beside: object) -> Rep
 
 
 def _key(call: Call[Any, Any]) -> str:
-    return reading.idempotency_key(call.headers)
+    return parsing.idempotency_key(call.headers)
 
 
 def origin_of(call: Call[Any, Any], actor: Actor) -> Origin:
     """Who does what a request asks for."""
-    return Origin(actor=actor.label, traceparent=metrics.traceparent() or reading.traceparent(call.headers))
+    return Origin(actor=actor.label, traceparent=metrics.traceparent() or parsing.traceparent(call.headers))
 
 
 def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:
@@ -226,7 +226,7 @@ def _prepared(call: Call[BatchBody, Nothing], item: object, key: str) -> Write |
         body = BatchItemBody.model_validate(item)
         return prepare(_offer(call, body, body.idempotency_key or key), clock=call.api.clock, gate=call.api.gate)
     except ValidationError as error:
-        return Outcome(Status.REFUSED, error=reading.told(error))
+        return Outcome(Status.REFUSED, error=parsing.invalid_from(error))
     except OpenBrainError as error:
         return Outcome(Status.REFUSED, error=error)
 
@@ -265,8 +265,8 @@ async def _awaited(call: Call[Any, Any], memory: Memory) -> tuple[Memory, Mappin
 
 
 async def _all_awaited(call: Call[Any, Any], ids: list[str]) -> tuple[Mapping[str, Memory], Mapping[str, str]]:
-    asked = reading.wait_seconds(call.headers)
-    usual = 0 if reading.at_once(call.headers) else call.api.settings.server.wait_s
+    asked = parsing.wait_seconds(call.headers)
+    usual = 0 if parsing.at_once(call.headers) else call.api.settings.server.wait_s
     if not ids or (asked is None and not usual):
         return {}, {}
     seconds = usual if asked is None else asked

@@ -16,8 +16,8 @@ from openbrain.domain.times import from_datetime
 from openbrain.domain.visibility import Criteria, Viewer
 from openbrain.ports.recalls import RecallRecord
 from openbrain_api.chains import NOTHING
-from openbrain_api.http import reading
-from openbrain_api.http.reply import Reply, answer, problem_fields
+from openbrain_api.http import parsing
+from openbrain_api.http.response import Response, answer, problem_fields
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.recall.order import Found
 from openbrain_api.recall.question import KEYWORD_BOOST, Answer, Question
@@ -27,7 +27,7 @@ Asked = tuple[RecallBody, Question]
 
 
 @Route("POST", "/v1/brain/recall", permission=Permission.BRAIN_READ, response=Recalled)
-async def recall(call: Call[RecallBody, Nothing]) -> Reply:
+async def recall(call: Call[RecallBody, Nothing]) -> Response:
     """Find what bears on a question."""
     (told,) = await _answered(call, ((call.body, _question(call, call.body)),))
     return answer(told, {name: told[name] for name in ("memories", "scores", "count")})
@@ -40,7 +40,7 @@ async def recall(call: Call[RecallBody, Nothing]) -> Reply:
     response=RecalledBatch,
     weigh=lambda body: body.cost,
 )
-async def recall_batch(call: Call[RecallBatchBody, Nothing]) -> Reply:
+async def recall_batch(call: Call[RecallBatchBody, Nothing]) -> Response:
     """Find what bears on up to 50 questions, each on its own."""
     asked = [_asked(call, item) for item in call.body.queries]
     good = [each for each in asked if not isinstance(each, OpenBrainError)]
@@ -109,7 +109,7 @@ def _asked(call: Call[RecallBatchBody, Nothing], item: object) -> Asked | OpenBr
         body = RecallBody.model_validate(item)
         return body, _question(call, body)
     except ValidationError as error:
-        return reading.told(error)
+        return parsing.invalid_from(error)
     except OpenBrainError as error:
         return error
 

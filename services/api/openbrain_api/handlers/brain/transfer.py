@@ -7,9 +7,9 @@ from openbrain.domain.visibility import everything, visible
 from openbrain.observability import metrics
 from openbrain.ports.store import Origin
 from openbrain.usecases.transfer_writing import header_line
-from openbrain_api.http import reading
-from openbrain_api.http.packing import gzipped, takes_gzip
-from openbrain_api.http.reply import NDJSON, Reply, answer
+from openbrain_api.http import parsing
+from openbrain_api.http.compression import accepts_gzip, gzipped
+from openbrain_api.http.response import NDJSON, Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.transfer.exporting import FIRST_PAGE, Export
 from openbrain_api.transfer.importing import Import, opened
@@ -17,7 +17,7 @@ from openbrain_api.transfer.landing import lander
 
 
 @Route("GET", "/v1/brain/export", permission=Permission.BRAIN_READ, cost=50, media=NDJSON)
-async def export(call: Call[Nothing, ExportQuery]) -> Reply:
+async def export(call: Call[Nothing, ExportQuery]) -> Response:
     """What the key may see as NDJSON; with an admin's key the whole workspace."""
     query, now = call.query, call.api.clock.now()
     call.actor.may_ask_for(query.org or "")
@@ -27,7 +27,7 @@ async def export(call: Call[Nothing, ExportQuery]) -> Reply:
     condition = everything(viewer.workspace_id, criteria) if whole else visible(viewer, criteria, now)
     file = Export(call.api.truth, condition, lambda rows: call.api.chains.behind(rows, viewer), whole=whole)
     # Before the answer begins: a database that is down is a 503 and no broken file.
-    first = await file.page(FIRST_PAGE, reading.position(query.cursor))
+    first = await file.page(FIRST_PAGE, parsing.position(query.cursor))
     header = header_line(
         export_id=uuid7(now),
         exported_at=now,
@@ -38,9 +38,9 @@ async def export(call: Call[Nothing, ExportQuery]) -> Reply:
     )
     headers = {"content-disposition": 'attachment; filename="openbrain-export.ndjson"', "vary": "accept-encoding"}
     parts = file.parts(header, first)
-    if not takes_gzip(call.headers):
-        return Reply(200, b"", NDJSON, headers, parts)
-    return Reply(200, b"", NDJSON, {**headers, "content-encoding": "gzip"}, gzipped(parts))
+    if not accepts_gzip(call.headers):
+        return Response(200, b"", NDJSON, headers, parts)
+    return Response(200, b"", NDJSON, {**headers, "content-encoding": "gzip"}, gzipped(parts))
 
 
 @Route(
@@ -53,7 +53,7 @@ async def export(call: Call[Nothing, ExportQuery]) -> Reply:
     stores=True,
     streamed=True,
 )
-async def import_file(call: Call[Nothing, ImportQuery]) -> Reply:
+async def import_file(call: Call[Nothing, ImportQuery]) -> Response:
     """Take in an export; with an admin's key, into an empty workspace, as it was.
 
     Sent again, it does the rest.
@@ -62,7 +62,7 @@ async def import_file(call: Call[Nothing, ImportQuery]) -> Reply:
         raise AssertionError("a route that takes a stream has one")
     header, found, digest = await opened(call.stream)
     origin = Origin(
-        actor=call.actor.label, traceparent=metrics.traceparent() or reading.traceparent(call.headers), bulk=True
+        actor=call.actor.label, traceparent=metrics.traceparent() or parsing.traceparent(call.headers), bulk=True
     )
     landing = await lander(call.api, call.actor, origin, header, dry_run=call.query.dry_run)
     coming = Import(header, landing)

@@ -9,9 +9,9 @@ from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.store import Status, Write
 from openbrain.usecases.remember import Offer, normalised, prepare
 from openbrain_api.handlers.brain.memories import origin_of
-from openbrain_api.http.reply import Reply, plain
+from openbrain_api.http.response import Response, plain
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.vaults.door import hash_of
+from openbrain_api.vaults.writes import hash_of
 
 _ATTEMPTS = 3
 
@@ -25,7 +25,7 @@ _ATTEMPTS = 3
     problems=(409,),
     stores=True,
 )
-async def index_artifact(call: Call[ArtifactBody, Nothing]) -> Reply:
+async def index_artifact(call: Call[ArtifactBody, Nothing]) -> Response:
     """Remember a text under a key; it replaces the one before.
 
     What stood under its key before is superseded.
@@ -44,7 +44,7 @@ async def index_artifact(call: Call[ArtifactBody, Nothing]) -> Reply:
     return _told(call, outcome.memory, 200 if outcome.status is Status.DUPLICATE else 201)
 
 
-def _told(call: Call[ArtifactBody, Nothing], memory: Memory, status: int) -> Reply:
+def _told(call: Call[ArtifactBody, Nothing], memory: Memory, status: int) -> Response:
     fields = {"ok": True, "key": call.body.key, "id": memory.id, "duplicate": status == 200}
     return plain(fields, status=status)
 

@@ -13,15 +13,15 @@ from openbrain.ports.ticks import Tick
 from openbrain.settings.reasoner import NONE
 from openbrain.vault.pipeline import SOURCE
 from openbrain_api.checks import OWN, Checks
-from openbrain_api.http.reply import Reply, plain
+from openbrain_api.http.response import Response, plain
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.vaults.door import vault_of
+from openbrain_api.vaults.writes import vault_of
 
 FINDINGS = 100
 
 
 @Route("GET", "/health/deep", permission=Permission.VAULT_READ, response=DeepHealth, problems=(404,))
-async def deep(call: Call[Nothing, Nothing]) -> Reply:
+async def deep(call: Call[Nothing, Nothing]) -> Response:
     """How the brain's parts are.
 
     The vault's disk, the embedder, and the reasoner where there is one.
@@ -39,7 +39,7 @@ async def deep(call: Call[Nothing, Nothing]) -> Reply:
         "truth": "down" if "truth" in down else "ok",
     }
     if call.api.settings.reasoner.url != NONE:
-        checks["reasoner"] = await _mind(call.api.mind)
+        checks["reasoner"] = await _mind(call.api.reasoner_checks)
     status = "ok" if all(found == "ok" for found in checks.values()) else "degraded"
     return plain({"status": status, "service": "openbrain", "checks": checks})
 
@@ -53,7 +53,7 @@ async def _mind(mind: Checks) -> str:
 
 
 @Route("GET", "/health/pipeline", permission=Permission.VAULT_READ, response=PipelineHealth, problems=(404,))
-async def pipeline(call: Call[Nothing, Nothing]) -> Reply:
+async def pipeline(call: Call[Nothing, Nothing]) -> Response:
     """Whether the vault is kept.
 
     What the housekeeper found that does not run, and the last tick.

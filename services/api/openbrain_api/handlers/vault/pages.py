@@ -17,18 +17,18 @@ from openbrain.contract.vault.pages import (
 from openbrain.domain.permissions import Permission
 from openbrain.domain.times import to_iso
 from openbrain.vault.pages.alarm import TITLE, alarm
-from openbrain_api.http.reply import Reply, answer, plain
+from openbrain_api.http.response import Response, answer, plain
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.vaults import pages
 from openbrain_api.vaults.citing import cited
-from openbrain_api.vaults.door import vault_of
 from openbrain_api.vaults.feed import ALARM, FEED, read_feed
+from openbrain_api.vaults.writes import vault_of
 
 SIGNALS = 100
 
 
 @Route("GET", "/feed", permission=Permission.VAULT_READ, response=Feed, problems=(404,))
-async def feed(call: Call[Nothing, Nothing]) -> Reply:
+async def feed(call: Call[Nothing, Nothing]) -> Response:
     """What sessions read."""
     found = await asyncio.to_thread(read_feed, vault_of(call))
     changed = max((entry.mtime_ns for entry in found.entries), default=None)
@@ -47,7 +47,7 @@ async def feed(call: Call[Nothing, Nothing]) -> Reply:
 
 
 @Route("GET", "/signal", permission=Permission.VAULT_READ, response=Alarm)
-async def alarm_now(call: Call[Nothing, Nothing]) -> Reply:
+async def alarm_now(call: Call[Nothing, Nothing]) -> Response:
     """The gravest alarm that stands.
 
     It is read from the database: no tick need have run.
@@ -71,7 +71,7 @@ async def alarm_now(call: Call[Nothing, Nothing]) -> Reply:
 
 
 @Route("GET", "/vault/list", permission=Permission.VAULT_READ, response=VaultList, problems=(404,))
-async def files(call: Call[Nothing, VaultListQuery]) -> Reply:
+async def files(call: Call[Nothing, VaultListQuery]) -> Response:
     """List a vault's files by name."""
     query, folder = call.query, vault_of(call)
     found = await asyncio.to_thread(pages.listed, folder, query.path, query.limit, query.cursor)
@@ -80,18 +80,18 @@ async def files(call: Call[Nothing, VaultListQuery]) -> Reply:
 
 
 @Route("GET", "/vault/read", permission=Permission.VAULT_READ, response=VaultPage, problems=(404,))
-async def page(call: Call[Nothing, VaultReadQuery]) -> Reply:
+async def page(call: Call[Nothing, VaultReadQuery]) -> Response:
     """One file of the vault."""
     return _told(await asyncio.to_thread(pages.page_json, vault_of(call), call.query.path))
 
 
 @Route("GET", "/vault/search", permission=Permission.VAULT_READ, response=VaultFound, problems=(404,), cost=20)
-async def found_pages(call: Call[Nothing, VaultSearchQuery]) -> Reply:
+async def found_pages(call: Call[Nothing, VaultSearchQuery]) -> Response:
     """Pages that hold every word."""
     query = call.query
     found, complete = await asyncio.to_thread(pages.searched, vault_of(call), query.path, query.q, query.limit)
     return _told({"results": found, "count": len(found), "complete": complete})
 
 
-def _told(fields: dict[str, Any]) -> Reply:
+def _told(fields: dict[str, Any]) -> Response:
     return answer(fields, fields)

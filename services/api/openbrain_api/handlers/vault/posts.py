@@ -20,11 +20,11 @@ from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
 from openbrain.vault.markers.redaction import quotable, redacted
 from openbrain.vault.pages.arc_parsing import parse_arc
-from openbrain_api.http import reading
+from openbrain_api.http import parsing
 from openbrain_api.http.forms import Form, FormFile, read_form
-from openbrain_api.http.reply import Reply, plain
+from openbrain_api.http.response import Response, plain
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.vaults.door import Asked, Draft, hash_of, key_of, vault_of, written
+from openbrain_api.vaults.writes import Asked, Draft, hash_of, key_of, vault_of, written
 
 FORM_BYTES = 16 * 1024 * 1024
 
@@ -38,7 +38,7 @@ FORM_BYTES = 16 * 1024 * 1024
     problems=(404, 409),
     keyed=True,
 )
-async def marker(call: Call[MarkerBody, Nothing]) -> Reply:
+async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     """Post a lesson, milestone, signal or decision.
 
     It is written where its kind belongs; a signal is raised at once, where the key may.
@@ -88,7 +88,7 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Reply:
     problems=(404, 409),
     keyed=True,
 )
-async def write_inbox(call: Call[InboxBody, Nothing]) -> Reply:
+async def write_inbox(call: Call[InboxBody, Nothing]) -> Response:
     """Put a page into the inbox."""
     body, folder = call.body, vault_of(call)
     asked = hash_of(body.content, body.title or "", body.filename or "", *body.tags)
@@ -119,7 +119,7 @@ async def write_inbox(call: Call[InboxBody, Nothing]) -> Reply:
     body_bytes=FORM_BYTES,
     form=("message",),
 )
-async def ingest(call: Call[Nothing, Nothing]) -> Reply:
+async def ingest(call: Call[Nothing, Nothing]) -> Response:
     """Put a message into the inbox."""
     return await _ingest(call)
 
@@ -134,12 +134,12 @@ async def ingest(call: Call[Nothing, Nothing]) -> Reply:
     body_bytes=FORM_BYTES,
     form=("message", "files[]"),
 )
-async def ingest_with_files(call: Call[Nothing, Nothing]) -> Reply:
+async def ingest_with_files(call: Call[Nothing, Nothing]) -> Response:
     """Put a message and its files into the inbox."""
     return await _ingest(call)
 
 
-async def _ingest(call: Call[Nothing, Nothing]) -> Reply:
+async def _ingest(call: Call[Nothing, Nothing]) -> Response:
     folder = vault_of(call)
     if call.stream is None:
         raise AssertionError("the route takes a form")
@@ -224,7 +224,7 @@ async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None
             project=cleaned_line(page.project)[:255] or None,
         )
         key = f"vault:{page.id}:{mark.identity}:{mark.severity}"
-        trace = metrics.traceparent() or reading.traceparent(call.headers)
+        trace = metrics.traceparent() or parsing.traceparent(call.headers)
         now = call.api.clock.now()
         made = checked(said, actor=call.actor.label, at=now, key=key, traceparent=trace)
         # Until a tick has seen the mark, which then holds it.

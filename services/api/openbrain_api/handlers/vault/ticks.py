@@ -7,11 +7,11 @@ from openbrain.domain.errors import NotFound, TryLater
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.permissions import Permission
 from openbrain.ports.ticks import Tick, TickJob
-from openbrain_api.http import reading
-from openbrain_api.http.reply import Reply, answer
+from openbrain_api.http import parsing
+from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json, to_iso
-from openbrain_api.vaults.door import vault_of
+from openbrain_api.vaults.writes import vault_of
 
 _PAUSE_S = 0.25
 
@@ -19,14 +19,14 @@ _PAUSE_S = 0.25
 @Route(
     "POST", "/tick", permission=Permission.TICK_RUN, response=TickAccepted, statuses=(202,), problems=(404,), keyed=True
 )
-async def request_tick(call: Call[Nothing, TickQuery]) -> Reply:
+async def request_tick(call: Call[Nothing, TickQuery]) -> Response:
     """Keep the vault now.
 
     One for each `Idempotency-Key`; without, one for each request. A dry run takes no slot, whatever its key.
     """
     vault_of(call)
     query, api = call.query, call.api
-    job_id, key = uuid7(api.clock.now()), reading.idempotency_key(call.headers)
+    job_id, key = uuid7(api.clock.now()), parsing.idempotency_key(call.headers)
     job = TickJob(
         id=job_id,
         workspace_id=call.actor.workspace_id,
@@ -50,7 +50,7 @@ async def request_tick(call: Call[Nothing, TickQuery]) -> Reply:
 
 
 @Route("GET", "/tick/{id}", permission=Permission.TICK_RUN, response=TickAnswer, problems=(404,))
-async def tick(call: Call[Nothing, TickStateQuery]) -> Reply:
+async def tick(call: Call[Nothing, TickStateQuery]) -> Response:
     """One tick and its report; with wait=N as soon as it has ended.
 
     It is answered when the tick was put off, too.

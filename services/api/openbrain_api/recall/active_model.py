@@ -24,7 +24,7 @@ class Asked:
     embedder: Embedder
 
 
-class Answering:
+class ActiveModel:
     """Follows the truth from one serving generation to the next.
 
     A model that is asked for the first time must be loaded, which may take longer than an answer may. Meanwhile the

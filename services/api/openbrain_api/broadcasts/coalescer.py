@@ -9,7 +9,7 @@ R = TypeVar("R")
 MOST = 500
 
 
-class Together(Generic[K, R]):
+class Coalescer(Generic[K, R]):
     """While a call of a key is under way, the next of that key gather and are made together: a fleet that says the same
     at once costs a few transactions. `call` is given the key and each one's item."""
 

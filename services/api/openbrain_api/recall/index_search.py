@@ -10,9 +10,9 @@ from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.visibility import AllOf
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
-from openbrain_api.recall.answering import Answering
+from openbrain_api.recall.active_model import ActiveModel
 from openbrain_api.recall.breaker import Breaker
-from openbrain_api.recall.erased import Erased
+from openbrain_api.recall.erasure_watch import ErasureWatch
 from openbrain_api.recall.query_vectors import QueryVectors
 from openbrain_api.recall.serving import Serving
 
@@ -74,16 +74,16 @@ class Indexes:
         text: TextIndex,
         vectors: VectorIndex,
         serving: Serving,
-        answering: Answering,
-        erased: Erased,
+        active_model: ActiveModel,
+        erasure_watch: ErasureWatch,
         cache: int,
         timeout_s: float,
     ) -> None:
         self._text = text
         self._vectors = vectors
         self._serving = serving
-        self._answering = answering
-        self._erased = erased
+        self._active_model = active_model
+        self._erasure_watch = erasure_watch
         self._query_vectors = QueryVectors(cache)
         self._timeout = timeout_s
         self._breakers = {name: Breaker(name) for name in BOTH}
@@ -116,9 +116,9 @@ class Indexes:
         return await self._text.search_many(generation.name, searches)
 
     async def _ask_vectors(self, asks: Sequence[Ask], until: float) -> Answers:
-        asked = await self._answering.get()
+        asked = await self._active_model.get()
         generation = asked.generation
-        if await self._erased.lately():
+        if await self._erasure_watch.changed():
             self._query_vectors.forget_all()
         known = await self._query_vectors.vectors([ask.query for ask in asks], asked.embedder, generation.model)
         searches = [VectorSearch(known[ask.query], ask.condition, ask.limit) for ask in asks if ask.query in known]

@@ -6,7 +6,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.erasing import Erasing
 
 
-class Erased:
+class ErasureWatch:
     """Remembers the last one."""
 
     def __init__(self, truth: Erasing, clock: Clock, *, fresh_s: float = 1.0) -> None:
@@ -15,7 +15,7 @@ class Erased:
         self._fresh = int(fresh_s * MICROSECONDS)
         self._known: tuple[int, str] | None = None
 
-    async def lately(self) -> bool:
+    async def changed(self) -> bool:
         """True once after each erasure that came after the first question; False where the truth can't be asked."""
         now, known = self._clock.now(), self._known
         if known is not None and 0 <= now - known[0] < self._fresh:

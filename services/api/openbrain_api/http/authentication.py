@@ -1,4 +1,4 @@
-"""Who asks; and what an address may try that sends wrong keys."""
+"""Authentication of requests, and the limit of wrong keys an address may send."""
 
 import hmac
 from collections import OrderedDict
@@ -13,17 +13,17 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.rates import Allowance, Rate, Rates
 from openbrain.settings.server import Server
 from openbrain.usecases.auth import OPERATORS, Actor, Keyring
-from openbrain_api.http.admission import Fields, tell
+from openbrain_api.http.rate_limit import Fields, set_rate_limit
 
 _UNKNOWN = "unknown"
 _NETWORK_BITS = 64
 """Of an IPv6 address: what one subscriber is given at least."""
-_TOLD = 1000
+_ADDRESSES = 1000
 _MINUTE = 60 * MICROSECONDS
 _log = structlog.get_logger(__name__)
 
 
-class Door:
+class Authenticator:
     """Looks at keys. Each wrong one takes a token of its address's bucket, and where that is empty only keys that were
     good when this process last saw them are looked at: a caller at the same address goes on."""
 
@@ -34,7 +34,7 @@ class Door:
         self._visits = Rate(settings.tuning.documents_per_minute, settings.tuning.documents_per_minute)
         self._metrics_open = settings.metrics_open
         self._metrics_token = f"Bearer {settings.metrics_token}".encode() if settings.metrics_token else b""
-        self._told: OrderedDict[str, int] = OrderedDict()
+        self._logged: OrderedDict[str, int] = OrderedDict()
         """When it was last said of an address (microseconds)."""
 
     async def actor(self, authorization: str, client: tuple[str, int] | None, headers: Fields) -> Actor:
@@ -71,18 +71,18 @@ class Door:
         if not self._visits.per_minute:
             return
         taken = await self._rates.take(f"visits.{source(client)}", self._visits, 1)
-        tell(headers, self._visits.per_minute, taken, self._clock.now())
+        set_rate_limit(headers, self._visits.per_minute, taken, self._clock.now())
         if not taken.granted:
             raise VisitsLimited(self._visits.per_minute, taken.retry_after_s)
 
     def _refused(self, holder: str, taken: Allowance, headers: Fields) -> WrongKeys:
         now, most = self._clock.now(), self._rate.per_minute
-        tell(headers, most, taken, now)
-        if now - self._told.get(holder, -_MINUTE) >= _MINUTE:
-            self._told[holder] = now
-            self._told.move_to_end(holder)
-            if len(self._told) > _TOLD:
-                self._told.popitem(last=False)
+        set_rate_limit(headers, most, taken, now)
+        if now - self._logged.get(holder, -_MINUTE) >= _MINUTE:
+            self._logged[holder] = now
+            self._logged.move_to_end(holder)
+            if len(self._logged) > _ADDRESSES:
+                self._logged.popitem(last=False)
             _log.warning("api.wrong_keys", address=holder.partition(".")[2], per_minute=most)
         return WrongKeys(most, taken.retry_after_s)
 

@@ -33,7 +33,7 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Response:
     """A status, finished bytes and their type."""
 
     status: int
@@ -48,22 +48,22 @@ class Reply:
 
 def answer(
     fields: Mapping[str, object], data: object, *, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Reply:
+) -> Response:
     """The fields at the top level, and the same in the envelope `data` that older clients read."""
-    return Reply(status, orjson.dumps({**fields, "data": data}), headers=headers or {})
+    return Response(status, orjson.dumps({**fields, "data": data}), headers=headers or {})
 
 
-def plain(fields: Mapping[str, object], *, status: int = 200) -> Reply:
+def plain(fields: Mapping[str, object], *, status: int = 200) -> Response:
     """Fields alone."""
-    return Reply(status, orjson.dumps(fields))
+    return Response(status, orjson.dumps(fields))
 
 
-def fields(reply: Reply, beside: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+def header_fields(response: Response, extra_headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Headers of an answer and of every answer. Nothing on the way keeps one that does not say so: it may hold secrets,
     memories, or who may what."""
-    told = [(name.encode(), value.encode()) for name, value in reply.headers.items()]
-    kept = [] if "cache-control" in reply.headers else [(b"cache-control", b"no-store")]
-    return [*beside, *told, *kept]
+    told = [(name.encode(), value.encode()) for name, value in response.headers.items()]
+    kept = [] if "cache-control" in response.headers else [(b"cache-control", b"no-store")]
+    return [*extra_headers, *told, *kept]
 
 
 def problem_fields(error: Exception) -> dict[str, object]:
@@ -91,8 +91,8 @@ class Stored(enum.Enum):
     LOOK = "unknown", "it may have been done: look before you send it again"
 
 
-def problem(error: Exception, stored: Stored | None = None) -> Reply:
-    """An error as RFC 9457 with the original's members beside. Logs what was not foreseen, without its text."""
+def problem_from(error: Exception, stored: Stored | None = None) -> Response:
+    """An error as RFC 9457 with the original's members extra_headers. Logs what was not foreseen, without its text."""
     status = status_of(error)
     told = problem_fields(error)
     if stored is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -109,17 +109,17 @@ def problem(error: Exception, stored: Stored | None = None) -> Reply:
         "status": status,
         "detail": told["message"],
     }
-    return Reply(status, orjson.dumps(body), PROBLEM, _headers(error))
+    return Response(status, orjson.dumps(body), PROBLEM, _headers(error))
 
 
-def allowed_methods(allowed: str) -> Reply:
+def allowed_methods(allowed: str) -> Response:
     """What can be done here."""
-    return Reply(204, b"", "", {"allow": allowed})
+    return Response(204, b"", "", {"allow": allowed})
 
 
-def not_modified(headers: Mapping[str, str]) -> Reply:
+def not_modified(headers: Mapping[str, str]) -> Response:
     """The client holds what would be answered."""
-    return Reply(304, b"", "", headers)
+    return Response(304, b"", "", headers)
 
 
 def status_of(error: Exception) -> int:

@@ -12,7 +12,7 @@ from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
 from openbrain.vault.pages import journal
-from openbrain_api.http import reading
+from openbrain_api.http import parsing
 from openbrain_api.http.route import Call
 
 _ATTEMPTS = 3
@@ -56,7 +56,7 @@ def key_of(call: Call[Any, Any], content_hash: str) -> str:
     headers = dict(call.headers)
     if (own := headers.get(b"x-idempotency-key")) and b"idempotency-key" not in headers:
         headers[b"idempotency-key"] = own
-    return reading.idempotency_key(headers) or content_hash
+    return parsing.idempotency_key(headers) or content_hash
 
 
 def hash_of(*parts: str) -> str:

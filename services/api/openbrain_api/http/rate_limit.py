@@ -12,7 +12,7 @@ from openbrain.usecases.auth import Actor
 Fields = list[tuple[bytes, bytes]]
 
 
-class Admission:
+class RateLimiter:
     """Takes each request's cost from its key's bucket."""
 
     def __init__(self, rates: Rates, clock: Clock, settings: Server) -> None:
@@ -28,12 +28,12 @@ class Admission:
             return
         rate = Rate(per_minute, min(per_minute, self._burst))
         taken = await self._rates.take(actor.key_id, rate, cost)
-        tell(headers, per_minute, taken, self._clock.now())
+        set_rate_limit(headers, per_minute, taken, self._clock.now())
         if not taken.granted:
             raise RateLimited(per_minute, taken.retry_after_s)
 
 
-def tell(headers: Fields, per_minute: int, taken: Allowance, now: int) -> None:
+def set_rate_limit(headers: Fields, per_minute: int, taken: Allowance, now: int) -> None:
     """Set the X-RateLimit headers."""
     reset = math.ceil(now / MICROSECONDS + taken.full_in_s)
     headers[:] = [

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from openbrain.domain.errors import NotFound
-from openbrain_api.broadcasts import together
-from openbrain_api.broadcasts.together import Together
+from openbrain_api.broadcasts import coalescer
+from openbrain_api.broadcasts.coalescer import Coalescer
 
 
 class Calls:
@@ -27,7 +27,7 @@ class Calls:
 
 async def test_what_comes_meanwhile_is_one_call_of_each_key() -> None:
     calls = Calls()
-    asked: Together[str, str] = Together(calls)
+    asked: Coalescer[str, str] = Coalescer(calls)
     tasks = [asyncio.create_task(asked.ask(key, str(number))) for number in range(4) for key in "xy"]
     for _ in range(5):
         await asyncio.sleep(0)
@@ -48,7 +48,7 @@ async def test_what_comes_meanwhile_is_one_call_of_each_key() -> None:
 
 async def test_an_error_is_told_to_those_it_concerns_and_who_left_is_left_alone() -> None:
     calls = Calls()
-    asked: Together[str, str] = Together(calls)
+    asked: Coalescer[str, str] = Coalescer(calls)
     first = asyncio.create_task(asked.ask("x", "good"))
     for _ in range(3):
         await asyncio.sleep(0)
@@ -65,10 +65,10 @@ async def test_an_error_is_told_to_those_it_concerns_and_who_left_is_left_alone(
 
 
 async def test_a_call_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(together, "MOST", 2)
+    monkeypatch.setattr(coalescer, "MOST", 2)
     calls = Calls()
     calls.door.set()
-    asked: Together[str, str] = Together(calls)
+    asked: Coalescer[str, str] = Coalescer(calls)
     await asyncio.gather(*(asked.ask("x", str(number)) for number in range(5)))
 
     assert [len(items) for _, items in calls.made] == [2, 2, 1]

@@ -13,7 +13,7 @@ from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events import first_problem
 from openbrain.domain.ids import is_uuid
 from openbrain.domain.submission import Agent, IdempotencyKey
-from openbrain_api.http.packing import is_packed, packed_tag, takes_gzip, unpacked
+from openbrain_api.http.compression import accepts_gzip, compressed_tag, decompressed, is_compressed
 from openbrain_api.http.refused import Refused, bad_json, given_twice, too_large, wrong_type
 
 M = TypeVar("M", bound=BaseModel)
@@ -80,13 +80,13 @@ async def received(receive: Receive) -> AsyncGenerator[bytes, None]:
 
 
 async def read_body(headers: Headers, receive: Receive, limit: int) -> bytes:
-    """The whole body, unpacked; refused as soon as it is known to be above `limit` bytes, or not to be JSON."""
+    """The whole body, decompressed; refused as soon as it is known to be above `limit` bytes, or not to be JSON."""
     declared = headers.get(b"content-length", b"0")
     if declared.isdigit() and int(declared) > limit:
         raise too_large(limit)
     parts = _at_most(limit, received(receive))
-    if is_packed(headers):
-        parts = _at_most(limit, unpacked(parts))
+    if is_compressed(headers):
+        parts = _at_most(limit, decompressed(parts))
     body = b"".join([part async for part in parts])
     if body and not _is_json(headers.get(b"content-type", b"application/json")):
         raise wrong_type()
@@ -116,10 +116,10 @@ def parse_body(model: type[M], raw: bytes) -> M:
     try:
         return model.model_validate_json(raw or b"{}")
     except ValidationError as error:
-        raise told(error) from None
+        raise invalid_from(error) from None
 
 
-def told(error: ValidationError) -> Refused | Invalid:
+def invalid_from(error: ValidationError) -> Refused | Invalid:
     """A validation error in our words, without the input."""
     first = error.errors(include_input=False, include_url=False, include_context=False)[0]
     if first["type"] == "json_invalid":
@@ -183,7 +183,7 @@ def request_id(headers: Headers) -> bytes:
     return given if _REQUEST_ID.fullmatch(given) else os.urandom(16).hex().encode()
 
 
-def editions(headers: Headers) -> frozenset[str] | None:
+def expected_versions(headers: Headers) -> frozenset[str] | None:
     """The editions in `If-Match`: what stands before the point of each entity tag. None without the header and for *.
 
     `Invalid` for a header that holds no entity tag."""
@@ -196,7 +196,7 @@ def editions(headers: Headers) -> frozenset[str] | None:
     return frozenset(tag.partition(".")[0] for tag in tags)
 
 
-def held(headers: Headers, entity_tag: str) -> str | None:
+def matching_tag(headers: Headers, entity_tag: str) -> str | None:
     """What the client has of this already, by `If-None-Match`: the tag of the plain body, or where it takes it of the
     packed one."""
     given = headers.get(b"if-none-match")
@@ -205,7 +205,7 @@ def held(headers: Headers, entity_tag: str) -> str | None:
     if given.strip() == b"*":
         return entity_tag
     tags = _TAG.findall(given.decode("latin-1"))
-    possible = [entity_tag, *([packed_tag(entity_tag)] if takes_gzip(headers) else [])]
+    possible = [entity_tag, *([compressed_tag(entity_tag)] if accepts_gzip(headers) else [])]
     return next((tag for tag in possible if tag.strip('"') in tags), None)
 
 

@@ -12,7 +12,7 @@ from openbrain.domain.visibility import Criteria, Viewer
 from openbrain.ports.store import Reading
 from openbrain_api.recall.order import Found, ordered
 from openbrain_api.recall.question import Question
-from openbrain_api.recall.standing import SPARE, Candidates, hold
+from openbrain_api.recall.verify import SPARE, Candidates, hold
 from tests.support.indexes.entries import memory
 
 NOW = 1_750_000_000_000_000

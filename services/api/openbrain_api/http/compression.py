@@ -16,7 +16,7 @@ _LONG = 128 * 1024
 """From here on packing takes long enough to be another thread's work."""
 
 
-def is_packed(headers: Mapping[bytes, bytes]) -> bool:
+def is_compressed(headers: Mapping[bytes, bytes]) -> bool:
     """Whether the body is gzip; `Refused` for any other packing."""
     packing = headers.get(b"content-encoding", b"identity").decode("latin-1").strip().lower()
     if packing not in ("identity", "gzip", "x-gzip", ""):
@@ -29,7 +29,7 @@ def is_packed(headers: Mapping[bytes, bytes]) -> bool:
     return packing.endswith("gzip")
 
 
-async def unpacked(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+async def decompressed(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     """The body in parts of at most `PART_BYTES`. `Refused` for what is no gzip, or not all of it."""
     packed = zlib.decompressobj(_GZIP)
     begun = False
@@ -64,7 +64,7 @@ async def gzipped(parts: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
     yield packer.flush()
 
 
-async def gzipped_whole(body: bytes) -> bytes:
+async def gzip_whole(body: bytes) -> bytes:
     """One body, packed."""
     if len(body) < _LONG:
         return zlib.compress(body, _LEVEL, _GZIP)
@@ -72,7 +72,7 @@ async def gzipped_whole(body: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class CachedBody:
     """A body that is the same for everybody: plain, packed, and the entity tag of the plain one."""
 
     plain: bytes
@@ -80,18 +80,18 @@ class Finished:
     entity_tag: str
 
     @classmethod
-    def of(cls, plain: bytes) -> "Finished":
+    def of(cls, plain: bytes) -> "CachedBody":
         """Packed once."""
         tag = hashlib.sha256(plain).hexdigest()[:32]
         return cls(plain, zlib.compress(plain, zlib.Z_BEST_COMPRESSION, _GZIP), f'"{tag}"')
 
 
-def packed_tag(entity_tag: str) -> str:
+def compressed_tag(entity_tag: str) -> str:
     """Of the same body, packed: other bytes have another strong tag (RFC 9110, 8.8.3.3)."""
     return f'{entity_tag[:-1]}-gzip"'
 
 
-def takes_gzip(headers: Mapping[bytes, bytes]) -> bool:
+def accepts_gzip(headers: Mapping[bytes, bytes]) -> bool:
     """Whether the client says that it unpacks gzip."""
     for each in headers.get(b"accept-encoding", b"").decode("latin-1").lower().split(","):
         name, _, quality = each.replace(" ", "").partition(";q=")

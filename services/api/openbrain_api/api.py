@@ -1,4 +1,4 @@
-"""What handlers may reach: handed in whole by the builder, nothing is global."""
+"""What handlers may reach. It is made once, of a process's adapters; nothing is global."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,16 +16,17 @@ from openbrain.settings import Settings
 from openbrain.usecases.auth import Keyring
 from openbrain.usecases.backpressure import Pressure
 from openbrain.usecases.embedders import Embedders
+from openbrain_api.broadcasts.coalescer import Coalescer
 from openbrain_api.broadcasts.hub import Hub
-from openbrain_api.broadcasts.keys import ListeningKeys
+from openbrain_api.broadcasts.listening_keys import ListeningKeys
 from openbrain_api.broadcasts.presence import Presence
-from openbrain_api.broadcasts.together import Together
 from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
 from openbrain_api.discovery.engine import Discovery
-from openbrain_api.http.admission import Admission
-from openbrain_api.http.door import Door
-from openbrain_api.http.packing import Finished
+from openbrain_api.http.authentication import Authenticator
+from openbrain_api.http.compression import CachedBody
+from openbrain_api.http.rate_limit import RateLimiter
+from openbrain_api.recall.active_model import ActiveModel
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.recording import Recorder
 from openbrain_api.writing.committing import Committer
@@ -41,25 +42,31 @@ class Api:
     wake: Wake
     settings: Settings
     keyring: Keyring
-    door: Door
+    authenticator: Authenticator
+    rate_limiter: RateLimiter
     committer: Committer
     recaller: Recaller
-    discovery: Discovery
     recorder: Recorder
+    discovery: Discovery
     chains: Chains
     checks: Checks
-    mind: Checks
-    """Of the reasoner, which the API itself does not need."""
-    admission: Admission
+    reasoner_checks: Checks
+    """The API itself does not need a reasoner."""
     pressure: Pressure
     embedders: Embedders
+    active_model: ActiveModel
     indexes: Mapping[IndexKind, Replaceable]
     """To change which of their generations there are."""
     streams: StreamAdmin
     hub: Hub
     listening: ListeningKeys
     presence: Presence
-    stopped: Together[tuple[Viewer, str], Halt]
-    """Acknowledges the halt of that id, seen with those eyes, for an agent."""
-    document: Callable[[], Finished]
-    """The OpenAPI document, made upon the first question, which takes half a second."""
+    halt_acks: Coalescer[tuple[Viewer, str], Halt]
+    """Acknowledges the halt of that id, as that viewer sees it, for an agent."""
+    document: Callable[[], CachedBody]
+    """The OpenAPI document, made for the first request of it, which takes half a second."""
+
+    async def close(self) -> None:
+        """End what works behind the responses; the adapters are the container's."""
+        for part in (self.hub, self.listening, self.presence, self.committer, self.recorder, self.active_model):
+            await part.close()
