@@ -97,7 +97,7 @@ async def test_replicas_count_together_and_alone_without_redis(
 
 def _lost(api: Process) -> int:
     """How often it has lost the Redis."""
-    return api.log.read_text(encoding="utf-8").count("rates.per_process")
+    return api.log.read_text(encoding="utf-8").count("streams.redis_trouble")
 
 
 async def _share(urls: list[str]) -> bool:

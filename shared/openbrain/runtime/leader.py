@@ -16,6 +16,7 @@ from openbrain.ports.housekeeping import Leases
 from openbrain.streams.handling.backoff import Backoff
 from openbrain.streams.handling.runtime import consumer_name
 from openbrain.streams.monitoring.endpoints import failing
+from openbrain.streams.redis.outage import Link, absence
 
 LONGEST_PAUSE_S = 5.0
 STUCK_AFTER_S = 60.0
@@ -140,7 +141,7 @@ class Leader:
             _log.info("leader.leads_no_more", lease=self.group, holder=self._holder)
 
     async def _repeat(self, duty: PeriodicJob, over: asyncio.Event) -> None:
-        backoff = Backoff(0.1, LONGEST_PAUSE_S)
+        backoff, link = Backoff(0.1, LONGEST_PAUSE_S), Link(f"{self.group} {duty.name}")
         while not over.is_set():
             self._heard[duty.name] = self._clock()
             if not self.leading:
@@ -149,11 +150,15 @@ class Leader:
             try:
                 done = await duty.round()
                 backoff.reset()
+                link.answered()
                 self._failing.pop(duty.name, None)
                 if not over.is_set():  # a round that lost its cancellation must not begin a long pause
                     await duty.wait(done)
             except Exception as error:  # noqa: BLE001 - one duty's trouble must end neither it nor the others
-                self._tell(duty.name, _words(error))
+                if (away := absence(error)) is not None:
+                    link.failed(away)
+                else:
+                    self._tell(duty.name, _words(error))
                 await asyncio.sleep(backoff.next())
 
     def _tell(self, duty: str, words: str) -> None:

@@ -11,9 +11,10 @@ from structlog.testing import capture_logs
 
 from openbrain.domain.errors import TryLater
 from openbrain.settings import Streams
-from openbrain.streams.handling.backoff import Backoff, ErrorState, Outage
+from openbrain.streams.handling.backoff import Backoff, ErrorState
 from openbrain.streams.handling.breaker import Breaker
 from openbrain.streams.handling.runtime import Closing, Runtime, consumer_name
+from openbrain.streams.redis.outage import FORGOTTEN_S, Link, Outage
 from tests.support.waiting import PATIENCE_S
 
 
@@ -87,6 +88,20 @@ async def test_one_pause_of_the_stream_server_is_told_once_by_all_loops_of_a_pro
         loops[0].clear()
     begun_and_over = ["streams.redis_trouble", "streams.redis_answers"]
     assert [line["event"] for line in logs] == begun_and_over * 3
+
+
+def test_a_link_that_is_out_of_use_keeps_no_outage_open() -> None:
+    now = [0.0]
+    outage = Outage(lambda: now[0])
+    reader, client = Link("read s", outage), Link("seldom used", outage)
+    with capture_logs() as logs:
+        for _ in range(2):
+            reader.failed(OSError())
+            client.failed(OSError())
+            now[0] += FORGOTTEN_S + 1
+            reader.failed(OSError())
+            reader.answered()
+    assert [line["event"] for line in logs] == ["streams.redis_trouble", "streams.redis_answers"] * 2
 
 
 def _runtime(now: list[float]) -> Runtime:

@@ -7,9 +7,10 @@ no round trip. What it holds may be spent later: with n replicas a key can be ah
 import asyncio
 import math
 from collections import OrderedDict
+from collections.abc import Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
-import structlog
 from redis.asyncio import Redis
 
 from openbrain.adapters.local.rates import Bucket, LocalRates
@@ -19,15 +20,15 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.rates import Allowance, Rate
 from openbrain.settings import Streams
 from openbrain.streams.redis.connection import AWAY, connect, disconnect
+from openbrain.streams.redis.outage import Link
 from openbrain.streams.redis.scripts import RATE
 
 HANDFULS = 50
 """A handful is this part of the burst."""
 _KEPT = 10_000
 _ANSWER_S = 0.25
-_PAUSE = MICROSECONDS
+_PAUSE_S = 1.0
 """How long Redis is left alone once it did not answer."""
-_log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -47,7 +48,7 @@ class _Held:
 
 
 class RedisRates:
-    """`ports.rates.Rates` on a Redis; while it is away each process counts by itself, and says so once."""
+    """`ports.rates.Rates` on a Redis; while it is away each process counts by itself."""
 
     def __init__(self, settings: Streams, clock: Clock, client: Redis | None = None) -> None:
         self._prefix = f"{settings.prefix}openbrain.rate."
@@ -56,8 +57,9 @@ class RedisRates:
         self._clock = clock
         self._holders: OrderedDict[str, _Held] = OrderedDict()
         self._local = LocalRates(clock)
-        self._again_at = 0
-        """When Redis is asked again; 0 while it answers."""
+        self._alone = False
+        """Whether Redis did not answer last."""
+        self._link = Link("rate limits")
         self._tasks: set[asyncio.Task[None]] = set()
         metrics.API_RATES_SHARED.set(1)
 
@@ -67,9 +69,6 @@ class RedisRates:
         now = self._clock.now()
         held = self._held(holder, rate, now)
         if self._away():
-            if now >= self._again_at:
-                self._again_at = now + _PAUSE
-                self._later(holder, held)
             return self._local.take_now(holder, rate, cost)
         if held.tokens < cost and now >= held.empty_until:
             async with held.lock:
@@ -100,7 +99,10 @@ class RedisRates:
             async with held.lock:
                 await self._fetch(holder, held, 1)
 
-        task = asyncio.create_task(fetch())
+        self._begin(fetch())
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -112,7 +114,7 @@ class RedisRates:
                     self._client, [self._prefix + holder], rate.per_minute, rate.burst, needed, wanted
                 )
         except (*AWAY, TimeoutError) as error:
-            self._lost(error)
+            self._lost(error, holder, held)
             return
         self._found()
         now = self._clock.now()
@@ -124,24 +126,33 @@ class RedisRates:
             held.empty_until = now + math.ceil(min(1.0, max(0.0, short)) * MICROSECONDS)
 
     def _away(self) -> bool:
-        return self._again_at > 0
+        return self._alone
 
-    def _lost(self, error: Exception) -> None:
+    def _lost(self, error: Exception, holder: str, held: _Held) -> None:
+        self._link.failed(error)
+        if self._alone:
+            return
+        self._alone = True
+        metrics.API_RATES_SHARED.set(0)
         now = self._clock.now()
-        if not self._away():
-            _log.warning("rates.per_process", error=type(error).__name__)
-            metrics.API_RATES_SHARED.set(0)
-            for holder, held in self._holders.items():
-                held.seen.fill(held.rate, now)
-                self._local.note(holder, held.tokens + held.seen.tokens)
-        self._again_at = now + _PAUSE
+        for name, each in self._holders.items():
+            each.seen.fill(each.rate, now)
+            self._local.note(name, each.tokens + each.seen.tokens)
+        self._begin(self._ask_again(holder, held))
+
+    async def _ask_again(self, holder: str, held: _Held) -> None:
+        """Until Redis answers, whether or not anybody takes a token meanwhile."""
+        while self._alone:
+            await asyncio.sleep(_PAUSE_S)
+            async with held.lock:
+                await self._fetch(holder, held, 1)
 
     def _found(self) -> None:
-        if self._away():
-            self._again_at = 0
+        if self._alone:
+            self._alone = False
             self._local = LocalRates(self._clock)
             metrics.API_RATES_SHARED.set(1)
-            _log.info("rates.shared")
+            self._link.answered()
 
     async def close(self) -> None:
         """Leave what is being fetched, and close what was made here."""

@@ -1,18 +1,9 @@
 """Waiting that grows, is spread at random, and is told once."""
 
 import random
-import weakref
 from collections.abc import Awaitable, Callable
 
-import structlog
-from redis.exceptions import ConnectionError as NoConnection
-from redis.exceptions import TimeoutError as NoAnswer
-
-from openbrain.streams.redis.connection import words
-
-_GONE = (OSError, NoConnection, NoAnswer)
-"""In however many words: one absence."""
-_log = structlog.get_logger(__name__)
+from openbrain.streams.redis.outage import PROCESS, Link, Outage
 
 
 class Backoff:
@@ -32,37 +23,6 @@ class Backoff:
         self._next = min(self._first, self._limit)
 
 
-class Outage:
-    """The stream server is away: the first loop of a process that meets it tells it, and the last that it is over."""
-
-    def __init__(self) -> None:
-        self._in: weakref.WeakSet[ErrorState] = weakref.WeakSet()
-        """A loop that ends in trouble is out of it."""
-        self._told: set[str] = set()
-
-    def record(self, error_state: "ErrorState", error: Exception) -> None:
-        """Tell it, unless it was told."""
-        if not self._in:
-            self._told.clear()
-        self._in.add(error_state)
-        name = "away" if isinstance(error, _GONE) else type(error).__name__
-        if name not in self._told:
-            self._told.add(name)
-            _log.warning(
-                "streams.redis_trouble", loop=error_state.loop, error=type(error).__name__, message=words(error)
-            )
-
-    def clear(self, error_state: "ErrorState") -> None:
-        """Tell it, where this was the last."""
-        self._in.discard(error_state)
-        if not self._in:
-            _log.info("streams.redis_answers", loop=error_state.loop)
-
-
-PROCESS = Outage()
-"""Of this process, which has one stream server, whatever the number of its rooms."""
-
-
 class ErrorState:
     """What goes wrong in one loop: says when it begins, changes and ends, and pauses between the tries."""
 
@@ -70,20 +30,19 @@ class ErrorState:
         self, loop: str, limit: float, sleep: Callable[[float], Awaitable[object]], outage: Outage = PROCESS
     ) -> None:
         self.error: Exception | None = None
-        self.loop = loop
-        self._outage = outage
+        self._link = Link(loop, outage)
         self._backoff = Backoff(0.1, limit)
         self._sleep = sleep
 
     async def record(self, error: Exception) -> None:
         """Tell it, if it is new, and pause."""
-        self._outage.record(self, error)
+        self._link.failed(error)
         self.error = error
         await self._sleep(self._backoff.next())
 
     def clear(self) -> None:
         """Tell it, if there was trouble."""
         if self.error is not None:
-            self._outage.clear(self)
+            self._link.answered()
             self.error = None
             self._backoff.reset()

@@ -1,13 +1,18 @@
 """`ports.hearing.Hearing` on Redis."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from redis.asyncio import Redis
 
 from openbrain.domain.events import FIELD
 from openbrain.ports.broadcast_stream import Spoken
+from openbrain.settings import Streams
 from openbrain.streams.operating.administration import answering
 from openbrain.streams.publishing.broadcast_writer import believable, stream_of
-from openbrain.streams.redis.connection import Connecting, ask
+from openbrain.streams.redis.connection import AWAY, Connecting, ask
+from openbrain.streams.redis.outage import Link, absence
 
 ENTRIES = 200
 """Read at once, at most."""
@@ -18,11 +23,16 @@ _FIELD = FIELD.encode()
 class RedisHearing(Connecting):
     """Each blocking read has a connection of its own."""
 
+    def __init__(self, settings: Streams, client: Redis | None = None) -> None:
+        super().__init__(settings, client)
+        self._failing: dict[str, Link] = {}
+        """Of the workspaces whose last read had no answer."""
+
     async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[Spoken]:
         """As in the port."""
         stream = self._settings.prefix + stream_of(workspace_id)
         wait_ms = max(1, round(min(wait_s, self._settings.tuning.poll_s) * 1000))  # longer would look like silence
-        with answering("hearing broadcasts"):
+        with answering("hearing broadcasts"), self._reported(workspace_id):
             found = await ask(
                 self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, f"{after}-0"
             )
@@ -36,3 +46,14 @@ class RedisHearing(Connecting):
         if numbered and not heard:  # what is passed over comes at once again
             await asyncio.sleep(min(wait_s, AGAIN_S))
         return heard
+
+    @contextmanager
+    def _reported(self, workspace_id: str) -> Iterator[None]:
+        try:
+            yield
+        except AWAY as error:
+            if absence(error) is not None:
+                self._failing.setdefault(workspace_id, Link("hear broadcasts")).failed(error)
+            raise
+        if (link := self._failing.pop(workspace_id, None)) is not None:
+            link.answered()
