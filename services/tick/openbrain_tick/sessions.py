@@ -63,6 +63,17 @@ def transcripts_by_session(folder: Path) -> Callable[[str], Iterable[Record] | N
     return records_of
 
 
+def sessions_by_id(folder: Path) -> Callable[[str], Session | None]:
+    """A session counted anew by its id; None where its file is gone, or says nothing."""
+    records_of = transcripts_by_session(folder)
+
+    def counted(session_id: str) -> Session | None:
+        found = records_of(session_id)
+        return None if found is None else session(session_id, found)
+
+    return counted
+
+
 def _readable(path: Path) -> Iterator[Record]:
     with suppress(OSError):
         yield from records(lines(path))

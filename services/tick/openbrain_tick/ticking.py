@@ -19,7 +19,7 @@ from openbrain.vault.values import Problem
 from openbrain_tick.burning import burning
 from openbrain_tick.memories import bring
 from openbrain_tick.outside import Around, probed, resolved, standing_alarm, told
-from openbrain_tick.phases.cluster import cluster
+from openbrain_tick.phases.cluster import cluster, note_activity
 from openbrain_tick.phases.extract import Bundle, Filter, Session, window
 from openbrain_tick.phases.feed import alarmed
 from openbrain_tick.phases.health import record
@@ -37,7 +37,7 @@ from openbrain_tick.phases.reasoning.verifying import missing
 from openbrain_tick.phases.signals import standing
 from openbrain_tick.phases.workflow import templates
 from openbrain_tick.report import Report, diff, refusals, stats
-from openbrain_tick.sessions import extracted, transcripts_by_session
+from openbrain_tick.sessions import extracted, sessions_by_id, transcripts_by_session
 from openbrain_tick.writing import Settled, Vault, settle, thought_out, whole
 
 LOOK_BACK_TICKS = 200
@@ -133,8 +133,9 @@ async def _first(
     job: TickJob, vault: Vault, ports: Ports, now_us: int, around: Around, sessions: tuple[Session, ...], scan: Scan
 ) -> Settled[Kept]:
     def make(plan: Plan) -> Kept:
-        if sessions:
-            cluster(plan, sessions)
+        if sessions and ports.transcripts is not None:
+            cluster(plan, sessions, sessions_by_id(ports.transcripts))
+            note_activity(plan, sessions)
         # Before their heat is counted, so that one pass is enough.
         incidents(plan, around.burns.open_signals, around.burns.ended)
         tidy(plan, around.ended)

@@ -48,11 +48,11 @@ class Vault:
             raise NotFound(path)
         return self.pages[path]
 
-    def cluster(self, *sessions: Session, now: datetime = NOW) -> Plan:
-        """Plan it and do it."""
+    def cluster(self, *sessions: Session, now: datetime = NOW, earlier: Sequence[Session] = ()) -> Plan:
+        """Plan it and do it. `earlier` are those whose transcripts are there, outside of the window."""
         scan = Scan({arc.path: arc for arc in self.arcs()})
         plan = begin(scan, self.read, from_datetime(now), Thresholds())
-        cluster(plan, sessions)
+        cluster(plan, sessions, {each.session_id: each for each in earlier}.get)
         for change in plan.changes():
             assert change.after is not None
             self.pages[change.path] = change.after.decode()
@@ -164,7 +164,13 @@ def test_defect_06_what_was_written_into_an_arc_stays_when_it_is_clustered_again
 
     assert vault.cluster(session("a", 4)).changes() == ()
     assert vault.cluster(session("a", 4, 60, num_tool_calls=5)).counts == {"clusters_extended": 1}
-    assert vault.pages == {path: worked_on.replace("tools: 0", "tools: 5")}
+    counted = (
+        worked_on.replace("tools: 0", "tools: 5")
+        .replace("/ 0 tool", "/ 5 tool")
+        .replace("Duration: 0.5h", "Duration: 1.0h")
+        .replace("(6 turns, 0.5h", "(6 turns, 1.0h")
+    )
+    assert vault.pages == {path: counted}
 
 
 def test_a_session_of_the_next_day_goes_to_the_arc_that_it_continues() -> None:
@@ -182,7 +188,12 @@ def test_a_session_of_the_next_day_goes_to_the_arc_that_it_continues() -> None:
     assert found.front.get("signals") == {"errors": 0, "joy": 0, "tools": 10}
     assert found.front.text("status") == "complete"
     assert found.front.text("created") == read(before, path).front.text("created")
-    assert found.body == read(before, path).body + "- home-bridge://sessions/b (6 turns, 0.5h, branch=)\n"
+    counted = (
+        read(before, path)
+        .body.replace("0.5h across 1 session(s)", "1.0h across 2 session(s)")
+        .replace("6 user / 0 assistant / 7 tool", "12 user / 0 assistant / 10 tool")
+    )
+    assert found.body == counted + "- home-bridge://sessions/b (6 turns, 0.5h, branch=)\n"
     assert (
         vault.cluster(session("a", 4, num_tool_calls=7), session("b", 2, num_tool_calls=3), now=later).changes() == ()
     )
@@ -197,6 +208,39 @@ def test_counts_are_added_where_a_transcript_is_gone_and_never_fall() -> None:
     assert read(vault.pages[path], path).front.get("signals") == {"errors": 0, "joy": 0, "tools": 12}
 
     assert vault.cluster(session("a", 4), session("b", 3), session("c", 2)).changes() == ()
+
+
+def test_a_session_that_goes_on_counts_though_another_of_its_arc_left_the_window() -> None:
+    first = session("a", 6, num_tool_calls=7, joy_markers=1)
+    vault = Vault()
+    vault.cluster(first, session("b", 5, num_tool_calls=2))
+    (path,) = vault.pages
+    goes_on = session("b", 5, 24 * 60, num_tool_calls=90, num_user_turns=40, error_markers=3)
+    later = NOW + timedelta(hours=30)
+
+    vault.cluster(goes_on, now=later, earlier=[first])
+
+    found = read(vault.pages[path], path)
+    assert found.front.get("signals") == {"errors": 3, "joy": 1, "tools": 97}
+    assert found.front.text("status") == "complete"
+    assert "- Duration: 24.5h across 2 session(s)\n- Turns: 46 user / 0 assistant / 97 tool\n" in found.body
+    assert "- Error markers: 3 | Joy markers: 1\n" in found.body
+    assert "- home-bridge://sessions/b (40 turns, 24.0h, branch=)\n" in found.body
+    assert vault.cluster(goes_on, now=later, earlier=[first]).changes() == ()
+    # Also where its transcript is gone no count falls, and none stands still.
+    vault.cluster(session("b", 5, 24 * 60, num_tool_calls=99), now=later)
+    assert read(vault.pages[path], path).front.get("signals") == {"errors": 3, "joy": 1, "tools": 99}
+
+
+def test_lines_that_somebody_worked_on_are_not_counted_anew() -> None:
+    vault = Vault()
+    vault.cluster(session("a", 4))
+    (path,) = vault.pages
+    vault.pages[path] = vault.pages[path].replace("- Turns: 6 user", "- Turns, mostly mine: 6 user")
+
+    vault.cluster(session("a", 4, 60, num_tool_calls=5))
+
+    assert "- Duration: 0.5h across 1 session(s)\n- Turns, mostly mine: 6 user / 0" in vault.pages[path]
 
 
 def test_a_session_between_two_arcs_joins_the_first_and_links_them() -> None:

@@ -4,18 +4,27 @@ A session belongs to one arc for good. A group that meets arcs gives its new ses
 counts; everything else on that page, which people and the reasoner have worked on, stays as it is.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from openbrain.domain.times import to_datetime
-from openbrain.vault.front_matter.document import Front, read
+from openbrain.domain.times import from_datetime, to_datetime
+from openbrain.vault.front_matter.document import Front, Page, read
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.extract import Session
 from openbrain_tick.phases.plan import Plan
-from openbrain_tick.phases.stubs import Group, bullet, page
+from openbrain_tick.phases.stubs import (
+    BULLET,
+    Group,
+    bullet,
+    counted_lines,
+    counts,
+    page,
+    read_counts,
+    status_of,
+)
 
 GAP: Final = timedelta(minutes=120)
 _LIVING = frozenset({"active", "complete", "stalled"})
@@ -43,15 +52,35 @@ def _joins(before: Session, session: Session) -> bool:
     )
 
 
-def cluster(plan: Plan, sessions: Iterable[Session]) -> None:
-    """Arcs for these sessions, in the folder of today. Counts clusters_created and clusters_extended."""
-    run = _Run(plan, to_datetime(plan.now_us), {session.session_id: session for session in sessions})
+def cluster(plan: Plan, sessions: Iterable[Session], earlier: Callable[[str], Session | None] = lambda _: None) -> None:
+    """Arcs for these sessions, in the folder of today. Counts clusters_created and clusters_extended. `earlier` gives
+    an arc's other sessions, which are not among these; None where they are gone."""
+    run = _Run(plan, to_datetime(plan.now_us), {session.session_id: session for session in sessions}, earlier)
     for arc in sorted(plan.pages.values(), key=lambda each: (each.merged, each.path)):
         run.endings.add(arc.id.rpartition("-")[2])
         for session_id in arc.sessions:
             run.owners.setdefault(session_id, arc.path)
     for group in groups(run.counted.values()):
         run.place(group)
+
+
+def note_activity(plan: Plan, sessions: Iterable[Session]) -> None:
+    """When each arc's last session ended, into its page: from then on time moves its status."""
+    ends = {session.session_id: session.end for session in sessions}
+    for arc in [arc for arc in plan.arcs() if arc.session_count and arc.writable]:
+        last = max((ends[each] for each in arc.sessions if each in ends), default=None)
+        if last is not None and from_datetime(last) > arc.last_activity_us:
+            plan.edit(arc, {"last_activity": last.isoformat()})
+
+
+def age(plan: Plan) -> None:
+    """The status of arcs whose last activity is known, as of now: what nobody goes on with does not stay active."""
+    now = to_datetime(plan.now_us)
+    for arc in plan.arcs():
+        if arc.last_activity_us and arc.status in _LIVING and arc.writable:
+            status = status_of(to_datetime(arc.last_activity_us), now)
+            if status != arc.status:
+                plan.edit(arc, {"status": status}, quiet=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +90,7 @@ class _Run:
     plan: Plan
     now: datetime
     counted: Mapping[str, Session]
+    earlier: Callable[[str], Session | None]
     owners: dict[str, str] = field(default_factory=dict)
     """Session -> path of its arc, as it was before."""
     endings: set[str] = field(default_factory=set)
@@ -71,7 +101,7 @@ class _Run:
         arcs = sorted((self.plan.pages[path] for path in met), key=lambda arc: arc.merged)
         new = [session for session in group.sessions if session.session_id not in self.owners]
         if arcs and not arcs[0].merged:
-            self._extend(group, arcs, new)
+            self._extend(arcs, new)
         elif new:
             self._create(Group(tuple(new)), [arc.id for arc in arcs])
 
@@ -84,39 +114,65 @@ class _Run:
         self.plan.pages[path] = parse_arc(path, text, self.plan.now_us * 1000)
         self.plan.counts["clusters_created"] += 1
 
-    def _extend(self, group: Group, met: Sequence[Arc], new: Sequence[Session]) -> None:
+    def _extend(self, met: Sequence[Arc], new: Sequence[Session]) -> None:
         arc = met[0]
         text = self.plan.text(arc.path)
         if text is None:
             return
-        front = read(text, arc.path).front
+        page = read(text, arc.path)
+        front = page.front
+        known = [found for each in arc.sessions if (found := self._session(each)) is not None]
         values: dict[str, Any] = {}
         if new:
             values["source_sessions"] = [*arc.sessions, *(session.session_id for session in new)]
-        signals = self._signals(front, arc, new)
-        if signals != front.get("signals"):
-            values["signals"] = signals
-        if values and arc.status in _LIVING:
-            values["status"] = group.status(self.now)
+        count = _counted(page, arc, known, new)
+        values |= _signals(front, count)
         if linked := _linked(front, met):
             values["edges"] = linked
-        if values:
-            self.plan.edit(arc, values, body=lambda body: _with_bullets(body, new))
-            self.plan.counts["clusters_extended"] += 1
+        body = _with_bullets(_with_counts(page.body, count, {each.session_id: each for each in known}), new)
+        only_time = not values and body == page.body
+        status = Group((*known, *new)).status(self.now)
+        if arc.status in _LIVING and status != arc.status:
+            values["status"] = status
+        if values or not only_time:
+            edited = self.plan.edit(arc, values, body=lambda _: body, quiet=only_time)
+            self.plan.counts["clusters_extended"] += edited is not arc and not only_time
 
-    def _signals(self, front: Front, arc: Arc, new: Sequence[Session]) -> Any:
-        """The counts of all its sessions where all are at hand; else those of the new ones are added to what is there.
-        They never fall: a transcript may be gone, what happened is not."""
-        value = front.get("signals")
-        whole = all(session_id in self.counted for session_id in arc.sessions)
-        if not (whole or new):
-            return value
-        held = dict(value) if isinstance(value, Mapping) else {}
-        for name, count in Group((*(self.counted[each] for each in arc.sessions if whole), *new)).signals.items():
-            old = held.get(name)
-            old = old if isinstance(old, int) else 0
-            held[name] = max(old, count) if whole else old + count
-        return held
+    def _session(self, session_id: str) -> Session | None:
+        return self.counted.get(session_id) or self.earlier(session_id)
+
+
+def _counted(page: Page, arc: Arc, known: Sequence[Session], new: Sequence[Session]) -> dict[str, float]:
+    """Of all its sessions, where all are at hand; else what is new is added to what the page says. No count falls: a
+    transcript may be gone, what happened is not."""
+    said = read_counts(page.body.splitlines())
+    old: dict[str, float] = {} if said is None else said[1]
+    old |= {"errors": arc.errors, "joy": arc.joy, "tools": arc.tools, "sessions": len(arc.sessions)}
+    everything, added = counts([*known, *new]), counts(new)
+    whole = len(known) == len(arc.sessions)
+    return {
+        name: max(old.get(name, 0) + (0 if whole else added[name]), count) for name, count in everything.items()
+    } | {"sessions": old["sessions"] + len(new)}
+
+
+def _signals(front: Front, count: Mapping[str, float]) -> dict[str, Any]:
+    """The front matter's counts, where they change."""
+    value = front.get("signals")
+    held = dict(value) if isinstance(value, Mapping) else {}
+    signals = held | {name: int(count[name]) for name in ("errors", "joy", "tools")}
+    return {"signals": signals} if signals != value else {}
+
+
+def _with_counts(body: str, count: Mapping[str, float], known: Mapping[str, Session]) -> str:
+    """The lines that count its sessions, as of now; lines that somebody worked on stay."""
+    end = "\r\n" if "\r\n" in body else "\n"
+    lines = body.split(end)
+    if (said := read_counts(lines)) is not None:
+        lines[said[0] : said[0] + 3] = counted_lines(count)
+    for at, line in enumerate(lines):
+        if (found := BULLET.fullmatch(line)) and (session := known.get(found[1])) is not None:
+            lines[at] = bullet(session)
+    return end.join(lines)
 
 
 def _linked(front: Front, met: Sequence[Arc]) -> list[Any]:

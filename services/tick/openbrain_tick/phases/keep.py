@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from openbrain.vault.pages.alarm import Alarm
 from openbrain.vault.pages.arcs import InjectMark
 from openbrain_tick.phases import feed
+from openbrain_tick.phases.cluster import age
 from openbrain_tick.phases.dashboards import dashboards
 from openbrain_tick.phases.graduate import warm
 from openbrain_tick.phases.health import Health, health
@@ -29,10 +30,11 @@ class Kept:
 
 
 def tidy(plan: Plan, ended: Mapping[str, str]) -> None:
-    """Pages: inbox, heat, graduation, and the marks of signals that ended (identity -> reason)."""
+    """Pages: inbox, status, heat, graduation, and the marks of signals that ended (identity -> reason)."""
     drain(plan)
     plan.counts["signals_ended"] += end(plan, ended)
     bury(plan)
+    age(plan)
     warm(plan)
 
 

@@ -6,7 +6,7 @@ What people typed stands in it as a quotation: redacted, and no marker begins in
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -20,11 +20,21 @@ IGNITION_CHARS: Final = 280
 SLUG_CHARS: Final = 40
 MAX_HEAT: Final = 10
 _HOUR = timedelta(hours=1)
+_COUNTED = (
+    re.compile(r"- Duration: (?P<hours>\d{1,9}\.\d)h across (?P<sessions>\d{1,9}) session\(s\)", re.ASCII),
+    re.compile(
+        r"- Turns: (?P<user>\d{1,9}) user / (?P<assistant>\d{1,9}) assistant / (?P<tools>\d{1,9}) tool", re.ASCII
+    ),
+    re.compile(r"- Error markers: (?P<errors>\d{1,9}) \| Joy markers: (?P<joy>\d{1,9})", re.ASCII),
+)
 
 _PREAMBLES = ("caveat:", "[request interrupted", "this session is being continued", "[image")
 _PATH = re.compile(r"[~.]?/?(?:[\w.@+-]+[/\\])+[\w.@+-]*|[A-Za-z]:\\\S*")
 _CREATIVE = re.compile(r"\b(?:ideas?|creative|design|vision|strategy|publisher|draft|blog|post)\b", re.IGNORECASE)
 _TECHNICAL = re.compile(r"\b(?:fix|feat|chore|refactor|ci|infra|deploy|hotfix|bug|test)\b", re.IGNORECASE)
+
+BULLET: Final = re.compile(r"- home-bridge://sessions/(.+) \(\d+ turns, \d+\.\dh, branch=.*\)")
+"""A line of Source sessions as `bullet` writes it; the group is the session's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +85,8 @@ class Group:
         return "right-hemisphere" if _CREATIVE.search(places) and not _TECHNICAL.search(places) else "left-hemisphere"
 
     def status(self, now: datetime) -> str:
-        """active up to 6 hours after its end, stalled after 48, complete between."""
-        quiet = now - self.latest
-        return "active" if quiet <= 6 * _HOUR else "stalled" if quiet > 48 * _HOUR else "complete"
+        """As of its last end."""
+        return status_of(self.latest, now)
 
     def heat(self, now: datetime) -> int:
         """0..10, at birth; the keeper computes it anew from then on."""
@@ -98,6 +107,12 @@ class Group:
             "joy": self.count("joy_markers"),
             "tools": self.count("num_tool_calls"),
         }
+
+
+def status_of(last_end: datetime, now: datetime) -> str:
+    """active up to 6 hours after the last session's end, stalled after 48, complete between."""
+    quiet = now - last_end
+    return "active" if quiet <= 6 * _HOUR else "stalled" if quiet > 48 * _HOUR else "complete"
 
 
 def _is_junk(line: str) -> bool:
@@ -133,8 +148,6 @@ def page(group: Group, now: datetime, siblings: Sequence[str] = ()) -> str:
 
 def _body(group: Group) -> list[str]:
     prompt = quotable(group.sessions[0].first_user_prompt[:IGNITION_CHARS].strip())
-    hours = sum(session.duration_minutes for session in group.sessions) / 60
-    counts = [group.count(f"num_{each}") for each in ("user_turns", "assistant_turns", "tool_calls")]
     return [
         f"# {group.title}",
         "",
@@ -144,9 +157,7 @@ def _body(group: Group) -> list[str]:
         "",
         "## Signals",
         "",
-        f"- Duration: {hours:.1f}h across {len(group.sessions)} session(s)",
-        "- Turns: {} user / {} assistant / {} tool".format(*counts),
-        f"- Error markers: {group.count('error_markers')} | Joy markers: {group.count('joy_markers')}",
+        *counted_lines(counts(group.sessions)),
         "",
         "## Timeline",
         "",
@@ -171,6 +182,38 @@ def _body(group: Group) -> list[str]:
         *(bullet(session) for session in group.sessions),
         "",
     ]
+
+
+def counts(sessions: Sequence[Session]) -> dict[str, float]:
+    """All that a page counts of its sessions, by the names that `counted_lines` takes."""
+    return {
+        "hours": sum(session.duration_minutes for session in sessions) / 60,
+        "sessions": len(sessions),
+        "user": sum(session.num_user_turns for session in sessions),
+        "assistant": sum(session.num_assistant_turns for session in sessions),
+        "tools": sum(session.num_tool_calls for session in sessions),
+        "errors": sum(session.error_markers for session in sessions),
+        "joy": sum(session.joy_markers for session in sessions),
+    }
+
+
+def counted_lines(count: Mapping[str, float]) -> list[str]:
+    """The lines of the section Signals."""
+    return [
+        f"- Duration: {count['hours']:.1f}h across {count['sessions']:.0f} session(s)",
+        f"- Turns: {count['user']:.0f} user / {count['assistant']:.0f} assistant / {count['tools']:.0f} tool",
+        f"- Error markers: {count['errors']:.0f} | Joy markers: {count['joy']:.0f}",
+    ]
+
+
+def read_counts(lines: Sequence[str]) -> tuple[int, dict[str, float]] | None:
+    """Where such lines begin, and what they say; None where they are not there, or somebody worked on them."""
+    for at in range(len(lines) - len(_COUNTED) + 1):
+        found = [pattern.fullmatch(lines[at + number]) for number, pattern in enumerate(_COUNTED)]
+        if all(found):
+            said = {name: float(value) for each in found if each for name, value in each.groupdict().items()}
+            return at, said
+    return None
 
 
 def bullet(session: Session) -> str:

@@ -59,6 +59,7 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         dated=dated,
         ranked=bool(front.text("cluster_id")) or (path.startswith("clusters/") and _DATE.search(arc_id) is not None),
         merged=stem != arc_id,
+        last_activity_us=from_iso(front.text("last_activity")) or 0,
         writable=not front.broken,
         synthesized=front.text("synthesized").lower() == "true",
         session_count=len(sessions),

@@ -64,6 +64,8 @@ class Arc(NamedTuple):
     ranked: bool
     merged: bool
     """Its content stands in another arc."""
+    last_activity_us: int
+    """When its last session ended; 0 where the page does not say."""
     writable: bool
     """Not where its front matter can't be read: that is reported, and the file left as it is."""
     synthesized: bool

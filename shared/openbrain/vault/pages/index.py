@@ -24,7 +24,7 @@ from openbrain.vault.values import Problem
 # Whose page counts where several hold one arc: the first's.
 REGIONS = ("bridge", "left", "right", "pineal", "amygdala")
 FOLDERS = (*REGIONS, "clusters", "frontal-lobe", "daily")
-VERSION = "2"
+VERSION = "3"
 """Rises with whatever `parse_arc` reads otherwise: a state of another version is not used."""
 _FIRST_LINE = f"{VERSION}\n".encode()
 

@@ -29,6 +29,8 @@ def merge(item: Merge, plan: Plan) -> list[Write]:
     body = _with_edges(into.body, keep, absorb, gone)
     body = f"{body.rstrip()}\n\n## {heading}\n\n{_story(gone.body, into.body)}\n"
     union = _union(into.front, gone.front)
+    if absorb.last_activity_us > keep.last_activity_us:
+        union["last_activity"] = gone.front.text("last_activity")
     front = into.front.with_values({"title": item.title, **union})
     left = gone.front.with_values({"status": "merged", "merged_into": keep.id})
     return [

@@ -57,6 +57,7 @@ def _page(part: Part, name: str, arc: Arc, parent: Page, reason: str) -> Page:
             "source_sessions": list(part.sessions),
             "project": arc.project or None,
             "created": parent.front.text("created") or None,
+            "last_activity": parent.front.text("last_activity") or None,
             "split_from": arc.id,
             "synthesized": False,
         }
