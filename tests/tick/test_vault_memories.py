@@ -253,3 +253,13 @@ async def test_a_mark_of_no_date_that_there_is_is_of_its_arcs(brain: Brain, date
     assert (done.submitted, done.problems) == (1, [])
     (memory,) = await brain.living()
     assert to_iso(memory.occurred_at)[:10] == "2026-03-02"
+
+
+async def test_a_marker_of_a_session_belongs_to_the_project_of_its_arc(brain: Brain) -> None:
+    arc = parse_arc(
+        "clusters/2026-03-02/2026-03-02-a.md", "---\ncluster_id: a\nproject: shop\nsource_sessions: [s-1]\n---\n", 0
+    )
+    body = mark("Ask first.", attrs=" session=s-1") + mark("Look.", attrs=" session=s-2")
+    page = parse_arc("left/reference/lessons.md", f"---\ncreated: 2026-03-02\n---\n\n{body}", 0)
+    await brain.bring(arc, page)
+    assert {each.content: each.project for each in await brain.living()} == {"Ask first.": "shop", "Look.": ""}

@@ -14,6 +14,7 @@ from openbrain.ports.probes import Prober
 from openbrain.ports.signals import RaiseStatus, SignalChange, Signals
 from openbrain.vault.markers.redaction import redacted
 from openbrain.vault.pages.alarm import Alarm, alarm
+from openbrain.vault.pages.arcs import raise_key
 from openbrain_tick.burning import Burning
 from openbrain_tick.phases.signals import Standing
 
@@ -93,9 +94,9 @@ def _raise(shown: Standing, workspace_id: str, now_us: int, held_us: int) -> Rai
             severity=Severity(mark.severity),
             title=title,
             content=content,
-            project=cleaned_line(shown.arc.project)[:255] or None,
+            project=cleaned_line(mark.project or shown.arc.project)[:255] or None,
         )
-        key = f"vault:{shown.arc.id}:{mark.identity}:{mark.severity}"
+        key = raise_key(shown.arc, mark)
         return replace(checked(data, actor=ACTOR, at=now_us, key=key), held_until=now_us + held_us)
     except (Invalid, ValueError):
         return None

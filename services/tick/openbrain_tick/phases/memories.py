@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import cached_property
 from typing import Final
 
 from openbrain.domain import limits
@@ -85,6 +86,8 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
     found: dict[tuple[str, str], Marked] = {}
     told: list[Problem] = []
     unsure = {name for problem in problems for name in _names(problem.path)}
+    pages = list(pages)
+    projects = _Projects(pages)
     for arc in pages:
         if arc.problem_count:
             unsure.update((_key(arc), *_names(arc.path)))
@@ -98,17 +101,31 @@ def marked(pages: Iterable[Arc], problems: Iterable[Problem]) -> Pages:
                 reason = f"@{marker.type}: a memory holds at most {limits.CONTENT_CHARS} characters"
                 told.append(Problem(arc.path, marker.line_start, reason))
                 continue
-            made = _made(arc, marker, content)
+            made = _made(arc, marker, content, projects)
             found.setdefault((made.arc, made.content_hash), made)
     return Pages(tuple(found.values()), frozenset(unsure), tuple(told))
 
 
-def _made(arc: Arc, marker: Marker, content: str) -> Marked:
+class _Projects:
+    """Of sessions, by the arcs that hold them; looked up only where a marker does not say its own."""
+
+    def __init__(self, pages: Sequence[Arc]) -> None:
+        self._pages = pages
+
+    @cached_property
+    def by_session(self) -> Mapping[str, str]:
+        return {session: arc.project for arc in self._pages if arc.project for session in arc.sessions}
+
+
+def _made(arc: Arc, marker: Marker, content: str, projects: _Projects) -> Marked:
+    project, session = marker.attrs.get("project") or arc.project, marker.attrs.get("session", "")
+    if session and not project:
+        project = projects.by_session.get(session, "")
     return Marked(
         arc=_key(arc),
         type=marker.type,
         content=content,
-        project=quotable_line(marker.attrs.get("project") or arc.project, limits.PROJECT_CHARS),
+        project=quotable_line(project, limits.PROJECT_CHARS),
         occurred_at=from_iso(marker.attrs.get("date", "")) or arc.created_us,
         given_id=marker.attrs.get("id", ""),
     )

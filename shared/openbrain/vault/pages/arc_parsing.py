@@ -22,6 +22,8 @@ NO_SOURCE = "unknown"
 DAY_US = 86_400_000_000
 
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
+_POSTED = re.compile(r"^## (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) — [^\n]*\n\n\Z", re.MULTILINE | re.ASCII)
+"""The heading of a posted marker, which stands right behind it."""
 _HEADING = re.compile(r"^# +(\S.*)$", re.MULTILINE)
 
 
@@ -42,7 +44,7 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
     detail = {
         "sessions": sessions,
         "edges": edges,
-        "markers": [_plain(marker) for marker in found.markers],
+        "markers": [_plain(marker, page.body) for marker in found.markers],
         "problems": [(problem.line, problem.reason) for problem in problems],
     }
     heading = None if front.text("title") else _HEADING.search(page.body)
@@ -92,7 +94,9 @@ def _created(front: Front, arc_id: str, path: str, mtime_ns: int, problems: list
     return mtime_ns // 1000 // DAY_US * DAY_US, False
 
 
-def _signals(found: Sequence[Marker], path: str, problems: list[Problem]) -> list[tuple[str, str, str, int, str, str]]:
+def _signals(
+    found: Sequence[Marker], path: str, problems: list[Problem]
+) -> list[tuple[str, str, str, int, str, str, str]]:
     signals = []
     for marker in found:
         if marker.type != "signal" or not marker.block:
@@ -104,7 +108,7 @@ def _signals(found: Sequence[Marker], path: str, problems: list[Problem]) -> lis
             severity = "warning"
         attrs = marker.attrs
         source = attrs.get("source") or NO_SOURCE
-        where = (marker.line_start, attrs.get("verify", ""), attrs.get("cleared", ""))
+        where = (marker.line_start, attrs.get("verify", ""), attrs.get("cleared", ""), attrs.get("project", ""))
         signals.append((severity, source, marker.content, *where))
     return signals
 
@@ -139,9 +143,12 @@ def _edges(said: Any, found: Sequence[Marker]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(edges))
 
 
-def _plain(marker: Marker) -> tuple[Any, ...]:
+def _plain(marker: Marker, body: str) -> tuple[Any, ...]:
     at = (marker.line_start, marker.line_end, marker.block, marker.start, marker.end)
-    return (marker.type, dict(marker.attrs), marker.content, *at)
+    attrs = dict(marker.attrs)
+    if "date" not in attrs and (posted := _POSTED.search(body, max(0, marker.start - 300), marker.start)):
+        attrs["date"] = posted[1]
+    return (marker.type, attrs, marker.content, *at)
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

@@ -26,6 +26,8 @@ class SignalMark(NamedTuple):
     verify: str
     cleared: str
     """When it was resolved (ISO); empty where nobody wrote it down."""
+    project: str = ""
+    """Its own; empty where it is its page's."""
 
     @property
     def identity(self) -> str:
@@ -106,7 +108,7 @@ class Arc(NamedTuple):
 
     @property
     def markers(self) -> tuple[Marker, ...]:
-        """All of them; offsets count in the page's body."""
+        """All of them; offsets count in the page's body. A posted one has the `date` that its heading says."""
         return tuple(Marker(*mark) for mark in self._part("markers"))
 
     @property
@@ -130,6 +132,12 @@ def _alarms(text: str) -> tuple[tuple[SignalMark, ...], tuple[InjectMark, ...]]:
 def identity(source: str, content: str) -> str:
     """Of a signal: its source, and 16 hex digits of its content's SHA-256."""
     return f"{source}:{hashlib.sha256(content.strip().encode()).hexdigest()[:16]}"
+
+
+def raise_key(page: Arc, mark: SignalMark) -> str:
+    """By which a raise of this mark is known again, whichever process raises it."""
+    project = mark.project or page.project
+    return f"vault:{page.id}:{mark.identity}:{mark.severity}" + (f":{project}" if project else "")
 
 
 def row(arc: Arc) -> tuple[list[Any], str]:

@@ -1,5 +1,6 @@
 """A vault, written: what agents post, pages for the inbox, messages with files."""
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,10 +21,12 @@ from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
 from openbrain.vault.markers.redaction import quotable, redacted
 from openbrain.vault.pages.arc_parsing import parse_arc
+from openbrain.vault.pages.arcs import raise_key
 from openbrain_api.http import parsing
 from openbrain_api.http.forms import Form, FormFile, read_form
 from openbrain_api.http.response import Response, plain
 from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.vaults.sessions import project_of_session
 from openbrain_api.vaults.writes import Asked, Draft, hash_of, key_of, vault_of, written
 
 FORM_BYTES = 16 * 1024 * 1024
@@ -49,6 +52,10 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     key = key_of(call, asked)
     if not _may_raise(call) and attrs.get("severity", "").strip().lower() == Severity.NUCLEAR:
         attrs["severity"] = Severity.CRITICAL  # a halt takes a permission of its own
+    session = attrs.get("session_id") or attrs.get("session")
+    if session and not attrs.get("project"):
+        projects_dir = call.api.settings.tick.projects_dir
+        attrs["project"] = await asyncio.to_thread(project_of_session, session, projects_dir, folder)
 
     def post(at: int) -> posted_markers.Post:
         return posted_markers.Post(type=body.type, content=body.content, attrs=attrs, at=at)
@@ -221,9 +228,9 @@ async def _raised(call: Call[Any, Any], folder: Folder, path: str) -> str | None
             severity=Severity(mark.severity),
             title=content.partition("\n")[0].strip()[:255] or source,
             content=content,
-            project=cleaned_line(page.project)[:255] or None,
+            project=cleaned_line(mark.project or page.project)[:255] or None,
         )
-        key = f"vault:{page.id}:{mark.identity}:{mark.severity}"
+        key = raise_key(page, mark)
         trace = metrics.traceparent() or parsing.traceparent(call.headers)
         now = call.api.clock.now()
         made = checked(said, actor=call.actor.label, at=now, key=key, traceparent=trace)

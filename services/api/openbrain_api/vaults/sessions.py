@@ -1,0 +1,55 @@
+"""Which project a session works on: its transcript says it, else the arc that holds the session. Blocking."""
+
+import re
+from collections.abc import Iterator
+from heapq import nlargest
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
+
+from openbrain.domain.errors import NeverRetry
+from openbrain.vault.folder import Folder
+from openbrain.vault.markers.transcripts import lines, project_of, records
+from openbrain.vault.pages.arc_parsing import parse_arc
+
+ARCS: Final = 200
+"""The newest pages of clusters/ are looked into."""
+RECORDS: Final = 200
+"""A transcript says where it works in its first lines."""
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,200}")
+
+
+def project_of_session(session: str, projects_dir: Path | None, vault: Folder) -> str:
+    """'' where nothing knows it."""
+    if not _NAME.fullmatch(session):
+        return ""
+    return _by_transcript(session, projects_dir) or _by_arc(session, vault)
+
+
+def _by_transcript(session: str, projects_dir: Path | None) -> str:
+    try:
+        folders = [] if projects_dir is None else [each for each in projects_dir.iterdir() if not each.is_symlink()]
+        for path in (folder / f"{session}.jsonl" for folder in folders):
+            if path.is_file() and not path.is_symlink():
+                found = next((each.cwd for each in islice(records(lines(path)), RECORDS) if each.cwd), "")
+                return project_of(found) if found else ""
+    except OSError:
+        pass
+    return ""
+
+
+def _by_arc(session: str, vault: Folder) -> str:
+    return next((project for project in _projects(session, vault) if project), "")
+
+
+def _projects(session: str, vault: Folder) -> Iterator[str]:
+    for entry in nlargest(ARCS, vault.walk("clusters"), key=attrgetter("mtime_ns")):
+        try:
+            text = vault.read(entry.path) if entry.path.endswith(".md") else ""
+        except NeverRetry:
+            continue
+        if session in text:
+            arc = parse_arc(entry.path, text, entry.mtime_ns)
+            if session in arc.sessions:
+                yield arc.project
