@@ -83,6 +83,48 @@ async def test_a_signal_that_is_posted_burns_at_once_and_again_at_no_tick(kept: 
     assert (alarm["active"], alarm["severity"]) == (True, "critical")
 
 
+async def test_a_posted_end_ends_what_it_names_or_says_why_not(kept: Brain, vault: Path) -> None:
+    def post(content: str, severity: str, **attrs: str) -> dict[str, object]:
+        return {"type": "signal", "content": content, "attrs": {"severity": severity, **attrs}}
+
+    async with await client(kept) as ada:
+
+        async def burning() -> set[str]:
+            found = (await ada.get("/v1/amygdala/signals")).json()["signals"]
+            return {each["title"] for each in found if each["state"] == "active"}
+
+        for source, said in (("db-1", "disk full"), ("db-1", "slow"), ("nas", "fan")):
+            await ada.post("/marker", json=post(said, "warning", source=source))
+        before = tree(vault)
+        several = await ada.post("/marker", json=post("all is well", "resolved", source="db-1"))
+        nobodys = await ada.post("/marker", json=post("all is well", "resolved", source="db-2"))
+        unnamed = await ada.post("/marker", json=post("all is well", "resolved"))
+        assert (tree(vault), await burning()) == (before, {"disk full", "slow", "fan"})
+        same = await ada.post("/marker", json=post("disk full", "resolved", source="db-1"))
+        only = await ada.post("/marker", json=post("a new fan was put in", "resolved", source="nas"))
+        assert (same.status_code, only.status_code, await burning()) == (201, 201, {"slow"})
+        # Sent again it ends nothing that began since.
+        kept.clock.advance(1)
+        await ada.post("/marker", json=post("fan", "warning", source="nas"), headers={"idempotency-key": "anew"})
+        again = await ada.post("/marker", json=post("a new fan was put in", "resolved", source="nas"))
+        assert (again.status_code, await burning()) == (201, {"slow", "fan"})
+        (ended,) = [
+            each
+            for each in (await ada.get("/v1/amygdala/signals", params={"source": "nas"})).json()["signals"]
+            if each["state"] == "resolved"
+        ]
+    no_ack = frozenset({Permission.VAULT_WRITE, Permission.SIGNAL_RAISE})
+    async with await client(kept, permissions=no_ack) as writer:
+        refused(await writer.post("/marker", json=post("slow", "resolved", source="db-1")), 403)
+
+    refused(several, 422)
+    assert "disk full; slow" in several.text or "slow; disk full" in several.text
+    refused(nobodys, 404)
+    refused(unnamed, 422)
+    assert (ended["id"], ended["note"]) == (only.json()["signal_id"], "a new fan was put in")
+    assert "status: resolved" in (vault / only.json()["vault_path"]).read_text(encoding="utf-8")
+
+
 async def test_who_may_not_raise_halts_nobody_by_a_marker(kept: Brain, vault: Path) -> None:
     post = {"type": "signal", "content": "all gone", "attrs": {"source": "x", "severity": "nuclear"}}
     page = {"content": "<!-- @signal severity=nuclear source=x -->gone<!-- @/signal -->"}

@@ -114,7 +114,8 @@ def _begun(post: Post) -> str:
     day = to_iso(post.at)[:10]
     values: dict[str, str] = {"created": to_iso(post.at)}
     if post.type == "signal":
-        values |= {"region": "amygdala", "status": "active", "severity": post.severity}
+        status = RESOLVED if post.severity == RESOLVED else "active"
+        values |= {"region": "amygdala", "status": status, "severity": post.severity}
     titles = {"lesson": f"Lessons of {day}", "milestone": f"Milestones of {day}"}
     title = titles.get(post.type, post.title)
     front = read("", "").front.with_values({"title": title, **values})

@@ -20,12 +20,13 @@ from openbrain.vault import inbox, posted_markers
 from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
 from openbrain.vault.markers.redaction import quotable, redacted
-from openbrain.vault.pages.arc_parsing import parse_arc
+from openbrain.vault.pages.arc_parsing import RESOLVED, parse_arc
 from openbrain.vault.pages.arcs import raise_key
 from openbrain_api.http import parsing
 from openbrain_api.http.forms import Form, FormFile, read_form
 from openbrain_api.http.response import Response, plain
 from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.vaults.resolving import named, resolve
 from openbrain_api.vaults.sessions import project_of_session
 from openbrain_api.vaults.writes import Asked, Draft, hash_of, key_of, vault_of, written
 
@@ -44,7 +45,8 @@ FORM_BYTES = 16 * 1024 * 1024
 async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     """Post a lesson, milestone, signal or decision.
 
-    It is written where its kind belongs; a signal is raised at once, where the key may.
+    It is written where its kind belongs; a signal is raised at once, where the key may, and one that says `resolved` ends
+    the signal that it names.
     """
     body, folder = call.body, vault_of(call)
     attrs = {key: str(value) for key, value in body.attrs.items() if value is not None}
@@ -60,6 +62,10 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     def post(at: int) -> posted_markers.Post:
         return posted_markers.Post(type=body.type, content=body.content, attrs=attrs, at=at)
 
+    over = None
+    if body.type == "signal" and post(0).severity == RESOLVED:
+        over = await named(call, post(0))
+
     def draft(path: str, at: int) -> Draft:
         change, there = posted_markers.change_of(folder, post(at), path)
         same = change.before == change.digest
@@ -72,7 +78,10 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     )
     told = done.told if done else {"action": "unchanged", "vault_path": write.path, "written_bytes": 0}
     signal_id = None
-    if body.type == "signal" and _may_raise(call):
+    if over is not None:
+        await resolve(call, over, post(write.at), write.at)
+        signal_id = over.id
+    elif body.type == "signal" and _may_raise(call):
         signal_id = await _raised(call, folder, str(told["vault_path"]))
     fields = {
         "ok": True,

@@ -1,0 +1,56 @@
+"""A posted signal that says it is over: which signal it names, and its end."""
+
+from typing import Any, Final
+
+from openbrain.domain.errors import Forbidden, Invalid, NotFound
+from openbrain.domain.signals.values import Signal, Step
+from openbrain.ports.signals import SignalChange, SignalFilter
+from openbrain.usecases.auth import Permission
+from openbrain.vault.pages.bodies import first_line
+from openbrain.vault.posted_markers import Post
+from openbrain_api.http.route import Call
+
+LOOKED_AT: Final = 1000
+"""Signals of the source, the newest first."""
+_SHOWN: Final = 5
+
+
+async def named(call: Call[Any, Any], post: Post) -> Signal:
+    """The signal of the post's source that says the same, else the only one of that source that is open. `Invalid` or
+    `NotFound` say why it is none."""
+    if Permission.SIGNAL_ACK not in call.actor.permissions:
+        raise Forbidden("this key may not end signals: it needs the permission signal.ack")
+    if not post.attrs.get("source", "").strip():
+        raise Invalid("attrs.source", "name the source of the signal that is over")
+    asked = SignalFilter(source=post.source)
+    found = await call.api.truth.signals(call.actor.viewer(), asked, LOOKED_AT)
+    burning = [each for each in found if each.state.open]
+    same = [each for each in (*burning, *found) if post.text in (each.content.strip(), each.title.strip())]
+    if same:
+        return same[0]
+    if len(burning) == 1:
+        return burning[0]
+    if burning:
+        titles = "; ".join(first_line(each.title, 80) for each in burning[:_SHOWN])
+        raise Invalid(
+            "content", f"{len(burning)} signals of this source are open: say again which one is over: {titles}"
+        )
+    raise NotFound(
+        f"no signal of the source {post.source!r} is open, so none ends: look for its name in the list of signals"
+    )
+
+
+async def resolve(call: Call[Any, Any], signal: Signal, post: Post, at: int) -> None:
+    """End it, unless it has ended or began after the request, which may come again."""
+    if not signal.state.open or signal.first_raised_at > at:
+        return
+    change = SignalChange(
+        workspace_id=call.actor.workspace_id,
+        step=Step.RESOLVED,
+        viewer=call.actor.viewer(),
+        actor=call.actor.label,
+        signal_id=signal.id,
+        note=post.title,
+    )
+    await call.api.truth.change_signal(change)
+    await call.api.wake.notify()
