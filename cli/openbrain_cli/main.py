@@ -54,6 +54,8 @@ SECTIONS = {
     },
     "Running it": {
         "up": ("openbrain_cli.system.up:up", "Start the whole pipeline on this machine."),
+        "status": ("openbrain_cli.system.status:status", "Tell what runs, where, since when, and how it is."),
+        "stop": ("openbrain_cli.system.stop:stop", "End what `openbrain up` started, and wait until it has."),
         "run": ("openbrain_cli.system.run:run", "Start one service as a process, as in production."),
         "doctor": ("openbrain_cli.system.doctor:doctor", "Prove the running system end to end."),
         "settings": ("openbrain_cli.system.settings:settings", "Show the settings in use, or the reference of all."),

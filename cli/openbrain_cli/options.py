@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from openbrain.domain.errors import Invalid
+from openbrain.domain.errors import Invalid, Unauthorised
 from openbrain_cli.profile import Profile, profile
 
 if TYPE_CHECKING:
@@ -69,7 +69,10 @@ class Connection:
 
         async def whole() -> T:
             async with chosen.client(agent=self.speaker, admin=admin) as brain:
-                return await question(brain)
+                try:
+                    return await question(brain)
+                except Unauthorised:
+                    raise chosen.not_known(admin=admin) from None
 
         return asyncio.run(whole())
 

@@ -40,6 +40,9 @@ class Profile:
                 f"no OpenBrain runs on {self.data_dir}: start one with `openbrain up`, or name one with --url "
                 "or OPENBRAIN_URL"
             )
+        if "://" not in found:
+            scheme = "http" if found.partition(":")[0] in _LOOPBACK else "https"
+            raise SetupError(f"{found!r} is not a URL: write it with its scheme, as {scheme}://{found}")
         return found
 
     def key(self, *, admin: bool = False) -> str:
@@ -59,6 +62,25 @@ class Profile:
         if self._env("CORE_BRAIN_URL") and original.is_file():
             return read_key(original)
         raise Unauthorised(f"no key for {self.url}: give --key-file, or set OPENBRAIN_API_KEY or OPENBRAIN_KEY_FILE")
+
+    def key_place(self, *, admin: bool = False) -> str:
+        """Where `key` comes from, in words."""
+        if self.key_file_option is not None:
+            return f"the key in {self.key_file_option}"
+        for name in ("OPENBRAIN_API_KEY", "CORE_BRAIN_KEY"):
+            if self._env(name):
+                return f"the key in {name}"
+        if named := self._env("OPENBRAIN_KEY_FILE"):
+            return f"the key in {named} (OPENBRAIN_KEY_FILE)"
+        own = self.data_dir / (ADMIN_KEY_FILE if admin else KEY_FILE)
+        return f"the key in {own if self._is_local() else self._home() / ORIGINAL_KEY_FILE}"
+
+    def not_known(self, *, admin: bool = False) -> Unauthorised:
+        """The server refused the key: the error for a person at a terminal."""
+        return Unauthorised(
+            f"{self.url} does not know {self.key_place(admin=admin)}: it is wrong, revoked or expired, or another "
+            "OpenBrain's; name the right one with --key-file or OPENBRAIN_API_KEY"
+        )
 
     @property
     def named(self) -> bool:

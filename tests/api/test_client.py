@@ -212,8 +212,12 @@ class Server:
         self._answers = list(answers)
         self.requests: list[httpx.Request] = []
 
+    @property
+    def transport(self) -> httpx.MockTransport:
+        return httpx.MockTransport(self._answer)
+
     def client(self, **options: Any) -> OpenBrain:
-        return OpenBrain("http://brain.test", "ob_k", transport=httpx.MockTransport(self._answer), **options)
+        return OpenBrain("http://brain.test", "ob_k", transport=self.transport, **options)
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
@@ -255,6 +259,15 @@ async def test_what_does_not_pass_is_told(trouble: Any, says: str) -> None:
     with pytest.raises(TryLater, match=says):
         await server.client(attempts=2).memories()
     assert len(server.requests) == 2
+
+
+async def test_a_port_of_this_machine_where_nothing_listens_is_told_sooner(pauses: list[float]) -> None:
+    server = Server(httpx.ConnectError("refused"))
+    client = OpenBrain("http://127.0.0.1:9", "ob_key", transport=server.transport)
+
+    with pytest.raises(TryLater, match="can't reach"):
+        await client.memories()
+    assert (len(server.requests), sum(pauses) < 0.5) == (2, True)
 
 
 async def test_a_key_is_not_made_twice_when_the_answer_was_lost() -> None:

@@ -53,6 +53,31 @@ def test_the_original_names_are_understood(folder: Path) -> None:
     assert profile(folder, {"CORE_BRAIN_ORG": "acme"}).org == "acme"
 
 
+@pytest.mark.parametrize(
+    ("written", "better"),
+    [
+        ("localhost:9", "http://localhost:9"),
+        ("127.0.0.1", "http://127.0.0.1"),
+        ("brain.example.org:8788", "https://brain.example.org:8788"),
+    ],
+)
+def test_an_address_without_a_scheme_is_told_with_one(folder: Path, written: str, better: str) -> None:
+    with pytest.raises(SetupError, match=f"as {better}$"):
+        _ = profile(folder, url_option=written).url
+
+
+def test_a_key_that_the_server_refused_is_named_by_where_it_came_from(folder: Path, tmp_path: Path) -> None:
+    places = {
+        str(folder / "key"): profile(folder),
+        "OPENBRAIN_API_KEY": profile(folder, {"OPENBRAIN_API_KEY": "ob_x"}),
+        "mine (OPENBRAIN_KEY_FILE)": profile(folder, {"OPENBRAIN_KEY_FILE": "mine"}),
+        "theirs": profile(folder, key_file_option=tmp_path / "theirs"),
+    }
+    for place, chosen in places.items():
+        assert place in str(chosen.not_known())
+        assert "--key-file" in str(chosen.not_known())
+
+
 def test_this_machines_key_is_never_sent_to_another_machine(folder: Path) -> None:
     with pytest.raises(Unauthorised, match="no key for https://elsewhere"):
         profile(folder, url_option="https://elsewhere.example.org").key()

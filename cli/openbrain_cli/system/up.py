@@ -54,11 +54,16 @@ async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tup
     from openbrain.runtime.adapters import disk_space
     from openbrain_cli.system.embedded.disk_space import until_room
     from openbrain_cli.system.embedded.pipeline import running
+    from openbrain_cli.system.instance import refuse_second
 
+    refuse_second(settings.data_dir)
     logs.configure(settings.logs.model_copy(update={"level": max_level(settings.logs.level)}))
     listener = _listen(settings.server.host, settings.server.port)
     url = f"http://{settings.server.host}:{listener.getsockname()[1]}"
-    await until_room(disk_space(settings).to_start, lambda app: _http(app, listener.dup(), settings))
+    shortage = disk_space(settings).to_start
+    if why := shortage():
+        typer.echo(f"OpenBrain waits for room and goes on by itself (Ctrl-C ends it): {why}", err=True)
+    await until_room(shortage, lambda app: _http(app, listener.dup(), settings))
     async with (
         running(settings, new=new) as system,
         _http(system.api(), listener, settings),

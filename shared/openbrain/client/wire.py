@@ -47,6 +47,7 @@ class Wire:
                 f"{url} would send the key in the clear: use https, or allow http where the network is safe"
             )
         self.url = url.rstrip("/")
+        self._loopback = loopback
         self._attempts = max(1, attempts)
         self._response_bytes = response_bytes
         self._breaker = breaker or Breaker(0, 0)
@@ -119,6 +120,8 @@ class Wire:
             except httpx.TransportError as error:
                 if not (repeat or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)):
                     raise
+                if self._loopback and attempt > 1 and isinstance(error, httpx.ConnectError):
+                    raise  # nothing listens on this machine's port: a person with a wrong URL is told at once
                 await asyncio.sleep(_pause(attempt, None))
                 continue
             if response.status_code in well or not _worth_repeating(response, raw, repeat):

@@ -60,8 +60,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def up(terminal: Terminal) -> Iterator[Terminal]:
-    """`openbrain up` while the block runs; ended with Ctrl-C, which must be clean."""
+def up(terminal: Terminal, *, ends_itself: bool = False) -> Iterator[Terminal]:
+    """`openbrain up` while the block runs; ended cleanly with Ctrl-C, unless the block ends it."""
     environment = terminal.env(
         {
             # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
@@ -81,7 +81,8 @@ def up(terminal: Terminal) -> Iterator[Terminal]:
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.02)
         yield terminal
-        process.send_signal(signal.SIGINT)
+        if not ends_itself:
+            process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_S) == 0, log.read_text()
     finally:
         process.kill()

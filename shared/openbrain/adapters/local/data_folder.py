@@ -3,7 +3,9 @@
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,6 +15,10 @@ import structlog
 from openbrain.domain.errors import SetupError
 
 _OTHERS = 0o077
+_LOCK = "lock"
+_TRIES = 5
+_TRY_S = 0.02
+"""`holder` takes the lock for a moment to see whether it is free: a start waits that moment."""
 _log = structlog.get_logger(__name__)
 
 
@@ -28,22 +34,30 @@ class DataFolder:
     def open(self) -> Self:
         """Make the folder (0700), or close the one that is there to others, and take its lock; `SetupError` names the
         process that has it."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        make_private(self.path, leave=self._leave)
-        lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.read(lock, 32).decode(errors="replace").strip() or "another process"
+        lock = self._opened()
+        if not _locked(lock):
+            pid = os.read(lock, 32).decode(errors="replace").strip() or "another process"
             os.close(lock)
             raise SetupError(
-                f"{self.path} is in use by OpenBrain (pid {holder}): use that one, stop it, "
+                f"{self.path} is in use by OpenBrain (pid {pid}): use that one, stop it, "
                 "or choose another folder with --data"
-            ) from None
-        os.ftruncate(lock, 0)
-        os.pwrite(lock, str(os.getpid()).encode(), 0)
+            )
+        try:
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, str(os.getpid()).encode(), 0)
+        except OSError as error:
+            os.close(lock)
+            raise unwritable(self.path, error) from None
         self._lock = lock
         return self
+
+    def _opened(self) -> int:
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(self.path, leave=self._leave)
+            return os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise unwritable(self.path, error) from None
 
     def close(self) -> None:
         """Give the lock back."""
@@ -58,6 +72,52 @@ class DataFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _locked(lock: int) -> bool:
+    for attempt in range(_TRIES):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if attempt + 1 < _TRIES:
+                time.sleep(_TRY_S)
+        else:
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that has a folder's lock."""
+
+    pid: int
+    since: float
+    """Seconds since 1970."""
+
+
+def holder(folder: Path) -> Holder | None:
+    """The process that has the folder's lock now, if any has."""
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        pid = os.read(lock, 32).decode(errors="replace").strip()
+        return Holder(int(pid), os.fstat(lock).st_mtime) if pid.isdecimal() else None
+    else:
+        return None
+    finally:
+        os.close(lock)
+
+
+def unwritable(folder: Path, error: OSError) -> SetupError:
+    """Why nothing can be kept in a folder, and what to do about it."""
+    return SetupError(
+        f"nothing can be kept in {folder} ({error.strerror or 'the system refused'}): make room or take the right to "
+        "write there, or choose another folder with --data or OPENBRAIN_DATA_DIR"
+    )
 
 
 def make_private(folder: Path, *, leave: Collection[Path] = ()) -> None:

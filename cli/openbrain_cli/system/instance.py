@@ -1,0 +1,61 @@
+"""The `openbrain up` that runs on a data folder: its process, its address, its beginning."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from openbrain.adapters.local.data_folder import holder
+from openbrain.domain.errors import SetupError, TryLater
+from openbrain_cli.profile import URL_FILE
+
+_LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    """A running `openbrain up`."""
+
+    pid: int
+    since: datetime
+    url: str
+    """'' until it answers."""
+
+
+def running_instance(data_dir: Path) -> Instance | None:
+    """The one that holds the folder now."""
+    held = holder(data_dir)
+    if held is None:
+        return None
+    try:
+        url = (data_dir / URL_FILE).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        url = ""
+    return Instance(pid=held.pid, since=datetime.fromtimestamp(held.since, UTC), url=url)
+
+
+def refuse_second(data_dir: Path) -> None:
+    """`SetupError` where one runs on the folder already."""
+    if (found := running_instance(data_dir)) is not None:
+        where = f", {found.url}" if found.url else ", still starting"
+        raise SetupError(
+            f"OpenBrain is already running on {data_dir}: pid {found.pid}{where}; use that one, end it with "
+            "`openbrain stop`, or choose another folder with --data"
+        )
+
+
+def end(instance: Instance, data_dir: Path, timeout_s: float) -> None:
+    """Ask it to end, and wait until it has: what runs in it ends first. `TryLater` where that takes too long."""
+    try:
+        os.kill(instance.pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        raise SetupError(f"pid {instance.pid} belongs to another user: ask them, or stop it as root") from None
+    until = time.monotonic() + timeout_s
+    while (now := holder(data_dir)) is not None and now.pid == instance.pid:
+        if time.monotonic() > until:
+            raise TryLater(f"pid {instance.pid} was told to stop and is still at it after {timeout_s:g} s: wait for it")
+        time.sleep(_LOOK_S)

@@ -1,0 +1,30 @@
+"""stop: the end of `openbrain up`, from another terminal."""
+
+from typing import Annotated
+
+import typer
+
+from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import AsJson, Data
+from openbrain_cli.output import as_json
+
+Timeout = Annotated[float, typer.Option("--timeout", min=0, help="Seconds to wait for its end.")]
+
+
+@command("openbrain stop", "openbrain stop --data ./brain")
+def stop(data: Data = None, timeout: Timeout = 60, json: AsJson = False) -> None:
+    """End the `openbrain up` of this data folder and wait until it has ended. What is running ends first; nothing is
+    lost."""
+    from openbrain_cli.profile import profile
+    from openbrain_cli.system.instance import end, running_instance
+
+    folder = profile(data=data).data_dir
+    found = running_instance(folder)
+    if found is not None:
+        end(found, folder, timeout)
+    if json:
+        as_json({"stopped": None if found is None else found.pid, "data": str(folder)})
+    elif found is None:
+        print(f"no OpenBrain runs on {folder}: there is nothing to stop")
+    else:
+        print(f"stopped: pid {found.pid}, on {folder}; `openbrain up` goes on where it was")

@@ -1,0 +1,81 @@
+"""What runs on a data folder: second starts, status, stop, and what a command says when it can't get through."""
+
+import os
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli.terminal import Terminal, up
+
+URL = r"http://127\.0\.0\.1:\d+"
+
+
+@pytest.fixture(scope="module")
+def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
+    home = tmp_path_factory.mktemp("running")
+    with up(Terminal(home, home / "data"), ends_itself=True) as running:
+        yield running
+
+
+def test_a_wrong_key_is_told_in_the_words_of_a_command(terminal: Terminal) -> None:
+    wrong = terminal.home / "wrong.key"
+    wrong.write_text("ob_nothing\n")
+    wrong.chmod(0o600)
+    by_file = terminal.run("list", "--key-file", str(wrong))
+    by_name = terminal.run("list", environment={"OPENBRAIN_API_KEY": "ob_nothing"})
+
+    assert (by_file.code, by_name.code) == (5, 5)
+    assert f"does not know the key in {wrong}" in by_file.err
+    assert "does not know the key in OPENBRAIN_API_KEY" in by_name.err
+    assert "Authorization" not in by_file.err + by_name.err
+
+
+def test_a_second_start_names_the_one_that_runs_also_where_their_ports_are_the_same(terminal: Terminal) -> None:
+    url = (terminal.data / "url").read_text().strip()
+    for port in ("0", url.rpartition(":")[2]):
+        done = terminal.run("up", "--port", port)
+
+        assert done.code == 6
+        assert re.search(rf"already running on {terminal.data}: pid \d+, {re.escape(url)}", done.err), done.err
+
+
+def test_a_start_where_nothing_can_be_kept_says_so(terminal: Terminal) -> None:
+    (terminal.home / "file").write_text("")
+    done = terminal.run("up", "--port", "0", "--data", str(terminal.home / "file" / "brain"))
+
+    assert done.code == 6
+    assert f"nothing can be kept in {terminal.home / 'file' / 'brain'} (Not a directory)" in done.err
+    assert "--data" in done.err
+
+
+def test_status_and_stop(terminal: Terminal) -> None:
+    """The last of this file: afterwards nothing runs."""
+    told, data = terminal.run("status"), terminal.run("status", "--json")
+    named = terminal.run("status", "--url", data.json["url"], "--json")
+
+    assert told.code == 0, told.err
+    assert re.fullmatch(
+        rf"OpenBrain \S+ on {URL}  \(pid \d+, since .* UTC\)\ndata    {terminal.data}\nhealth  ok: .*text.*\n", told.out
+    )
+    assert (data.json["status"], data.json["data"]) == ("ok", str(terminal.data))
+    assert os.kill(data.json["pid"], 0) is None
+    assert (named.json["status"], "pid" in named.json) == ("ok", False)
+
+    stopped = terminal.run("stop", "--json")
+    assert (stopped.code, stopped.json["stopped"]) == (0, data.json["pid"])
+    assert not (terminal.data / "url").exists(), "it ended by itself, not by force"
+    again, after = terminal.run("stop"), terminal.run("status")
+    assert (again.code, again.out) == (0, f"no OpenBrain runs on {terminal.data}: there is nothing to stop\n")
+    assert (after.code, after.out) == (3, f"no OpenBrain runs on {terminal.data}: start one with `openbrain up`\n")
+
+
+def test_status_of_an_address_where_nothing_listens(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    done = Terminal(tmp_path, tmp_path / "data").run("status", "--url", f"http://127.0.0.1:{port}", "--json")
+
+    assert (done.code, done.json["status"]) == (3, "unreachable")
+    assert "can't reach" in done.json["problem"]
