@@ -9,6 +9,8 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from openbrain_cli.suggestions import SuggestingGroup
+
 Function = Callable[..., Any]
 
 
@@ -37,7 +39,7 @@ class Later(TyperCommand):
 def group_of(sections: Mapping[str, Mapping[str, tuple[str, str]]]) -> type[TyperGroup]:
     """A group of these commands: section of the help -> name -> (module:function, what it does)."""
 
-    class Group(TyperGroup):
+    class Group(SuggestingGroup):
         def __init__(self, **attributes: Any) -> None:
             super().__init__(**attributes)
             self.commands = {
@@ -61,7 +63,7 @@ def new_app(**settings: Any) -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
-        **{"add_completion": False, **settings},
+        **{"add_completion": False, "cls": SuggestingGroup, **settings},
     )
 
 
