@@ -14,9 +14,10 @@ import pytest
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
 from openbrain.adapters.sql.store import open_truth
+from openbrain.domain.permissions import Permission
 from openbrain.ports.access import Workspace
 from openbrain.settings import Truth
-from openbrain.usecases.auth import Permission, hash_secret, issue
+from openbrain.usecases.auth import hash_secret, issue
 from tests.servers.process import ServerProcess
 from tests.support.cli.services import services
 from tests.support.cli.terminal import Terminal, up

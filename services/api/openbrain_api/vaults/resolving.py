@@ -3,9 +3,9 @@
 from typing import Any, Final
 
 from openbrain.domain.errors import Forbidden, Invalid, NotFound
+from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import Signal, Step
 from openbrain.ports.signals import SignalChange, SignalFilter
-from openbrain.usecases.auth import Permission
 from openbrain.vault.pages.bodies import first_line
 from openbrain.vault.posted_markers import Post
 from openbrain_api.http.route import Call

@@ -45,8 +45,8 @@ FORM_BYTES = 16 * 1024 * 1024
 async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     """Post a lesson, milestone, signal or decision.
 
-    It is written where its kind belongs; a signal is raised at once, where the key may, and one that says `resolved` ends
-    the signal that it names.
+    It is written where its kind belongs; a signal is raised at once, where the key may, and one that says `resolved`
+    ends the signal that it names.
     """
     body, folder = call.body, vault_of(call)
     attrs = {key: str(value) for key, value in body.attrs.items() if value is not None}
