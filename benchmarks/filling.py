@@ -12,8 +12,8 @@ from openbrain.domain.memory import Change, MemoryType
 from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
 from openbrain.ports.generations import IndexKind
-from openbrain.ports.reindexing import Extent
-from openbrain.ports.store import Origin
+from openbrain.ports.index_entries import Extent
+from openbrain.ports.writes import Origin
 from openbrain.runtime.container import Container
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
@@ -35,14 +35,16 @@ async def fill(container: Container, count: int) -> None:
             Offer(submission=_submission(number, all_texts[number]), actor=actor, origin=Origin(actor="bench"))
             for number in range(start, min(start + STEP, count))
         ]
-        outcomes = await remember(offers, truth=container.truth, clock=container.clock, gate=container.gate)
+        outcomes = await remember(offers, writes=container.store.writes, clock=container.clock, gate=container.gate)
         await _index(container, [outcome.memory.id for outcome in outcomes if outcome.memory is not None])
     print(f"filled in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
 
 
 async def _indexed(container: Container) -> int:
     extent = Extent(kind=IndexKind.VECTOR)
-    return await container.truth.count_extent(extent) - await container.truth.count_extent(replace(extent, stale=True))
+    return await container.store.expected_entries.count_extent(
+        extent
+    ) - await container.store.expected_entries.count_extent(replace(extent, stale=True))
 
 
 def _submission(number: int, text: str) -> Submission:
@@ -56,7 +58,7 @@ def _submission(number: int, text: str) -> Submission:
 
 
 async def _index(container: Container, ids: list[str]) -> None:
-    await container.truth.delete([entry.id for entry in await container.truth.take(5 * STEP)])
+    await container.store.outbox.delete([entry.id for entry in await container.store.outbox.take(5 * STEP)])
     events = [
         CloudEvent[MemoryStored](
             id=memory_id,
@@ -69,9 +71,9 @@ async def _index(container: Container, ids: list[str]) -> None:
         for memory_id in ids
     ]
     text, vectors = await container.text_generation(), await container.vector_generation()
-    truth, clock = container.truth, container.clock
-    failed = dict(await embed_stored(events, truth=truth, embedder=container.embedder, clock=clock, batch=STEP))
-    failed |= await project_text(ids, truth=truth, index=container.text, generations=[text])
-    failed |= await project_vector(ids, truth=truth, index=container.vectors, generations=[vectors])
+    store, clock = container.store, container.clock
+    failed = dict(await embed_stored(events, store=store, embedder=container.embedder, clock=clock, batch=STEP))
+    failed |= await project_text(ids, store=store, index=container.text, generations=[text])
+    failed |= await project_vector(ids, store=store, index=container.vectors, generations=[vectors])
     if failed:
         raise SystemExit(f"{len(failed)} memories could not be indexed")

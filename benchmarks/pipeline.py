@@ -140,9 +140,9 @@ async def _floor(bodies: Sequence[bytes], batch: int) -> float:
     return float(json.loads(done.stdout)["cpu"])
 
 
-def _until_indexed(truth: Path, count: int, worker: "subprocess.Popen[str]") -> None:
+def _until_indexed(store: Path, count: int, worker: "subprocess.Popen[str]") -> None:
     """Looked at from here, on another core: counting rows costs more than indexing some."""
-    with contextlib.closing(sqlite3.connect(truth)) as connection:
+    with contextlib.closing(sqlite3.connect(store)) as connection:
         while connection.execute("SELECT count(indexed_at) FROM memories").fetchone()[0] < count:
             if worker.poll() is not None:
                 raise SystemExit("the worker ended")

@@ -29,13 +29,13 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.schema.tables import memories, memory_passages, metadata
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.tantivy import TantivyText
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, MemoryType
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.store import PassageSet
+from openbrain.ports.index_entries import PassageSet
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.gate import Gate
 from openbrain_housekeeper.verifying import Indexes, Verification, Verifier
@@ -91,13 +91,13 @@ def run(options: argparse.Namespace) -> Report:
 
 async def _measured(name: str, count: int, repeats: int) -> list[Row]:
     async with opened(name) as side:
-        truth = SqlTruth(side.database, SystemClock())
-        generations = await begin(side, truth)
+        store = SqlStore(side.database, SystemClock())
+        generations = await begin(side, store)
         await fill(side, generations, count)
         seconds, megabytes = [], []
         for _ in range(repeats):
             before, begun = peak_mb(), time.process_time()
-            told = await compared(side, truth)
+            told = await compared(side, store)
             seconds.append(time.process_time() - begun)
             megabytes.append(peak_mb() - before)
         if not told["equal"] or [each["rows"] for each in told["indexes"]] != [count, count]:
@@ -109,24 +109,24 @@ async def _measured(name: str, count: int, repeats: int) -> list[Row]:
     ]
 
 
-async def compared(side: Side, truth: SqlTruth, *, full: bool = False) -> Mapping[str, Any]:
+async def compared(side: Side, store: SqlStore, *, full: bool = False) -> Mapping[str, Any]:
     """The result of one comparison of both indexes."""
 
     async def nothing() -> None:
         return None
 
     clock = SystemClock()
-    gate = Gate(truth.unpublished_since, dict.fromkeys(IndexKind, nothing), clock)
+    gate = Gate(store.outbox.unpublished_since, dict.fromkeys(IndexKind, nothing), clock)
     indexes: Indexes = {IndexKind.TEXT: lambda: side.text, IndexKind.VECTOR: lambda: side.vectors}
     verification = Verification(
-        Verifier(truth, indexes, gate, clock, Asked()), Asked(full=full, repair=True, patient=False)
+        Verifier(store, indexes, gate, clock, Asked()), Asked(full=full, repair=True, patient=False)
     )
     async for _ in verification.pieces():
         pass
     return verification.told()
 
 
-async def begin(side: Side, truth: SqlTruth) -> Sequence[Generation]:
+async def begin(side: Side, store: SqlStore) -> Sequence[Generation]:
     """The generations of text and vectors, made."""
     kinds = ((IndexKind.TEXT, side.text.builder, "", 0), (IndexKind.VECTOR, side.vectors.builder, MODEL, DIMENSIONS))
     made = [
@@ -137,7 +137,7 @@ async def begin(side: Side, truth: SqlTruth) -> Sequence[Generation]:
     ]
     await side.text.prepare(made[0].name)
     await side.vectors.prepare(made[1].name, DIMENSIONS)
-    return [await truth.ensure(each) for each in made]
+    return [await store.generations.ensure(each) for each in made]
 
 
 async def fill(side: Side, generations: Sequence[Generation], count: int) -> None:

@@ -25,7 +25,7 @@ from openbrain.adapters.tantivy.documents import english, schema, values_of
 from openbrain.domain.memory import Memory
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry, VectorEntry
-from openbrain.ports.reindexing import Extent
+from openbrain.ports.index_entries import Extent
 from openbrain.runtime.container import Container
 from openbrain_indexer.handlers.entries import text_entry, vector_entries
 
@@ -36,9 +36,9 @@ BATCH = 512
 async def entries(container: Container, generation: Generation) -> AsyncIterator[list[Any]]:
     """What the generation holds, batch by batch."""
     after = ""
-    while listed := await container.truth.list_extent(Extent(kind=generation.kind), after, BATCH):
+    while listed := await container.store.expected_entries.list_extent(Extent(kind=generation.kind), after, BATCH):
         after = listed[-1].id
-        rows = list((await container.truth.indexable([each.id for each in listed])).values())
+        rows = list((await container.store.memories.indexable([each.id for each in listed])).values())
         if generation.kind is IndexKind.TEXT:
             yield [text_entry(row, generation.builder) for row in rows]
         else:
@@ -46,7 +46,7 @@ async def entries(container: Container, generation: Generation) -> AsyncIterator
 
 
 async def _points(container: Container, generation: Generation, rows: Sequence[Memory]) -> list[Any]:
-    found = await container.truth.passages([row.id for row in rows], generation.model)
+    found = await container.store.vectors.passages([row.id for row in rows], generation.model)
     return [each for row in rows for each in vector_entries(row, found[row.id], generation.builder)]
 
 
@@ -70,14 +70,14 @@ def _given(entry: TextEntry | VectorEntry) -> Any:
 
 
 def _reader(path: Path, generation: Generation) -> Callable[[Sequence[str]], None]:
-    truth = sqlite3.connect(path)
+    store = sqlite3.connect(path)
 
     def read(ids: Sequence[str]) -> None:
         slots = ", ".join("?" * len(ids))
-        truth.execute(f"SELECT * FROM memories WHERE id IN ({slots})", ids).fetchall()
+        store.execute(f"SELECT * FROM memories WHERE id IN ({slots})", ids).fetchall()
         if generation.kind is IndexKind.VECTOR:
             joined = "memory_passages JOIN embeddings USING (input_hash, model)"
-            truth.execute(f"SELECT vector FROM {joined} WHERE memory_id IN ({slots})", ids).fetchall()
+            store.execute(f"SELECT vector FROM {joined} WHERE memory_id IN ({slots})", ids).fetchall()
 
     return read
 

@@ -20,8 +20,8 @@ from openbrain.domain.streams import REINDEX as REINDEX_STREAM
 from openbrain.domain.streams import STORED
 from openbrain.observability import logs
 from openbrain.ports.generations import GenerationStatus, IndexKind
+from openbrain.ports.index_entries import REINDEX
 from openbrain.ports.operations import Operation, OperationStatus
-from openbrain.ports.reindexing import REINDEX
 from openbrain.runtime.adapters import EMBEDDED
 from openbrain.runtime.container import Container
 from openbrain.settings import Logs, Settings
@@ -48,9 +48,9 @@ async def made_anew(container: Container, kind: IndexKind) -> dict[str, float]:
         actor="bench",
         request={"index": kind.value},
     )
-    await container.truth.start_operation(operation)
+    await container.store.operations.start_operation(operation)
     while True:
-        state = await container.truth.operation(OPERATORS, operation.id)
+        state = await container.store.operations.operation(OPERATORS, operation.id)
         assert state is not None
         if state.status.ended:
             break
@@ -61,11 +61,11 @@ async def made_anew(container: Container, kind: IndexKind) -> dict[str, float]:
     spent = {"cpu": time.process_time() - cpu, "wall": ended - begun, "writing": ended - scan}
     assert state.status is OperationStatus.DONE, state.error
     index = container.text if kind is IndexKind.TEXT else container.vectors
-    for each in await container.truth.generations(kind):
+    for each in await container.store.generations.generations(kind):
         if each.status == GenerationStatus.KEPT:
-            await container.truth.withdraw(container.text_writers.consumer, kind)
-            await container.truth.withdraw(container.vector_writers.consumer, kind)
-            await drop_generation(container.truth, index, each)
+            await container.store.index_writers.withdraw(container.text_writers.consumer, kind)
+            await container.store.index_writers.withdraw(container.vector_writers.consumer, kind)
+            await drop_generation(container.store, index, each)
     return spent
 
 
@@ -75,7 +75,7 @@ async def at_rest(container: Container) -> None:
     client = connect(streams)
     try:
         while True:
-            if await container.truth.unpublished_since() is None:
+            if await container.store.outbox.unpublished_since() is None:
                 break
             await asyncio.sleep(LOOK_S)
         for spec in (STORED, EMBEDDED_STREAM, REINDEX_STREAM):
@@ -93,7 +93,7 @@ async def measured(container: Container, kind: IndexKind) -> dict[str, float]:
     await asyncio.sleep(REST_S)
     resting = (time.process_time() - cpu) / REST_S
     spent = await made_anew(container, kind)
-    serving = await container.truth.serving(kind)
+    serving = await container.store.generations.serving(kind)
     assert serving is not None
     servers = container.settings.text.url != EMBEDDED
     bare = (
@@ -114,7 +114,7 @@ async def main(settings: Settings, count: int, repeats: int) -> None:
         for _ in range(repeats):
             for kind in IndexKind:
                 turns[kind.value].append(await measured(parts, kind))
-        serving = await parts.truth.serving(IndexKind.VECTOR)
+        serving = await parts.store.generations.serving(IndexKind.VECTOR)
         dimensions = 0 if serving is None else serving.dimensions
     print(json.dumps({"turns": turns, "dimensions": dimensions}), flush=True)
 

@@ -22,16 +22,17 @@ from redis.asyncio import Redis
 from benchmarks.report import Report, Row
 from benchmarks.texts import texts
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.adapters.sql.store import truth_url
+from openbrain.adapters.sql.store import store_url
 from openbrain.adapters.tantivy import TantivyText
 from openbrain.adapters.tantivy.generation import Generation as TextOnDisk
 from openbrain.domain.events import FIELD, CloudEvent, MemoryStored, decode
 from openbrain.domain.memory import MemoryType
 from openbrain.domain.streams import STORED
 from openbrain.domain.submission import Submission
-from openbrain.ports.access import Workspace
 from openbrain.ports.generations import Generation, IndexKind
-from openbrain.ports.store import Origin, Truth
+from openbrain.ports.store import Store
+from openbrain.ports.tenants import Workspace
+from openbrain.ports.writes import Origin
 from openbrain.runtime import adapters
 from openbrain.settings import Settings, Streams
 from openbrain.settings.tuning import StreamTuning
@@ -69,29 +70,29 @@ def run(options: argparse.Namespace) -> Report:
 
 async def _measure(url: str, folder: Path, events: int, repeats: int) -> Report:
     settings = Settings(_env_file=None, data_dir=folder)
-    await asyncio.to_thread(upgrade, truth_url(settings.truth.url, folder))
-    truth = adapters.truth(settings, adapters.clock())
+    await asyncio.to_thread(upgrade, store_url(settings.truth.url, folder))
+    store = adapters.store(settings, adapters.clock())
     sides: dict[str, Side] = {"with": _with, "without": _without}
     spent: dict[str, list[float]] = {name: [] for name in sides}
     try:
-        bodies = await _remembered(truth, events)
+        bodies = await _remembered(store, events)
         for turn in range(repeats + 1):
             for name, side in sides.items():
-                seconds = await _indexed(side, url, folder, truth, bodies, fenced=name == "with")
+                seconds = await _indexed(side, url, folder, store, bodies, fenced=name == "with")
                 if turn:  # the first warms up
                     spent[name].append(seconds / events * 1e6)
     finally:
-        await truth.close()
+        await store.close()
     rows = [Row(name, "µs a memory", tuple(values)) for name, values in spent.items()]
     costs = tuple(1 - bare / whole for whole, bare in zip(spent["with"], spent["without"], strict=True))
     rows.append(Row("cost of reliability, of throughput", "", (), "without", costs, COST, at_most=True))
     return Report(NAME, tuple(rows), (f"{events:,} memories, {repeats} repeats, processor time",))
 
 
-async def _remembered(truth: Truth, count: int) -> Sequence[bytes]:
+async def _remembered(store: Store, count: int) -> Sequence[bytes]:
     """Memories in the truth; their events, taken from the outbox."""
     clock, gate = adapters.clock(), adapters.write_gate()
-    await truth.create_workspace(Workspace(id="bench", name="bench", created_at=clock.now()))
+    await store.workspaces.create_workspace(Workspace(id="bench", name="bench", created_at=clock.now()))
     actor = Actor(key_id="k", name="bench", workspace_id="bench", agent_id="a", permissions=frozenset())
     contents = texts(count)
     for start in range(0, count, 500):
@@ -103,15 +104,15 @@ async def _remembered(truth: Truth, count: int) -> Sequence[bytes]:
             )
             for text in contents[start : start + 500]
         ]
-        await remember(offers, truth=truth, clock=clock, gate=gate)
+        await remember(offers, writes=store.writes, clock=clock, gate=gate)
     bodies: list[bytes] = []
-    while entries := await truth.take(5000):
+    while entries := await store.outbox.take(5000):
         bodies += [entry.body for entry in entries]
-        await truth.delete([entry.id for entry in entries])
+        await store.outbox.delete([entry.id for entry in entries])
     return bodies
 
 
-async def _indexed(side: Side, url: str, folder: Path, truth: Truth, bodies: Sequence[bytes], *, fenced: bool) -> float:
+async def _indexed(side: Side, url: str, folder: Path, store: Store, bodies: Sequence[bytes], *, fenced: bool) -> float:
     """One side, from the first event to the last mark, into an index of its own."""
     index = TantivyText(folder / uuid.uuid4().hex, commit_ms=200)
     generation = Generation(
@@ -120,7 +121,7 @@ async def _indexed(side: Side, url: str, folder: Path, truth: Truth, bodies: Seq
     await index.prepare(generation.name)
 
     async def project(ids: Sequence[str]) -> None:
-        failed = await project_text(ids, truth=truth, index=index, generations=[generation])
+        failed = await project_text(ids, store=store, index=index, generations=[generation])
         if failed:
             raise RuntimeError(f"{len(failed)} were not indexed")
 

@@ -126,19 +126,19 @@ def _prepare(database: str, folder: str) -> str:
 
     from openbrain.adapters.local.clock import SystemClock
     from openbrain.adapters.sql.schema.commands import upgrade
-    from openbrain.adapters.sql.store import open_truth
+    from openbrain.adapters.sql.store import open_store
     from openbrain.domain.permissions import Permission
-    from openbrain.ports.access import Workspace
+    from openbrain.ports.tenants import Workspace
     from openbrain.settings import Truth
     from openbrain.usecases.auth import hash_secret, issue
 
     async def make() -> str:
-        truth = open_truth(Truth(url=database), Path(folder), SystemClock())
-        await truth.create_workspace(Workspace(id="default", name="default", created_at=0))
+        store = open_store(Truth(url=database), Path(folder), SystemClock())
+        await store.workspaces.create_workspace(Workspace(id="default", name="default", created_at=0))
         now = SystemClock().now()
         key, secret = issue(workspace_id="default", name="bench", permissions=frozenset(Permission), now=now)
-        await truth.create_key(key, hash_secret(secret))
-        await truth.close()
+        await store.api_keys.create_key(key, hash_secret(secret))
+        await store.close()
         return secret
 
     upgrade(database)

@@ -16,7 +16,7 @@ from benchmarks import reconcile
 from benchmarks.reconcile import DIMENSIONS, Side
 from benchmarks.report import Report, Row
 from openbrain.adapters.local.clock import SystemClock
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.visibility import Criteria, Viewer, visible
 from openbrain.ports.generations import Generation
 
@@ -43,20 +43,20 @@ def run(options: argparse.Namespace) -> Report:
 
 async def _measured(count: int, repeats: int) -> tuple[list[Row], tuple[str, ...]]:
     async with reconcile.opened("embedded") as side:
-        truth = SqlTruth(side.database, SystemClock())
-        generations = await reconcile.begin(side, truth)
+        store = SqlStore(side.database, SystemClock())
+        generations = await reconcile.begin(side, store)
         await reconcile.fill(side, generations, count)
         cpu, slower, took = [], [], []
         for _ in range(repeats):
             begun = time.process_time()
-            equal(await reconcile.compared(side, truth, full=True), count)
+            equal(await reconcile.compared(side, store, full=True), count)
             cpu.append(time.process_time() - begun)
-            comparing = asyncio.create_task(reconcile.compared(side, truth, full=True))
+            comparing = asyncio.create_task(reconcile.compared(side, store, full=True))
             begun = time.perf_counter()
-            beside = await _asked(side, truth, generations, comparing)
+            beside = await _asked(side, store, generations, comparing)
             took.append(time.perf_counter() - begun)
             equal(await comparing, count)
-            alone = await _asked(side, truth, generations, asyncio.create_task(asyncio.sleep(min(10.0, took[-1]))))
+            alone = await _asked(side, store, generations, asyncio.create_task(asyncio.sleep(min(10.0, took[-1]))))
             slower.append(_p95(beside) / _p95(alone))
     goal = GOAL_S * count / 1_000_000
     rows = [
@@ -82,7 +82,7 @@ def equal(told: Mapping[str, Any], count: int) -> None:
 
 
 async def _asked(
-    side: Side, truth: SqlTruth, generations: Sequence[Generation], until: "asyncio.Task[Any]"
+    side: Side, store: SqlStore, generations: Sequence[Generation], until: "asyncio.Task[Any]"
 ) -> list[float]:
     """How long each question took, as long as the other task runs."""
     text, vectors = generations
@@ -95,7 +95,7 @@ async def _asked(
             side.text.search(text.name, f"note {len(times)} boats quay", condition, 20),
             side.vectors.search(vectors.name, vector, condition, 20),
         )
-        await truth.rows([hit.memory_id for hits in found for hit in hits])
+        await store.memories.rows([hit.memory_id for hits in found for hit in hits])
         times.append(time.perf_counter() - begun)
         await asyncio.sleep(PAUSE_S)
     return times

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from openbrain.adapters.embedding.minilm import IDENTITY, MiniLM
-from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.index import Checked
+from openbrain.ports.models import ModelIdentity
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 

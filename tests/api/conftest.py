@@ -5,7 +5,7 @@ from tests.support.api.discovery import ada
 from tests.support.api.old_clients import module_url, old, workspace
 from tests.support.api.pauses import pauses
 from tests.support.api.vault import kept, vault
-from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, truth
+from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, store
 from tests.support.streams.operator import operator
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "old",
     "operator",
     "pauses",
-    "truth",
+    "store",
     "vault",
     "workspace",
 ]

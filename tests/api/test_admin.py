@@ -83,7 +83,7 @@ async def test_a_key_ends_at_its_time(brain: Brain) -> None:
 async def test_no_admin_reaches_into_another_workspace(brain: Brain) -> None:
     app = brain.app()
     await brain.key("w2")
-    (theirs,) = await brain.truth.keys("w2")
+    (theirs,) = await brain.store.api_keys.keys("w2")
     async with http(app, await brain.key(permissions=ADMIN)) as admin:
         for response in (
             await admin.get(WORKSPACES),
@@ -98,7 +98,7 @@ async def test_no_admin_reaches_into_another_workspace(brain: Brain) -> None:
         mine = (await admin.get(KEYS, params={"workspace_id": "w1"})).json()
 
     assert {each["workspace_id"] for each in mine["keys"]} == {"w1"}
-    assert [key.revoked_at for key in await brain.truth.keys("w2")] == [None]
+    assert [key.revoked_at for key in await brain.store.api_keys.keys("w2")] == [None]
 
 
 async def test_operators_make_workspaces_and_their_first_keys(brain: Brain) -> None:

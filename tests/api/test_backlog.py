@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -51,7 +51,7 @@ def clock() -> Ticking:
 
 @pytest.fixture
 async def pressure(brain: Brain, clock: Ticking) -> AsyncIterator[Pressure]:
-    made = Pressure(brain.truth, None, outbox_limit=LIMIT, memory_share=1, clock=clock)
+    made = Pressure(brain.store.outbox, None, outbox_limit=LIMIT, memory_share=1, clock=clock)
     yield made
     await made.close()
 
@@ -111,9 +111,9 @@ async def test_it_is_looked_at_once_a_second_and_said_once(brain: Brain, clock: 
         async def waiting(self, limit: int) -> int:
             nonlocal asked
             asked += 1
-            return await brain.truth.waiting(limit)
+            return await brain.store.outbox.waiting(limit)
 
-    pressure = Pressure(Counting(), None, outbox_limit=LIMIT, memory_share=1, clock=clock)
+    pressure = Pressure(cast("Any", Counting()), None, outbox_limit=LIMIT, memory_share=1, clock=clock)
     with capture_logs() as logs:
         async with http(brain.app(pressure=pressure), await brain.key()) as client:
             await remembered(client, *(f"memory {number}" for number in range(20)))
@@ -147,7 +147,7 @@ class Leaping:
 
 
 async def test_an_import_is_told_to_come_again_in_the_middle_of_its_file_and_then_does_the_rest(brain: Brain) -> None:
-    filling = Pressure(Filling(3), None, outbox_limit=LIMIT, memory_share=1, clock=Leaping())
+    filling = Pressure(cast("Any", Filling(3)), None, outbox_limit=LIMIT, memory_share=1, clock=Leaping())
     contents = [offer(f"memory {number}") for number in range(350)]
     async with http(brain.app(), await admin(brain)) as source:
         await source.post("/v1/brain/remember:batch", json={"memories": contents})
@@ -221,7 +221,12 @@ async def test_a_full_stream_server_refuses_writes_until_there_is_room(
     streams = Streams(url=server.url, memory_mb=16)
     memory = StreamMemory(streams)
     pressure = Pressure(
-        brain.truth, memory, outbox_limit=1000, memory_share=streams.memory_share, close=memory.close, clock=clock
+        brain.store.outbox,
+        memory,
+        outbox_limit=1000,
+        memory_share=streams.memory_share,
+        close=memory.close,
+        clock=clock,
     )
     redis: Any = Redis.from_url(server.url)
     if own_limit:
@@ -263,4 +268,4 @@ async def _again(clock: Ticking, pressure: Pressure) -> None:
 
 async def _counts(brain: Brain) -> list[int]:
     tables = ("memories", "memory_history", "outbox", "idempotency_keys")
-    return [(await rows(brain.truth._database, f"SELECT count(*) AS n FROM {table}"))[0]["n"] for table in tables]
+    return [(await rows(brain.store._database, f"SELECT count(*) AS n FROM {table}"))[0]["n"] for table in tables]

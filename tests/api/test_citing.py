@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from openbrain.ports.vault_memories import VaultMemory
+from openbrain.ports.vault import VaultMemory
 from openbrain.settings import Vaults
 from tests.support.api.brain import Brain, http, remembered
 
@@ -30,7 +30,7 @@ async def test_the_feed_cites_living_memories_that_the_caller_sees(brain: Brain,
         open_one, gone = await remembered(ada, "clamp at zero", "round up")
         (own,) = await remembered(ada, "my own", memory_scope="agent")
         (other,) = await remembered(ada, "of the other arc")
-        await brain.truth.record_vault_memories(
+        await brain.store.vault.record_vault_memories(
             "w1",
             [
                 VaultMemory(arc=arc, marker=str(number), memory_id=memory_id, content_hash="")

@@ -107,7 +107,7 @@ async def test_an_answer_above_the_cap_is_refused(brain: Brain, tmp_path: Path) 
 
 
 async def test_changes_name_the_edition_and_refusals_keep_their_numbers(brain: Brain) -> None:
-    from openbrain.ports.access import WorkspaceChange
+    from openbrain.ports.tenants import WorkspaceChange
 
     transport = httpx.ASGITransport(brain.app())
     async with OpenBrain("http://brain.test", await brain.key(), transport=transport) as client:
@@ -121,7 +121,7 @@ async def test_changes_name_the_edition_and_refusals_keep_their_numbers(brain: B
             await client.restore(unknown_id())
         with pytest.raises(Outdated):
             await client.erase(stored.id, if_match='"1"')
-        await brain.truth.change_workspace("w1", WorkspaceChange(max_memories=1))
+        await brain.store.workspaces.change_workspace("w1", WorkspaceChange(max_memories=1))
         with pytest.raises(QuotaExceeded) as full:
             await client.remember({"content": "two", "type": "fact"})
 

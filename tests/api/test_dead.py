@@ -14,9 +14,9 @@ async def test_a_dead_letter_given_again_is_no_failure_of_its_memory(operator: O
     app = operator.brain.app()
     async with http(app, await operator.brain.key()) as ada:
         failed, other = await remembered(ada, "cannot be indexed", "neither can this")
-    truth = operator.brain.truth
+    store = operator.brain.store
     for each in (failed, other):
-        await truth.record_failure(IndexKind.TEXT, each, "Refused: no")
+        await store.index_marks.record_failure(IndexKind.TEXT, each, "Refused: no")
     letter = await operator.die(stored(1).replace(memory_id(1).encode(), failed.encode()), "indexer-text")
     await operator.die(stored(2).replace(memory_id(2).encode(), other.encode()), "indexer-text", error="Odd")
 
@@ -24,7 +24,7 @@ async def test_a_dead_letter_given_again_is_no_failure_of_its_memory(operator: O
     assert (looked["dry_run"], looked["count"], looked["sample"], looked["operation"]) == (True, 1, [letter], None)
     begun = await operator.post("dead:replay", group="indexer-text", error="Refused", dry_run=False)
     ended = await operator.work(begun["operation"]["id"])
-    rows = await truth.rows([failed, other])
+    rows = await store.memories.rows([failed, other])
 
     assert (ended["status"], ended["done"], ended["result"]) == ("done", 1, {"delivered": 1})
     assert [rows[each].state(operator.brain.clock.now()) for each in (failed, other)] == [State.CREATED, State.FAILED]
@@ -88,7 +88,7 @@ async def test_a_burial_says_who_and_why_and_fails_the_row(operator: Operator) -
     begun = await operator.post("streams:bury", **asked)
     ended = await operator.work(begun["operation"]["id"])
     (letter,) = (await operator.client.get("/v1/admin/dead")).json()["dead_letters"]
-    row = (await operator.brain.truth.rows([memory]))[memory]
+    row = (await operator.brain.store.memories.rows([memory]))[memory]
     assert (ended["status"], ended["result"]) == ("done", {"became": "buried"})
     assert (letter["error"], letter["message"]) == ("Buried", "ada: the model hangs on it")
     assert row.vector_error == "Buried: ada: the model hangs on it"

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from openbrain.adapters.sql.memories.reading import SqlMemories
 from openbrain.domain.errors import TryLater
-from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.index import Checked, Hit
+from openbrain.ports.models import ModelIdentity
 from openbrain.settings import Settings
 from tests.support.api.brain import Brain, http, refused, remembered
+from tests.support.store.parts import with_parts
 
 RECALL = "/v1/brain/recall"
 
@@ -127,18 +129,18 @@ async def test_before_any_indexer_ran_the_truth_answers(brain: Brain) -> None:
 
 
 async def test_without_the_truth_there_is_no_answer(brain: Brain) -> None:
-    class Lost(type(brain.truth)):  # type: ignore[misc]
+    class Lost(SqlMemories):
         async def rows(self, ids: Sequence[str]) -> Any:
             raise TryLater("the database is down: wait")
 
-        async def check(self) -> Any:
-            raise TryLater("the database is down: wait")
+    async def down() -> Any:
+        raise TryLater("the database is down: wait")
 
     async with http(brain.app(), await brain.key()) as client:
         await remembered(client, "x")
     await brain.settle()
-    lost = Lost(brain.truth._database, brain.clock)
-    async with http(brain.app(truth=lost), await brain.key()) as client:
+    lost = with_parts(brain.store, memories=Lost(brain.store._database), check=down)
+    async with http(brain.app(store=lost), await brain.key()) as client:
         response = await client.post(RECALL, json={"query": "x"})
         health, ready = await client.get("/v1/health"), await client.get("/ready")
 

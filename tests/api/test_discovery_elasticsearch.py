@@ -35,7 +35,7 @@ async def test_both_engines_answer_alike(brain: Brain, elasticsearch_server: Any
         await remembered(here, *(f"number {number} of the ferries" for number in range(7)), org="acme", project="p")
         await brain.settle()
         embedded, brain.text = brain.text, index
-        await reindexed(brain, [each.id for each in await brain.truth.listing(everything(), 100)])
+        await reindexed(brain, [each.id for each in await brain.store.memories.listing(everything(), 100)])
         brain.text = embedded
         try:
             for route, params in ASKS:
@@ -58,7 +58,7 @@ async def reindexed(brain: Brain, ids: list[str]) -> None:
     from openbrain.usecases import serving_indexes
     from openbrain_indexer.handlers.text import project_text
 
-    served = await brain.truth.serving(IndexKind.TEXT)
+    served = await brain.store.generations.serving(IndexKind.TEXT)
     assert served is not None
     await brain.text.prepare(served.name)
     other = Generation(
@@ -69,7 +69,7 @@ async def reindexed(brain: Brain, ids: list[str]) -> None:
         builder=brain.text.builder,
         status=serving_indexes.SERVING,
     )
-    await project_text(ids, truth=brain.truth, index=brain.text, generations=[other])
+    await project_text(ids, store=brain.store, index=brain.text, generations=[other])
 
 
 async def asked(client: Any, route: str, params: dict[str, Any]) -> Any:

@@ -162,7 +162,7 @@ async def streamed(url: str, brain: Brain) -> AsyncIterator[RedisStreams]:
     await client.xadd(settings.prefix + STORED.name, {"__data__": "{}"})
     dead = dead_letters(settings.prefix + STORED.name, "embedder")
     await client.xadd(dead, {"__data__": "{}", "error": "Odd"}, id="1-1")
-    await brain.truth.register_group(STORED.name, "warehouse", "ada", "")
+    await brain.store.groups.register_group(STORED.name, "warehouse", "ada", "")
     yield RedisStreams(settings, client)
     await client.delete(*await client.keys(f"{settings.prefix}*"))
     await client.aclose()
@@ -170,11 +170,11 @@ async def streamed(url: str, brain: Brain) -> AsyncIterator[RedisStreams]:
 
 async def kept_beside(brain: Brain) -> str:
     """The name of a text index that is kept beside the one that serves."""
-    serving = await brain.truth.serving(IndexKind.TEXT)
+    serving = await brain.store.generations.serving(IndexKind.TEXT)
     assert serving is not None
     await brain.text.prepare("t-2")
-    await brain.truth.begin(dataclasses.replace(serving, name="t-2"))
-    await brain.truth.swap(IndexKind.TEXT, "t-2")
+    await brain.store.generations.begin(dataclasses.replace(serving, name="t-2"))
+    await brain.store.generations.swap(IndexKind.TEXT, "t-2")
     return serving.name
 
 

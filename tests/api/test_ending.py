@@ -11,9 +11,11 @@ import httpx
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
-from openbrain.ports.erasing import CLOSE, FORGET, PURGE, Doomed, Swept
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import Operation
+from openbrain.ports.streams import Doomed, Swept
+from openbrain.ports.tenants import CLOSE
+from openbrain.ports.writes import FORGET, PURGE
 from openbrain_housekeeper.handlers.close_workspace import Closing
 from openbrain_housekeeper.handlers.forget import Forgetting
 from openbrain_housekeeper.handlers.purge import Indexes, Purging
@@ -39,18 +41,18 @@ class NoStreams:
 
 
 def worker(brain: Brain) -> Worker:
-    truth = brain.truth
+    store = brain.store
     indexes: Indexes = {
-        "text": (lambda: brain.text, lambda: truth.written(IndexKind.TEXT)),
-        "vectors": (lambda: brain.vectors, lambda: truth.written(IndexKind.VECTOR)),
+        "text": (lambda: brain.text, lambda: store.generations.written(IndexKind.TEXT)),
+        "vectors": (lambda: brain.vectors, lambda: store.generations.written(IndexKind.VECTOR)),
     }
     streams = NoStreams()
     kinds: dict[str, Step] = {
-        FORGET: Forgetting(truth, brain.clock),
-        PURGE: Purging(truth, streams, indexes, brain.clock),
-        CLOSE: Closing(truth, streams, brain.clock),
+        FORGET: Forgetting(store, brain.clock),
+        PURGE: Purging(store, streams, indexes, brain.clock),
+        CLOSE: Closing(store, streams, brain.clock),
     }
-    return Worker(truth, kinds, "test", pace_s=0)
+    return Worker(store.operations, kinds, "test", pace_s=0)
 
 
 @asynccontextmanager
@@ -62,7 +64,7 @@ async def at_work(brain: Brain) -> AsyncIterator[None]:
         while True:
             brain.clock.advance(MICROSECONDS // 2)
             if not await one.round():
-                await age_holds(brain.truth, 0.5)
+                await age_holds(brain.store, 0.5)
                 await asyncio.sleep(0.01)
 
     async with brain.services():
@@ -213,15 +215,15 @@ async def test_what_is_written_to_a_workspace_after_all_ends_with_it(brain: Brai
     async with http(brain.app(), await brain.key("w1")) as ada:
         await remembered(ada, "one")
     queued = Operation(id=uuid7(0), workspace_id="system", kind=CLOSE, actor="op", request={"workspace": "w1"})
-    operation = await brain.truth.close_workspace("w1", queued)
-    closing = Closing(brain.truth, NoStreams(), brain.clock, settle_s=0)
+    operation = await brain.store.workspaces.close_workspace("w1", queued)
+    closing = Closing(brain.store, NoStreams(), brain.clock, settle_s=0)
 
     for _ in range(50):
         before = operation.result
         step = await closing(operation)
         operation = replace(operation, done=step.done, total=step.total, result=step.result)
         if "blanked" in step.result and "blanked" not in before and operation.done == 1:
-            await stored(brain.truth, "late", workspace_id="w1", viewer=viewer("w1"))
+            await stored(brain.store.writes, "late", workspace_id="w1", viewer=viewer("w1"))
         await brain.settle()
         if step.finished:
             break

@@ -71,10 +71,10 @@ async def _empty(kept: QueryVectors) -> bool:
 async def test_every_erasure_has_a_name_of_its_own(brain: Brain) -> None:
     async with http(brain.app(), await brain.key()) as client:
         ids = await remembered(client, "one", "two")
-        names = [await brain.truth.last_erasure()]
+        names = [await brain.store.writes.last_erasure()]
         for memory_id in (*ids, ids[1]):
             await client.delete(f"/v1/brain/memories/{memory_id}", params={"erase": 1})
-            names.append(await brain.truth.last_erasure())
+            names.append(await brain.store.writes.last_erasure())
     assert names[0] == ""
     assert len(set(names[:3])) == 3
     assert names[3] == names[2], "again is no other"

@@ -71,7 +71,7 @@ async def theirs(module_brain: Brain) -> Theirs:
         key = (await bob.get("/v1/whoami")).json()["key_id"]
         halted = (await bob.post("/v1/amygdala/halts", json={"title": "the vault is open"})).json()
         listed = (await bob.get("/v1/admin/operations")).json()["operations"]
-    hook = await brain.truth.add_webhook(
+    hook = await brain.store.webhooks.add_webhook(
         Webhook(
             id=unknown_id(),
             workspace_id=workspace,

@@ -7,7 +7,7 @@ import pytest
 
 from openbrain.domain import limits
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import WorkspaceChange
+from openbrain.ports.tenants import WorkspaceChange
 from tests.support.api.brain import Brain, http, refused, remembered, unknown_id
 from tests.support.api.transfer import (
     EVERYTHING,
@@ -136,7 +136,7 @@ async def test_a_foreign_id_never_overwrites_and_is_answered_like_a_free_one(bra
     async with http(brain.app(), await brain.key("w1", "ada")) as ada:
         (theirs,) = await remembered(ada, "theirs")
         (private,) = await remembered(ada, "private", memory_scope="agent")
-    before = await brain.truth.rows([theirs, private])
+    before = await brain.store.memories.rows([theirs, private])
     bob_key = await brain.key("w1", "bob")
     cases = [
         (await admin(brain, "empty-1", "eve"), await admin(brain, "empty-2", "eve"), theirs),
@@ -178,10 +178,10 @@ async def test_a_foreign_id_never_overwrites_and_is_answered_like_a_free_one(bra
         assert answers[:3] == answers[3:]
         assert json.loads(answers[1])["created"] == 1
         assert json.loads(answers[2])["present"] == 1
-    assert await brain.truth.rows([theirs, private]) == before
-    assert await brain.truth.history(theirs) == await brain.truth.history(theirs)
-    assert [line.actor for line in await brain.truth.history(theirs)] == ["ada"]
-    assert (await brain.truth.ancestry(theirs, 5)).parents == ()
+    assert await brain.store.memories.rows([theirs, private]) == before
+    assert await brain.store.memories.history(theirs) == await brain.store.memories.history(theirs)
+    assert [line.actor for line in await brain.store.memories.history(theirs)] == ["ada"]
+    assert (await brain.store.memories.ancestry(theirs, 5)).parents == ()
 
 
 async def test_lines_about_a_foreign_memory_are_refused_like_those_about_none(brain: Brain) -> None:
@@ -196,7 +196,7 @@ async def test_lines_about_a_foreign_memory_are_refused_like_those_about_none(br
 
     assert answers[0] == answers[1]
     assert json.loads(answers[0])["refusals"][0]["field"] == "memory_id"
-    assert len(await brain.truth.history(theirs)) == 1
+    assert len(await brain.store.memories.history(theirs)) == 1
 
 
 async def test_into_a_workspace_that_is_not_empty_they_are_remembered_as_any_other(brain: Brain) -> None:
@@ -253,7 +253,7 @@ async def test_a_quota_holds_for_an_import_too(brain: Brain) -> None:
         await lived(brain, source)
         file = await export(source)
     key = await admin(brain, "w2")
-    await brain.truth.change_workspace("w2", WorkspaceChange(max_memories=3))
+    await brain.store.workspaces.change_workspace("w2", WorkspaceChange(max_memories=3))
     async with http(brain.app(), key) as target:
         answer = await take_in(target, file)
         copy = await export(target)

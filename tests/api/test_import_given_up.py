@@ -19,14 +19,14 @@ async def test_an_import_whose_sender_is_gone_ends_and_goes_on_when_it_is_sent_a
     async with http(brain.app(), await admin(brain, "w2")) as target:
         await take_in(target, b"".join(lines[:5]))
         brain.clock.advance(10 * MICROSECONDS)
-        still = await brain.truth.give_up_imports(brain.clock.now() - 20 * MICROSECONDS, 9)
-        gone = await brain.truth.give_up_imports(brain.clock.now() - 5 * MICROSECONDS, 9)
-        (failed,) = await brain.truth.operations("w2", 9)
-        nothing_left = await brain.truth.give_up_imports(brain.clock.now(), 9)
+        still = await brain.store.transfer.give_up_imports(brain.clock.now() - 20 * MICROSECONDS, 9)
+        gone = await brain.store.transfer.give_up_imports(brain.clock.now() - 5 * MICROSECONDS, 9)
+        (failed,) = await brain.store.operations.operations("w2", 9)
+        nothing_left = await brain.store.transfer.give_up_imports(brain.clock.now(), 9)
         tried = await target.post("/v1/brain/import", params={"dry_run": 1}, content=file, headers=NDJSON)
-        (as_before,) = await brain.truth.operations("w2", 9)
+        (as_before,) = await brain.store.operations.operations("w2", 9)
         whole = await take_in(target, file)
-        (done,) = await brain.truth.operations("w2", 9)
+        (done,) = await brain.store.operations.operations("w2", 9)
         rows = len((await target.get("/v1/brain/list")).json()["memories"])
 
     assert (still, gone, nothing_left) == (0, 1, 0)
@@ -49,11 +49,11 @@ async def test_a_cancelled_import_ends_under_its_sender_and_without_one(brain: B
     export_id = orjson.loads(lines[0])["export_id"]
     async with http(brain.app(), await admin(brain, "w2")) as target:
         await take_in(target, b"".join(lines[:5]))
-    (begun,) = await brain.truth.operations("w2", 9)
-    await brain.truth.cancel_operation("w2", begun.id)
+    (begun,) = await brain.store.operations.operations("w2", 9)
+    await brain.store.operations.cancel_operation("w2", begun.id)
     with pytest.raises(Conflict, match="cancelled"):
-        await brain.truth.restoring_at("w2", export_id, {"created": 1})
+        await brain.store.transfer.restoring_at("w2", export_id, {"created": 1})
     brain.clock.advance(MICROSECONDS)
-    assert await brain.truth.give_up_imports(brain.clock.now(), 9) == 1
-    (ended,) = await brain.truth.operations("w2", 9)
+    assert await brain.store.transfer.give_up_imports(brain.clock.now(), 9) == 1
+    (ended,) = await brain.store.operations.operations("w2", 9)
     assert (ended.status, ended.error) == ("cancelled", "")

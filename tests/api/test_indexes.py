@@ -17,14 +17,14 @@ REINDEX, GENERATIONS = "/v1/admin/reindex", "/v1/admin/generations"
 async def beside(brain: Brain, status: str) -> tuple[Generation, Generation]:
     """The text index that serves, and another one."""
     await brain.settle()
-    serving = await brain.truth.serving(IndexKind.TEXT)
+    serving = await brain.store.generations.serving(IndexKind.TEXT)
     assert serving is not None
     brain.clock.advance(1)
-    other = await brain.truth.begin(replace(serving, name="t-2"))
+    other = await brain.store.generations.begin(replace(serving, name="t-2"))
     await brain.text.prepare("t-2")
     if status == "kept":
-        await brain.truth.swap(IndexKind.TEXT, "t-2")
-        await brain.truth.swap(IndexKind.TEXT, serving.name)
+        await brain.store.generations.swap(IndexKind.TEXT, "t-2")
+        await brain.store.generations.swap(IndexKind.TEXT, serving.name)
     return serving, other
 
 
@@ -36,7 +36,7 @@ async def test_only_operators_see_and_change_generations(brain: Brain) -> None:
         refused(await admin.delete(f"{GENERATIONS}/text/t-2"), 403)
         refused(await admin.post(REINDEX, json={"index": "text"}), 403)
         refused(await admin.post(REINDEX, json={"index": "text", "workspace_id": "w2"}), 403)
-    assert [each.name for each in await brain.truth.written(IndexKind.TEXT)] == [serving.name, "t-2"]
+    assert [each.name for each in await brain.store.generations.written(IndexKind.TEXT)] == [serving.name, "t-2"]
 
 
 async def test_generations_are_listed_switched_and_dropped(brain: Brain) -> None:
@@ -58,10 +58,10 @@ async def test_generations_are_listed_switched_and_dropped(brain: Brain) -> None
         assert (switched["name"], switched["status"]) == ("t-2", "serving")
         path = f"{GENERATIONS}/text/{serving.name}"
         assert (await operator.delete(path, params={"dry_run": "1"})).json()["dry_run"] is True
-        assert len(await brain.truth.generations(IndexKind.TEXT)) == 2
+        assert len(await brain.store.generations.generations(IndexKind.TEXT)) == 2
         assert (await operator.delete(path)).json()["generation"]["name"] == serving.name
         refused(await operator.delete(path), 404)
-    assert [each.name for each in await brain.truth.generations(IndexKind.TEXT)] == ["t-2"]
+    assert [each.name for each in await brain.store.generations.generations(IndexKind.TEXT)] == ["t-2"]
 
 
 async def test_one_that_was_not_kept_current_never_serves(brain: Brain) -> None:
@@ -69,11 +69,11 @@ async def test_one_that_was_not_kept_current_never_serves(brain: Brain) -> None:
     other = replace(serving, name="t-0", builder="older-1")
     async with http(brain.app(), await brain.key(OPERATORS, permissions=ADMIN)) as operator:
         refused(await operator.post(f"{GENERATIONS}/text/t-2:switch"), 409)
-        await brain.truth.retire(IndexKind.TEXT, "t-2")
+        await brain.store.generations.retire(IndexKind.TEXT, "t-2")
         refused(await operator.post(f"{GENERATIONS}/text/t-2:switch"), 409)
-        await brain.truth.begin(other)
-        await brain.truth.swap(IndexKind.TEXT, "t-0")
-        await brain.truth.swap(IndexKind.TEXT, serving.name)
+        await brain.store.generations.begin(other)
+        await brain.store.generations.swap(IndexKind.TEXT, "t-0")
+        await brain.store.generations.swap(IndexKind.TEXT, serving.name)
         refused(await operator.post(f"{GENERATIONS}/text/t-0:switch"), 409)
         # What a reindex that nobody works on has left can be dropped.
         assert (await operator.delete(f"{GENERATIONS}/text/t-2")).status_code == 200

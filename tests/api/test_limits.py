@@ -8,7 +8,7 @@ import pytest
 
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import Workspace, WorkspaceChange
+from openbrain.ports.tenants import Workspace, WorkspaceChange
 from openbrain_api.handlers import ROUTES
 from openbrain_mcp.app import with_mcp
 from tests.api.test_remember import brain_database_url
@@ -112,7 +112,7 @@ async def test_a_full_workspace_says_so_with_the_numbers(brain: Brain) -> None:
     key = await brain.key()
     async with http(brain.app(), key) as client:
         (first,) = await remembered(client, "first")
-        await brain.truth.change_workspace("w1", WorkspaceChange(max_memories=2, max_bytes=20))
+        await brain.store.workspaces.change_workspace("w1", WorkspaceChange(max_memories=2, max_bytes=20))
         batch = await client.post(
             "/v1/brain/remember:batch", json={"memories": [offer("second"), offer("first"), offer("third")]}
         )
@@ -138,7 +138,7 @@ async def test_a_full_workspace_says_so_with_the_numbers(brain: Brain) -> None:
 
 
 async def test_a_quota_is_of_one_tenant(brain: Brain) -> None:
-    await brain.truth.create_workspace(Workspace(id="w2", name="w2", created_at=START, max_memories=0))
+    await brain.store.workspaces.create_workspace(Workspace(id="w2", name="w2", created_at=START, max_memories=0))
     app = brain.app()
     async with http(app, await brain.key()) as free, http(app, await brain.key("w2")) as full:
         assert (await free.post("/v1/brain/remember", json=offer())).status_code == 201

@@ -42,10 +42,10 @@ async def key(brain: Brain) -> str:
 
 async def test_the_state_comes_first_then_what_comes(brain: Brain, key: str) -> None:
     """Also while no stream server answers."""
-    await burn(brain.truth, "before")
+    await burn(brain.store, "before")
     async with served(brain.app()) as url, ear(url, key) as ada:
         state = await ada.hears_the_state()
-        await burn(brain.truth, "after")
+        await burn(brain.store, "after")
         await ada.hears(2)
 
     assert (state.seq, [each.title for each in state.signals]) == (1, ["before"])
@@ -56,7 +56,7 @@ async def test_the_state_comes_first_then_what_comes(brain: Brain, key: str) -> 
 
 async def test_who_comes_back_hears_what_it_missed(brain: Brain, key: str) -> None:
     """By the number in the address, and as browsers say it: in the header, which wins."""
-    await burn(brain.truth, "a", "b", "c")
+    await burn(brain.store, "a", "b", "c")
     async with served(brain.app()) as url:
         async with ear(url, key, 1) as ada:
             state = await ada.hears_the_state()
@@ -72,10 +72,10 @@ async def test_who_comes_back_hears_what_it_missed(brain: Brain, key: str) -> No
 
 
 async def test_a_number_of_a_truth_that_was_put_back_begins_anew(brain: Brain, key: str) -> None:
-    await burn(brain.truth, "a")
+    await burn(brain.store, "a")
     async with served(brain.app()) as url, ear(url, key, 1000) as ada:
         state = await ada.hears_the_state()
-        await burn(brain.truth, "b")
+        await burn(brain.store, "b")
         await ada.hears(2)
 
     assert state.seq == 1
@@ -94,11 +94,11 @@ class Asked:
     """How many keys each question was about."""
 
     def __init__(self, brain: Brain) -> None:
-        self._truth, self.keys = brain.truth, [0]
+        self._store, self.keys = brain.store, [0]
 
     async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
         self.keys.append(len(ids))
-        return await self._truth.open_keys(ids, now)
+        return await self._store.api_keys.open_keys(ids, now)
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "rotated", "workspace closed"])
@@ -119,20 +119,20 @@ async def test_a_key_that_ends_hears_no_more(brain: Brain, key: str, end: str) -
                 return bool(app.state.api.hub.listening == 4)
 
             await until(all_listen)
-            kept = await brain.truth.keys("w2" if end == "workspace closed" else "w1")
+            kept = await brain.store.api_keys.keys("w2" if end == "workspace closed" else "w1")
             bobs = next(each for each in kept if each.agent_id == "bob")
             if end == "revoked":
-                await brain.truth.revoke_key("w1", bobs.id)
+                await brain.store.api_keys.revoke_key("w1", bobs.id)
             elif end == "rotated":
                 made, _ = successor(bobs, brain.clock.now())
-                await brain.truth.replace_key(made, "0" * 64, brain.clock.now())
+                await brain.store.api_keys.replace_key(made, "0" * 64, brain.clock.now())
             elif end == "workspace closed":
                 await admin.delete_workspace("w2")
             brain.clock.advance(1_000_000)
             refused(await poll, 401)
         await bob.ends()
         await again.ends()
-        await burn(brain.truth, "a")
+        await burn(brain.store, "a")
         await ada.hears(1)
     assert max(asked.keys) == 2
 
@@ -194,13 +194,13 @@ async def test_a_key_of_some_orgs_hears_those_alone(brain: Brain, key: str) -> N
     )
     async with served(brain.app()) as url, ear(url, limited, 0) as bob:
         await bob.hears_the_state()
-        await burn(brain.truth, "ours", org="alpha")
-        await burn(brain.truth, "secret", org="beta")
+        await burn(brain.store, "ours", org="alpha")
+        await burn(brain.store, "secret", org="beta")
         async with OpenBrain(url, key) as admin:
             await admin.raise_signal(
                 source="beta's", severity="nuclear", title="secret halt", content="secret too", org="beta"
             )
-        await burn(brain.truth, "secret end", org="beta")
+        await burn(brain.store, "secret end", org="beta")
 
         async def all_told() -> bool:
             return any(isinstance(each, Skipped) and each.last == 4 for each in bob.heard)
@@ -235,7 +235,7 @@ async def test_a_long_poll_is_answered_when_something_comes(brain: Brain, key: s
             return bool(app.state.api.hub.listening)
 
         await until(waits)
-        await burn(brain.truth, "a")
+        await burn(brain.store, "a")
         found = await poll
         again = await ada.broadcasts(found.through)
 
@@ -245,7 +245,7 @@ async def test_a_long_poll_is_answered_when_something_comes(brain: Brain, key: s
 
 
 async def test_pages_fill_a_gap(brain: Brain, key: str) -> None:
-    await burn(brain.truth, *(f"s{number}" for number in range(7)))
+    await burn(brain.store, *(f"s{number}" for number in range(7)))
     numbers: list[int] = []
     async with http(brain.app(), key) as client:
         while True:
@@ -269,7 +269,7 @@ async def test_who_hears_counts_as_listening(brain: Brain, key: str) -> None:
                 return bool(app.state.api.hub.listening == 2)
 
             await until(both_listen)
-            await burn(brain.truth, "a")
+            await burn(brain.store, "a")
             await poll
 
             async def both() -> bool:

@@ -42,7 +42,7 @@ async def test_what_is_logged_during_a_request_carries_its_id(brain: Brain, monk
     async def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("a fault that nobody foresaw")
 
-    monkeypatch.setattr(brain.truth, "listing", broken)
+    monkeypatch.setattr(brain.store.memories, "listing", broken)
     with structlog.testing.capture_logs(processors=[structlog.contextvars.merge_contextvars]) as logged:
         async with http(brain.app(), await brain.key()) as client:
             response = await client.get("/v1/brain/list", headers={"x-request-id": "r-1"})

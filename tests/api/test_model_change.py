@@ -45,11 +45,11 @@ async def _built(brain: Brain, second: Second, *ids: str) -> Generation:
         status=GenerationStatus.BUILDING.value,
     )
     await brain.vectors.prepare(wanted.name, wanted.dimensions)
-    made = await brain.truth.begin(wanted)
-    rows = await brain.truth.rows(ids)
+    made = await brain.store.generations.begin(wanted)
+    rows = await brain.store.memories.rows(ids)
     events = [event(row) for row in rows.values()]
-    assert not await embed_stored(events, truth=brain.truth, embedder=second, clock=brain.clock, batch=32)
-    assert not await project_vector(ids, truth=brain.truth, index=brain.vectors, generations=[made])
+    assert not await embed_stored(events, store=brain.store, embedder=second, clock=brain.clock, batch=32)
+    assert not await project_vector(ids, store=brain.store, index=brain.vectors, generations=[made])
     return made
 
 
@@ -88,7 +88,7 @@ async def test_recall_follows_the_swap_and_mixes_nothing(brain: Brain, second: S
         before = await _asked(client)
         assert before["memories"][0]["content"] == FOUND
 
-        await brain.truth.swap(IndexKind.VECTOR, made.name)
+        await brain.store.generations.swap(IndexKind.VECTOR, made.name)
         brain.clock.advance(2_000_000)
         answers = [await _asked(client, query=f"guiding boats safely at night {number}") for number in range(5)]
 
@@ -98,7 +98,7 @@ async def test_recall_follows_the_swap_and_mixes_nothing(brain: Brain, second: S
             return QUESTION["query"] in known
 
         await until(by_the_new_one)
-        await brain.truth.swap(IndexKind.VECTOR, f"v-{IDENTITY.key}")
+        await brain.store.generations.swap(IndexKind.VECTOR, f"v-{IDENTITY.key}")
         brain.clock.advance(2_000_000)
         answers += [await _asked(client) for _ in range(5)]
 
@@ -122,7 +122,7 @@ async def test_the_index_that_served_answers_while_the_next_model_is_loaded(brai
         await brain.settle()
         made = await _built(brain, second, *ids)
         await _asked(ada)
-        await brain.truth.swap(IndexKind.VECTOR, made.name)
+        await brain.store.generations.swap(IndexKind.VECTOR, made.name)
         brain.clock.advance(2_000_000)
 
         while_it_loads = [await _asked(ada, query=f"boats at night {number}") for number in range(3)]
@@ -147,7 +147,7 @@ async def test_a_model_that_can_not_be_had_degrades_and_says_so(brain: Brain, se
         await brain.settle()
         made = await _built(brain, second, *ids)
         await _asked(client)
-        await brain.truth.swap(IndexKind.VECTOR, made.name)
+        await brain.store.generations.swap(IndexKind.VECTOR, made.name)
         brain.clock.advance(2_000_000)
 
         async def told() -> bool:

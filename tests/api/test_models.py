@@ -66,7 +66,7 @@ async def test_a_dry_run_tells_what_it_takes_and_begins_nothing(brain: Brain, op
         "operation": None,
     }
     assert (again["how"], again["cached"]) == ("embed", 3)
-    assert await brain.truth.operations(OPERATORS, 10) == []
+    assert await brain.store.operations.operations(OPERATORS, 10) == []
 
 
 async def test_the_model_that_serves_needs_no_change(brain: Brain, operator: httpx.AsyncClient) -> None:
@@ -95,13 +95,13 @@ async def test_a_change_is_one_operation_however_often_it_is_asked_for(
         "rate": 5,
     }
     assert begun["operation"]["id"] in refused(busy, 409)["message"]
-    (queued,) = await brain.truth.operations(OPERATORS, 10, kinds={MODEL_CHANGE})
+    (queued,) = await brain.store.operations.operations(OPERATORS, 10, kinds={MODEL_CHANGE})
     assert queued.status is OperationStatus.QUEUED
 
 
 async def test_an_index_that_was_kept_serves_at_once(brain: Brain, operator: httpx.AsyncClient) -> None:
     await _filled(brain)
-    first = await brain.truth.serving(IndexKind.VECTOR)
+    first = await brain.store.generations.serving(IndexKind.VECTOR)
     assert first is not None
     kept = Generation(
         kind=IndexKind.VECTOR,
@@ -112,15 +112,15 @@ async def test_an_index_that_was_kept_serves_at_once(brain: Brain, operator: htt
         builder=first.builder,
         status=GenerationStatus.BUILDING,
     )
-    await brain.truth.begin(kept)
-    await brain.truth.swap(IndexKind.VECTOR, kept.name)
+    await brain.store.generations.begin(kept)
+    await brain.store.generations.swap(IndexKind.VECTOR, kept.name)
 
     look = await _asked(operator, 200, model=IDENTITY.name, dry_run=True)
-    assert (await brain.truth.serving(IndexKind.VECTOR) or first).name == kept.name
+    assert (await brain.store.generations.serving(IndexKind.VECTOR) or first).name == kept.name
     done = await _asked(operator, 200, model=IDENTITY.name)
 
     assert [(each["how"], each["operation"]) for each in (look, done)] == [("switch", None)] * 2
-    serving, other = await brain.truth.written(IndexKind.VECTOR)
+    serving, other = await brain.store.generations.written(IndexKind.VECTOR)
     assert (serving.name, other.name, other.status) == (first.name, kept.name, GenerationStatus.KEPT)
 
 

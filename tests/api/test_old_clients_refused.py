@@ -103,7 +103,7 @@ async def test_what_is_down(module_brain: Brain, old: Old, monkeypatch: pytest.M
     async def down(*_: Any, **__: Any) -> None:
         raise TryLater("the database can't be reached: try again")
 
-    monkeypatch.setattr(module_brain.truth, "listing", down)
+    monkeypatch.setattr(module_brain.store.memories, "listing", down)
     status, answer = await old("GET", "/v1/brain/list")
 
     assert (status, answer["error"]) == (503, "service_error")

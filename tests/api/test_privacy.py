@@ -11,11 +11,11 @@ import pytest
 import structlog
 from starlette.applications import Starlette
 
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
 from openbrain.domain.permissions import Permission
 from openbrain.observability import metrics
-from openbrain.ports.access import WorkspaceChange
-from openbrain.ports.rates import Rates
+from openbrain.ports.tenants import Rates, WorkspaceChange
 from openbrain_api.handlers import ROUTES
 from tests.support.api.brain import Brain, http, remembered, unknown_id
 from tests.support.api.marked_requests import Request, of_every_kind, well_formed
@@ -41,6 +41,8 @@ class Breaking:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
+        if isinstance(self._real, SqlStore) and not callable(found):
+            return Breaking(found, well=self._well, foreseen=self._foreseen)
         if not callable(found) or name in self._well:
             return found
 
@@ -153,7 +155,7 @@ async def test_every_route_field_and_header(brain: Brain, ear: Ear, secret: str)
 
 
 @pytest.mark.parametrize("foreseen", [True, False], ids=["down", "broken"])
-@pytest.mark.parametrize("parts", [["truth"], ["text"], ["vectors"], ["embedder"], ["text", "vectors"], ["rates"]])
+@pytest.mark.parametrize("parts", [["store"], ["text"], ["vectors"], ["embedder"], ["text", "vectors"], ["rates"]])
 async def test_every_route_while_a_part_fails(
     brain: Brain, ear: Ear, secret: str, parts: list[str], foreseen: bool
 ) -> None:
@@ -166,7 +168,7 @@ async def test_every_route_while_a_part_fails(
     await caller.send(well_formed(ear.marks, known))
 
     nothing_told(ear, secret)
-    if parts == ["truth"]:
+    if parts == ["store"]:
         assert caller.statuses[503 if foreseen else 500] > 10
         assert ("api.request_failed" in ear.events()) is not foreseen
     elif parts != ["rates"]:
@@ -196,7 +198,7 @@ async def test_who_may_not_ask_too_often_or_has_no_room(brain: Brain, ear: Ear, 
         "one in a hurry": await brain.key("system", rate_limit=1),
         "one without room": await brain.key("w3", permissions=frozenset(Permission)),
     }
-    await brain.truth.change_workspace("w3", WorkspaceChange(max_memories=0))
+    await brain.store.workspaces.change_workspace("w3", WorkspaceChange(max_memories=0))
     statuses: Counter[int] = Counter()
     for key in keys.values():
         caller = Caller(app, key)

@@ -15,8 +15,8 @@ from openbrain.contract import RecalledBatch
 from openbrain.domain.errors import NeverRetry
 from openbrain.domain.limits import BATCH_QUESTIONS
 from openbrain.domain.permissions import Permission
-from openbrain.ports.embedder import Embedder
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.models import Embedder
 from tests.api.test_degraded import DOWN, impatient, within_s
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.forms import examples
@@ -199,7 +199,7 @@ async def test_every_question_is_recorded_by_itself(brain: Brain) -> None:
     async with app.router.lifespan_context(app):
         pass  # its end writes what waits
 
-    kept = {row["id"]: row for row in await rows(brain.truth._database, "SELECT * FROM recalls")}
+    kept = {row["id"]: row for row in await rows(brain.store._database, "SELECT * FROM recalls")}
     assert kept.keys() == {each["recall_id"] for each in results if "recall_id" in each}
     assert [kept[results[place]["recall_id"]]["agent_id"] for place in (0, 2, 3)] == ["ada", "bob", "ada"]
 

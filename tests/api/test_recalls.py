@@ -75,13 +75,13 @@ async def test_every_answer_is_kept_and_announced_without_the_question_unless_so
     async with app.router.lifespan_context(app):
         pass  # its end writes what waits
 
-    kept = {row["id"]: row for row in await rows(brain.truth._database, "SELECT * FROM recalls")}
+    kept = {row["id"]: row for row in await rows(brain.store._database, "SELECT * FROM recalls")}
     assert set(kept) == {first["recall_id"], second["recall_id"]}
     record = kept[first["recall_id"]]
     assert orjson.loads(record["results"]) == [[memory_id, score] for memory_id, score in first["scores"].items()]
     assert (record["workspace_id"], record["agent_id"]) == ("w1", "ada")
     assert {bool(row["query"]) for row in kept.values()} == {keeps}
-    events = [entry for entry in await brain.truth.take(10) if entry.stream == "memory.recalled"]
+    events = [entry for entry in await brain.store.outbox.take(10) if entry.stream == "memory.recalled"]
     assert len(events) == 2
     assert (b"heron" in events[0].body) is keeps
     assert first["recall_id"] > uuid7(0)

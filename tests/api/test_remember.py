@@ -21,7 +21,7 @@ def brain_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def stored(brain: Brain) -> int:
-    counted = await rows(brain.truth._database, "SELECT count(*) AS n FROM memories")
+    counted = await rows(brain.store._database, "SELECT count(*) AS n FROM memories")
     return int(counted[0]["n"])
 
 

@@ -219,7 +219,7 @@ async def test_an_agent_speaks_for_another_only_where_its_key_may(brain: Brain) 
 
 async def test_an_alarm_is_taken_while_writes_are_refused(brain: Brain) -> None:
     """It is what tells of the trouble."""
-    full = Pressure(brain.truth, None, outbox_limit=1, memory_share=1)
+    full = Pressure(brain.store.outbox, None, outbox_limit=1, memory_share=1)
     async with http(brain.app(pressure=full), await brain.key()) as ada:
         await ada.post(SIGNALS, json=DISK)
         write = await ada.post("/v1/brain/remember", json={"content": "x", "type": "fact"})

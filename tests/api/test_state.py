@@ -6,15 +6,19 @@ from typing import Any
 
 import pytest
 
+from openbrain.adapters.sql.memories.reading import SqlMemories
+from openbrain.adapters.sql.store import SqlStore
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.permissions import Permission
-from openbrain.ports.store import Outcome, Write
+from openbrain.ports.writes import Outcome, Write
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain_api import app as process
 from openbrain_api.handlers import ROUTES
 from tests.support.api.bad_inputs import FULL
 from tests.support.api.brain import Brain, http, offer, refused, remembered, unknown_id
+from tests.support.store.parts import with_parts
 
 SECRET = "correct-horse-battery"
 
@@ -94,12 +98,12 @@ async def test_requests_are_counted_by_route_and_not_by_id(brain: Brain) -> None
 async def test_what_breaks_inside_is_told_without_what_it_held(
     brain: Brain, capsys: pytest.CaptureFixture[str], error: Exception, status: int
 ) -> None:
-    class Broken(type(brain.truth)):  # type: ignore[misc]
+    class Broken(SqlMemoryWrites):
         async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
             raise error
 
-    broken = Broken(brain.truth._database, brain.clock)
-    async with http(brain.app(truth=broken), await brain.key()) as client:
+    broken = with_parts(brain.store, writes=Broken(brain.store._database, brain.clock))
+    async with http(brain.app(store=broken), await brain.key()) as client:
         for path, body in (("", offer(SECRET)), (":batch", {"memories": [offer(SECRET)]})):
             response = await client.post(f"/v1/brain/remember{path}", json=body)
             problem = refused(response, status)
@@ -114,12 +118,12 @@ async def test_what_breaks_inside_is_told_without_what_it_held(
 
 
 async def test_a_write_that_stands_is_told_also_when_its_progress_is_not(brain: Brain) -> None:
-    class Blind(type(brain.truth)):  # type: ignore[misc]
+    class Blind(SqlMemories):
         async def rows(self, ids: Sequence[str]) -> Any:
             raise TryLater("the database is down")
 
-    blind = Blind(brain.truth._database, brain.clock)
-    async with http(brain.app(truth=blind), await brain.key()) as client:
+    blind = with_parts(brain.store, memories=Blind(brain.store._database))
+    async with http(brain.app(store=blind), await brain.key()) as client:
         response = await client.post("/v1/brain/remember", json=offer(), headers={"prefer": "wait=20"})
 
     assert (response.status_code, response.json()["indexed"]) == (201, False)
@@ -153,6 +157,8 @@ class Away:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._real, name)
+        if isinstance(self._real, SqlStore) and not callable(found):
+            return Away(found, self._spared)
         if not callable(found) or name in self._spared:
             return found
 
@@ -168,7 +174,7 @@ async def test_a_write_that_failed_says_whether_it_may_have_been_stored(brain: B
     key = await brain.key("system", permissions=frozenset(Permission))
     spared = ("key_by_hash", "open_keys", "check") if where == "within" else ("check",)
     told = {}
-    async with http(brain.app(truth=Away(brain.truth, spared)), key) as client:
+    async with http(brain.app(store=Away(brain.store, spared)), key) as client:
         for route in ROUTES:
             path = route.path.replace("{id}", unknown_id()).replace("{index}", "text").replace("{name}", "x")
             body = FULL.get(route.path)

@@ -68,7 +68,7 @@ async def test_a_pause_says_who_and_why_and_ends(operator: Operator) -> None:
     assert (made["paused"], made["reason"], made["actor"]) == (True, "the model is moved", "ada")
     assert again["reason"] == "the model is moved"
     assert ended["paused"] is False
-    assert await operator.brain.truth.pauses() == []
+    assert await operator.brain.store.groups.pauses() == []
 
 
 async def test_a_replay_is_counted_worked_off_and_taken_up_after_a_kill(operator: Operator) -> None:
@@ -84,10 +84,10 @@ async def test_a_replay_is_counted_worked_off_and_taken_up_after_a_kill(operator
     assert await dying.round() == 1
     assert await operator.redis.xlen(again) == 100, "a quarter of a second of 400"
     # Killed in a step that it did not write down: that comes twice, and nothing is left out.
-    held = await operator.brain.truth.hold_operation("dying", 30, ["replay"])
+    held = await operator.brain.store.operations.hold_operation("dying", 30, ["replay"])
     assert held is not None
-    await steps(Redelivery(operator.redis, operator.settings), operator.brain.truth, at_once)["replay"](held)
-    await age_holds(operator.brain.truth, 31)
+    await steps(Redelivery(operator.redis, operator.settings), operator.brain.store, at_once)["replay"](held)
+    await age_holds(operator.brain.store, 31)
     waiting = await operator.work(begun["operation"]["id"])
     assert (waiting["status"], waiting["done"]) == ("running", 0)
     assert "not settled" in waiting["result"]["waits_for"]
@@ -122,7 +122,7 @@ async def test_a_cancelled_replay_is_tidied_once_it_is_settled(operator: Operato
     begun = await operator.post("streams:replay", stream=STORED.name, group="embedder")
     await operator.worker().round()
     await operator.client.post(f"/v1/admin/operations/{begun['operation']['id']}:cancel")
-    await age_holds(operator.brain.truth, 2)
+    await age_holds(operator.brain.store, 2)
     assert (await operator.work(begun["operation"]["id"]))["status"] == "cancelled"
     again, work = replays(operator.stream, "embedder"), Redelivery(operator.redis, operator.settings)
     await work.tidy()

@@ -13,15 +13,15 @@ from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.domain.errors import Halted
 from openbrain.domain.signals.values import HaltState, SignalState
 from tests.servers.process import Server
-from tests.support.signals.agents import Ear, HandApi, Truth, Wire, wire
+from tests.support.signals.agents import Ear, HandApi, Store, Wire, wire
 from tests.support.streams.consumers import eventually
 
 OPEN, RESUMED = HaltState.OPEN, HaltState.RESUMED
 
 
 @pytest.fixture
-def truth() -> Truth:
-    return Truth()
+def store() -> Store:
+    return Store()
 
 
 @pytest.fixture(params=["redis", "valkey"])
@@ -33,150 +33,150 @@ async def stream(request: pytest.FixtureRequest) -> AsyncIterator[Wire]:
     await made.client.aclose()
 
 
-def subscriber(truth: Truth, ear: Any, stream: Wire | None = None, **more: Any) -> Subscriber:
+def subscriber(store: Store, ear: Any, stream: Wire | None = None, **more: Any) -> Subscriber:
     reading = BroadcastStream(stream.settings, stream.workspace) if stream else None
-    return Subscriber(HandApi(truth), ear, stream=reading, **({"beat_s": 60} | more))
+    return Subscriber(HandApi(store), ear, stream=reading, **({"beat_s": 60} | more))
 
 
 @asynccontextmanager
-async def hearing(truth: Truth, stream: Wire | None = None, **more: Any) -> AsyncIterator[tuple[Subscriber, Ear]]:
+async def hearing(store: Store, stream: Wire | None = None, **more: Any) -> AsyncIterator[tuple[Subscriber, Ear]]:
     ear = Ear()
-    async with subscriber(truth, ear, stream, **more) as made:
+    async with subscriber(store, ear, stream, **more) as made:
         yield made, ear
 
 
-async def said(truth: Truth, stream: Wire | None, count: int) -> None:
+async def said(store: Store, stream: Wire | None, count: int) -> None:
     for _ in range(count):
-        made = await truth.say()
+        made = await store.say()
         if stream:
             await stream.publish(made)
 
 
-async def test_it_hears_by_redis(truth: Truth, stream: Wire) -> None:
-    async with hearing(truth, stream) as (_, ear):
-        await said(truth, stream, 20)
+async def test_it_hears_by_redis(store: Store, stream: Wire) -> None:
+    async with hearing(store, stream) as (_, ear):
+        await said(store, stream, 20)
         await eventually(lambda: ear.heard == list(range(1, 21)))
 
 
-async def test_it_hears_without_redis(truth: Truth) -> None:
-    async with hearing(truth) as (_, ear):
-        await said(truth, None, 120)
+async def test_it_hears_without_redis(store: Store) -> None:
+    async with hearing(store) as (_, ear):
+        await said(store, None, 120)
         await eventually(lambda: ear.heard == list(range(1, 121)))
 
 
-async def test_a_late_joiner_hears_what_burns_now_and_then_what_comes(truth: Truth, stream: Wire) -> None:
-    await said(truth, stream, 3)
-    truth.said[1] = truth.said[1].model_copy(update={"state": SignalState.RESOLVED})
-    async with hearing(truth, stream) as (_, ear):
+async def test_a_late_joiner_hears_what_burns_now_and_then_what_comes(store: Store, stream: Wire) -> None:
+    await said(store, stream, 3)
+    store.said[1] = store.said[1].model_copy(update={"state": SignalState.RESOLVED})
+    async with hearing(store, stream) as (_, ear):
         await eventually(lambda: ear.heard == [1, 3])
-        await said(truth, stream, 1)
+        await said(store, stream, 1)
         await eventually(lambda: ear.heard == [1, 3, 4])
 
 
-async def test_what_came_while_it_was_away_is_heard_also_without_the_stream(truth: Truth, stream: Wire) -> None:
+async def test_what_came_while_it_was_away_is_heard_also_without_the_stream(store: Store, stream: Wire) -> None:
     """Trimmed, flushed or never published: the truth has it."""
     cursor = MemoryCursor()
-    async with hearing(truth, stream, cursor=cursor) as (_, ear):
-        await said(truth, stream, 2)
+    async with hearing(store, stream, cursor=cursor) as (_, ear):
+        await said(store, stream, 2)
         await eventually(lambda: ear.heard == [1, 2])
-    await said(truth, None, 130)
-    await stream.publish(*truth.said[-2:])
+    await said(store, None, 130)
+    await stream.publish(*store.said[-2:])
 
-    async with hearing(truth, stream, cursor=cursor) as (_, ear):
+    async with hearing(store, stream, cursor=cursor) as (_, ear):
         await eventually(lambda: ear.heard == list(range(3, 133)))
 
 
-async def test_a_gap_is_filled_in_order(truth: Truth, stream: Wire) -> None:
-    async with hearing(truth, stream) as (_, ear):
-        await said(truth, stream, 1)
-        await said(truth, None, 3)
-        await said(truth, stream, 1)
+async def test_a_gap_is_filled_in_order(store: Store, stream: Wire) -> None:
+    async with hearing(store, stream) as (_, ear):
+        await said(store, stream, 1)
+        await said(store, None, 3)
+        await said(store, stream, 1)
         await eventually(lambda: ear.heard == [1, 2, 3, 4, 5])
 
 
 async def test_while_the_api_is_away_what_comes_is_told_and_the_cursor_waits_for_the_rest(
-    truth: Truth, stream: Wire
+    store: Store, stream: Wire
 ) -> None:
     cursor = MemoryCursor()
-    async with hearing(truth, stream, cursor=cursor) as (made, ear):
-        await said(truth, stream, 1)
+    async with hearing(store, stream, cursor=cursor) as (made, ear):
+        await said(store, stream, 1)
         await eventually(lambda: cursor.seq == 1)
-        truth.away = True
-        await said(truth, None, 2)
-        await said(truth, stream, 2)
+        store.away = True
+        await said(store, None, 2)
+        await said(store, stream, 2)
         await eventually(lambda: ear.heard == [1, 4, 5])
         assert cursor.seq == made.standing.cursor == 1
-        truth.away = False
+        store.away = False
         await eventually(lambda: ear.heard == [1, 4, 5, 2, 3])
         await eventually(lambda: cursor.seq == 5)
 
 
-async def test_a_flushed_server_costs_nothing(truth: Truth, stream: Wire) -> None:
+async def test_a_flushed_server_costs_nothing(store: Store, stream: Wire) -> None:
     """What was on its way when everything was flushed is asked of the truth."""
-    async with hearing(truth, stream) as (_, ear):
-        await said(truth, stream, 2)
+    async with hearing(store, stream) as (_, ear):
+        await said(store, stream, 2)
         await eventually(lambda: ear.heard == [1, 2])
         await stream.client.delete(stream.name)
-        await said(truth, None, 1)
+        await said(store, None, 1)
         await eventually(lambda: ear.heard == [1, 2, 3])
-        await said(truth, stream, 1)
+        await said(store, stream, 1)
         await eventually(lambda: ear.heard == [1, 2, 3, 4])
 
 
-async def test_a_fleet_that_loses_its_stream_server_asks_the_api_once_each(truth: Truth) -> None:
+async def test_a_fleet_that_loses_its_stream_server_asks_the_api_once_each(store: Store) -> None:
     """Its stream begins with all that a look would tell."""
-    async with hearing(truth, wire("redis://127.0.0.1:1")) as (made, ear):
+    async with hearing(store, wire("redis://127.0.0.1:1")) as (made, ear):
         await eventually(lambda: not made.standing.by_stream)
-        await truth.say("h-1", OPEN)
+        await store.say("h-1", OPEN)
         await eventually(lambda: ear.heard == [1])
-        assert truth.looks == 2  # both of the beginning
+        assert store.looks == 2  # both of the beginning
         assert made.standing.halted
 
 
-async def test_where_no_stream_is_to_be_had_it_looks(truth: Truth) -> None:
-    truth.full = True
-    async with hearing(truth, wire("redis://127.0.0.1:1")) as (_, ear):
+async def test_where_no_stream_is_to_be_had_it_looks(store: Store) -> None:
+    store.full = True
+    async with hearing(store, wire("redis://127.0.0.1:1")) as (_, ear):
         for heard in ([1, 2], [1, 2, 3, 4]):
-            await said(truth, None, 2)
+            await said(store, None, 2)
             await eventually(lambda heard=heard: ear.heard == heard)  # type: ignore[misc]
 
 
-async def test_entries_of_others_are_passed_over(truth: Truth, stream: Wire) -> None:
-    async with hearing(truth, stream) as (_, ear):
-        await truth.say()
+async def test_entries_of_others_are_passed_over(store: Store, stream: Wire) -> None:
+    async with hearing(store, stream) as (_, ear):
+        await store.say()
         await stream.client.xadd(stream.name, {"__data__": b"{}"}, id="1-0")
-        await said(truth, stream, 1)
+        await said(store, stream, 1)
         await eventually(lambda: ear.heard == [1, 2])
 
 
-async def test_what_the_truth_keeps_no_longer_is_told_as_it_stands_now(truth: Truth) -> None:
+async def test_what_the_truth_keeps_no_longer_is_told_as_it_stands_now(store: Store) -> None:
     """Away for longer than broadcasts are kept."""
-    await said(truth, None, 9)
-    truth.kept_from = 6
-    async with hearing(truth, cursor=MemoryCursor(2)) as (_, ear):
+    await said(store, None, 9)
+    store.kept_from = 6
+    async with hearing(store, cursor=MemoryCursor(2)) as (_, ear):
         await eventually(lambda: set(ear.heard) == set(range(3, 10)))
 
 
-async def test_a_truth_that_was_put_back_is_followed(truth: Truth, stream: Wire) -> None:
-    await said(truth, None, 9)
+async def test_a_truth_that_was_put_back_is_followed(store: Store, stream: Wire) -> None:
+    await said(store, None, 9)
     cursor = MemoryCursor(9)
-    del truth.said[4:]
-    async with hearing(truth, stream, cursor=cursor) as (_, ear):
-        await said(truth, stream, 1)
+    del store.said[4:]
+    async with hearing(store, stream, cursor=cursor) as (_, ear):
+        await said(store, stream, 1)
         await eventually(lambda: ear.heard == [1, 2, 3, 4, 5])
         await eventually(lambda: cursor.seq == 5)
 
 
-async def test_a_state_that_is_a_moment_old_is_no_truth_that_was_put_back(truth: Truth) -> None:
-    await said(truth, None, 9)
-    truth.behind = 3
-    async with hearing(truth, cursor=MemoryCursor(9)) as (_, ear):
-        await said(truth, None, 1)
+async def test_a_state_that_is_a_moment_old_is_no_truth_that_was_put_back(store: Store) -> None:
+    await said(store, None, 9)
+    store.behind = 3
+    async with hearing(store, cursor=MemoryCursor(9)) as (_, ear):
+        await said(store, None, 1)
         await eventually(lambda: bool(ear.heard))
         assert ear.heard == [10]
 
 
-async def test_a_handler_that_raises_is_asked_again_and_holds_nobody_up(truth: Truth) -> None:
+async def test_a_handler_that_raises_is_asked_again_and_holds_nobody_up(store: Store) -> None:
     tries: list[int] = []
 
     async def moody(signal: Any) -> None:
@@ -185,13 +185,13 @@ async def test_a_handler_that_raises_is_asked_again_and_holds_nobody_up(truth: T
             raise ValueError("not in the mood")
 
     cursor = MemoryCursor()
-    async with subscriber(truth, moody, attempts=2, cursor=cursor):
-        await said(truth, None, 3)
+    async with subscriber(store, moody, attempts=2, cursor=cursor):
+        await said(store, None, 3)
         await eventually(lambda: tries == [1, 1, 2, 2, 3])
         await eventually(lambda: cursor.seq == 3)
 
 
-async def test_a_signal_that_was_not_handled_to_its_end_comes_again(truth: Truth, tmp_path: Path) -> None:
+async def test_a_signal_that_was_not_handled_to_its_end_comes_again(store: Store, tmp_path: Path) -> None:
     begun = asyncio.Event()
 
     async def hangs(signal: Any) -> None:
@@ -200,12 +200,12 @@ async def test_a_signal_that_was_not_handled_to_its_end_comes_again(truth: Truth
             await asyncio.Event().wait()
 
     cursor = FileCursor(tmp_path / "agents" / "ada")
-    async with subscriber(truth, hangs, cursor=cursor):
-        await said(truth, None, 3)
+    async with subscriber(store, hangs, cursor=cursor):
+        await said(store, None, 3)
         await begun.wait()
     assert (tmp_path / "agents" / "ada").read_text() == "1\n"
 
-    async with hearing(truth, cursor=cursor) as (_, ear):
+    async with hearing(store, cursor=cursor) as (_, ear):
         await eventually(lambda: ear.heard == [2, 3])
 
 
@@ -216,85 +216,85 @@ async def test_a_cursor_that_is_no_number_counts_as_none(tmp_path: Path) -> None
     assert await FileCursor(tmp_path / "none").load() is None
 
 
-async def test_a_halt_is_known_before_the_handler_and_acknowledged(truth: Truth, stream: Wire) -> None:
+async def test_a_halt_is_known_before_the_handler_and_acknowledged(store: Store, stream: Wire) -> None:
     """Also with a handler that hangs."""
 
     async def hangs(_: Any) -> None:
         await asyncio.Event().wait()
 
-    async with subscriber(truth, hangs, stream) as made:
+    async with subscriber(store, hangs, stream) as made:
         await made.guard(wait=False)
-        await said(truth, stream, 1)
-        await stream.publish(await truth.say("h", OPEN))
+        await said(store, stream, 1)
+        await stream.publish(await store.say("h", OPEN))
         await eventually(lambda: made.standing.halted)
         with pytest.raises(Halted, match="h"):
             await made.guard(wait=False)
-        await eventually(lambda: ("ada", "h") in truth.acknowledged)
+        await eventually(lambda: ("ada", "h") in store.acknowledged)
 
         waiting = asyncio.create_task(made.guard())
-        await said(truth, stream, 1)
+        await said(store, stream, 1)
         assert not waiting.done()
-        await stream.publish(await truth.say("h", RESUMED))
+        await stream.publish(await store.say("h", RESUMED))
         await waiting
 
 
-async def test_a_late_joiner_is_halted_at_once(truth: Truth) -> None:
-    await truth.say("h", OPEN)
-    async with subscriber(truth, Ear()) as made:
+async def test_a_late_joiner_is_halted_at_once(store: Store) -> None:
+    await store.say("h", OPEN)
+    async with subscriber(store, Ear()) as made:
         assert made.standing.halted
-        await eventually(lambda: ("ada", "h") in truth.acknowledged)
+        await eventually(lambda: ("ada", "h") in store.acknowledged)
 
 
-async def test_who_comes_back_to_a_halt_that_is_over_goes_on(truth: Truth) -> None:
-    await truth.say("h", OPEN)
-    await truth.say("h", RESUMED)
-    async with hearing(truth, cursor=MemoryCursor(0)) as (made, ear):
+async def test_who_comes_back_to_a_halt_that_is_over_goes_on(store: Store) -> None:
+    await store.say("h", OPEN)
+    await store.say("h", RESUMED)
+    async with hearing(store, cursor=MemoryCursor(0)) as (made, ear):
         await eventually(lambda: ear.heard == [1, 2])
         assert not made.standing.halted
 
 
-async def test_a_halt_is_told_though_something_before_it_is_missing(truth: Truth, stream: Wire) -> None:
-    async with hearing(truth, stream) as (made, _):
-        truth.away = True
-        await truth.say()
-        await stream.publish(await truth.say("h", OPEN))
+async def test_a_halt_is_told_though_something_before_it_is_missing(store: Store, stream: Wire) -> None:
+    async with hearing(store, stream) as (made, _):
+        store.away = True
+        await store.say()
+        await stream.publish(await store.say("h", OPEN))
         await eventually(lambda: made.standing.halted)
-        assert ("ada", "h") not in truth.acknowledged
-        truth.away = False
-        await eventually(lambda: ("ada", "h") in truth.acknowledged)
+        assert ("ada", "h") not in store.acknowledged
+        store.away = False
+        await eventually(lambda: ("ada", "h") in store.acknowledged)
 
 
-async def test_who_is_cut_off_for_too_long_stands_still_where_it_is_so_configured(truth: Truth) -> None:
+async def test_who_is_cut_off_for_too_long_stands_still_where_it_is_so_configured(store: Store) -> None:
     now = [0.0]
-    async with hearing(truth, clock=lambda: now[0], halted_when_cut_off_s=30) as (made, _):
-        truth.away = True
+    async with hearing(store, clock=lambda: now[0], halted_when_cut_off_s=30) as (made, _):
+        store.away = True
         await eventually(lambda: not made.standing.halted)
         now[0] += 31
         assert made.standing.cut_off
         with pytest.raises(Halted, match="30 s"):
             await made.guard(wait=False)
         waiting = asyncio.create_task(made.guard())
-        truth.away = False
+        store.away = False
         await waiting
 
 
-async def test_who_is_cut_off_goes_on_where_nothing_is_configured(truth: Truth) -> None:
+async def test_who_is_cut_off_goes_on_where_nothing_is_configured(store: Store) -> None:
     now = [0.0]
-    async with hearing(truth, clock=lambda: now[0]) as (made, _):
-        truth.away = True
+    async with hearing(store, clock=lambda: now[0]) as (made, _):
+        store.away = True
         now[0] += 1e9
         await made.guard(wait=False)
 
 
-async def test_it_begins_while_the_api_is_away(truth: Truth, stream: Wire) -> None:
-    await said(truth, stream, 3)
-    truth.away = True
-    async with hearing(truth, stream, cursor=MemoryCursor(1)) as (_, ear):
+async def test_it_begins_while_the_api_is_away(store: Store, stream: Wire) -> None:
+    await said(store, stream, 3)
+    store.away = True
+    async with hearing(store, stream, cursor=MemoryCursor(1)) as (_, ear):
         await eventually(lambda: ear.heard == [2, 3])
 
 
-async def test_it_says_that_it_is_there_and_how_far(truth: Truth) -> None:
-    async with hearing(truth, cursor=MemoryCursor(0), beat_s=0.05) as (_, ear):
-        await said(truth, None, 2)
-        await eventually(lambda: truth.seen["ada"] == 2)
+async def test_it_says_that_it_is_there_and_how_far(store: Store) -> None:
+    async with hearing(store, cursor=MemoryCursor(0), beat_s=0.05) as (_, ear):
+        await said(store, None, 2)
+        await eventually(lambda: store.seen["ada"] == 2)
         assert ear.heard == [1, 2]

@@ -95,7 +95,7 @@ async def test_halts_and_signals_of_others_are_not_heard_and_leave_no_gap(
 
 
 async def test_a_late_joiner_hears_all_that_burns_also_beyond_a_page(brain: Brain, url: str, admin: OpenBrain) -> None:
-    await brain.truth.raise_signals(
+    await brain.store.signals.raise_signals(
         [
             Raise(
                 workspace_id="w1",

@@ -8,23 +8,23 @@ import pytest
 from openbrain.client.subscriber.received import ReceivedSignals
 from openbrain.client.subscriber.sources import Listening
 from openbrain.domain.signals.values import HaltState
-from tests.support.signals.agents import HandApi, Truth, broadcast
+from tests.support.signals.agents import HandApi, Store, broadcast
 from tests.support.streams.consumers import eventually
 
 
 @pytest.mark.parametrize("turns", range(6))
 async def test_a_halt_heard_between_two_turns_of_the_loop_is_acknowledged(turns: int) -> None:
     """However far the one who acknowledges has come when it is heard: no later word wakes him here."""
-    truth, clock = Truth(), itertools.count()
+    store, clock = Store(), itertools.count()
     hearing = ReceivedSignals("", "", cut_off_s=None, clock=lambda: float(next(clock)))
-    listening = Listening(hearing, HandApi(truth), None, beat_s=60)
+    listening = Listening(hearing, HandApi(store), None, beat_s=60)
     loop = next(each for each in listening.loops() if "acknowledge" in str(each))
     acknowledging = asyncio.create_task(loop())
     try:
         for _ in range(turns):
             await asyncio.sleep(0)
         hearing.halts_of(broadcast(1, "h-1", HaltState.OPEN))
-        await eventually(lambda: truth.acknowledged == {("ada", "h-1")})
+        await eventually(lambda: store.acknowledged == {("ada", "h-1")})
     finally:
         acknowledging.cancel()
         await asyncio.wait({acknowledging})

@@ -11,7 +11,7 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
-from openbrain.ports.ticks import Tick
+from openbrain.ports.vault import Tick
 from tests.support.api.brain import Brain, http, refused
 
 
@@ -37,15 +37,15 @@ async def test_a_tick_is_asked_for_once_a_key(kept: Brain) -> None:
     assert {"status": "pending", "dry_run": False, "no_ai": True}.items() <= once.json().items()
     assert once.json()["request_path"] == f"/tick/{once.json()['job_id']}"
     assert again.json()["job_id"] == once.json()["job_id"] != other.json()["job_id"]
-    assert [each.stream for each in await kept.truth.take(9)] == ["tick.requested", "tick.requested"]
+    assert [each.stream for each in await kept.store.outbox.take(9)] == ["tick.requested", "tick.requested"]
 
 
 async def test_a_tick_is_watched_until_it_ends(kept: Brain) -> None:
     async with await client(kept) as asked:
         job_id = (await asked.post("/tick", params={"dry_run": "true"})).json()["job_id"]
         before = await asked.get(f"/tick/{job_id}")
-        await kept.truth.hold_tick(job_id, "me", 30)
-        await kept.truth.finish_tick(job_id, "me", {"total_ms": 3, "diff": "+line"})
+        await kept.store.ticks.hold_tick(job_id, "me", 30)
+        await kept.store.ticks.finish_tick(job_id, "me", {"total_ms": 3, "diff": "+line"})
         after = await asked.get(f"/tick/{job_id}", params={"wait": "5"})
 
     assert (before.json()["status"], before.json()["report"], before.json()["slot"]) == ("pending", None, None)
@@ -53,20 +53,20 @@ async def test_a_tick_is_watched_until_it_ends(kept: Brain) -> None:
 
 
 async def test_who_watches_is_told_that_it_was_put_off(kept: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked, tick = asyncio.Event(), kept.truth.tick
+    looked, tick = asyncio.Event(), kept.store.ticks.tick
 
     async def looking(workspace_id: str, tick_id: str) -> Tick | None:
         found = await tick(workspace_id, tick_id)
         looked.set()
         return found
 
-    monkeypatch.setattr(kept.truth, "tick", looking)
+    monkeypatch.setattr(kept.store.ticks, "tick", looking)
     async with await client(kept) as asked:
         job_id = (await asked.post("/tick")).json()["job_id"]
-        await kept.truth.hold_tick(job_id, "me", 30)
+        await kept.store.ticks.hold_tick(job_id, "me", 30)
         watched = asyncio.create_task(asked.get(f"/tick/{job_id}", params={"wait": "25"}))
         await looked.wait()
-        await kept.truth.put_off_tick(job_id, "me", 60, "the vault is away")
+        await kept.store.ticks.put_off_tick(job_id, "me", 60, "the vault is away")
         told = await watched
 
     assert (told.json()["status"], told.json()["error"]) == ("pending", "the vault is away")

@@ -34,7 +34,7 @@ async def test_a_workspace_moves_as_it_was(brain: Brain) -> None:
     async with http(brain.app(), await admin(brain)) as source:
         await lived(brain, source)
         file = await export(source)
-    await brain.truth._database.write(forget_everything)
+    await brain.store._database.write(forget_everything)
     brain.clock.advance(DAY)
     async with http(brain.app(), await admin(brain, "w2")) as target:
         answer = await take_in(target, file)
@@ -165,7 +165,7 @@ async def test_a_cut_or_changed_file_is_noticed_and_can_be_sent_again(brain: Bra
     async with http(brain.app(), await admin(brain)) as source:
         await lived(brain, source)
         file = await export(source)
-    await brain.truth._database.write(forget_everything)
+    await brain.store._database.write(forget_everything)
     lines = file.splitlines(keepends=True)
     cut, in_a_line = b"".join(lines[:8]), b"".join(lines[:9])[:-20]
     missing, changed = b"".join([*lines[:3], *lines[4:]]), file.replace(b"edition 1", b"edition 7")
@@ -219,7 +219,7 @@ async def test_what_was_imported_is_found_and_can_be_changed(brain: Brain) -> No
         file = await export(source)
         await source.request("DELETE", f"/v1/brain/forget/{memory_id}")
         await brain.settle()
-        await brain.truth._database.write(forget_everything)
+        await brain.store._database.write(forget_everything)
     async with http(brain.app(), await admin(brain)) as target:
         await take_in(target, file)
         await brain.settle()
@@ -240,11 +240,11 @@ async def test_an_import_is_an_operation_that_can_be_cancelled(brain: Brain) -> 
         http(brain.app(), await admin(brain, "w3")) as other,
     ):
         await take_in(target, b"".join(lines[:5]))
-        (begun,) = await brain.truth.operations("w2", 9)
-        await brain.truth.cancel_operation("w2", begun.id)
+        (begun,) = await brain.store.operations.operations("w2", 9)
+        await brain.store.operations.cancel_operation("w2", begun.id)
         response = await target.post("/v1/brain/import", content=file, headers=NDJSON)
         await take_in(other, file)
-    (ended,), (done,) = [await brain.truth.operations(name, 9) for name in ("w2", "w3")]
+    (ended,), (done,) = [await brain.store.operations.operations(name, 9) for name in ("w2", "w3")]
 
     assert (begun.kind, begun.status, begun.actor) == ("import", "running", "ada")
     assert "cancelled" in refused(response, 409)["message"]

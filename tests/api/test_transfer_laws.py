@@ -148,7 +148,7 @@ class History:
         assert response.status_code < 500, response.text
 
     async def expire(self) -> None:
-        await self.brain.truth.expire_due(100, self.brain.clock.now())
+        await self.brain.store.writes.expire_due(100, self.brain.clock.now())
 
     async def index(self) -> None:
         await self.brain.settle()
@@ -156,7 +156,7 @@ class History:
     async def move(self) -> None:
         """Into an empty brain, where its life goes on."""
         file = await export(self.client)
-        await self.brain.truth._database.write(forget_everything)
+        await self.brain.store._database.write(forget_everything)
         self.brain.clock.advance(1)
         self.moves += 1
         key = await self.brain.key(await self.brain.new_workspace(), "ada", permissions=EVERYTHING)
@@ -202,7 +202,7 @@ class History:
 async def test_whatever_happened_comes_back(brain: Brain, steps: Sequence[tuple[Any, ...]], chunk: int) -> None:
     """`chunk`: what a transaction of an import takes, so that a line and what it speaks of come apart."""
     keep_ids(brain)
-    await brain.truth._database.write(forget_everything)
+    await brain.store._database.write(forget_everything)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(importing, "GROUP", chunk)
         key = await brain.key(await brain.new_workspace(), "ada", permissions=EVERYTHING)

@@ -209,7 +209,7 @@ async def test_a_page_that_hides_what_follows_is_left_alone(kept: Brain, vault: 
 
 async def test_a_vault_that_another_writes_into_is_busy(kept: Brain, vault: Path) -> None:
     before = tree(vault)
-    async with await client(kept) as ada, vault_writer(kept.truth, "w1"):
+    async with await client(kept) as ada, vault_writer(kept.store.leases, "w1"):
         response = await ada.post("/marker", json=LESSON)
         reads = await ada.get("/feed")
 

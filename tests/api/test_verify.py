@@ -6,7 +6,7 @@ import pytest
 from openbrain.client import OpenBrain
 from openbrain.domain.errors import Forbidden
 from openbrain.domain.permissions import Permission
-from openbrain.ports.reconciling import VERIFY
+from openbrain.ports.index_entries import VERIFY
 from openbrain.usecases.auth import OPERATORS
 from tests.support.api.brain import Brain, http, refused
 
@@ -25,7 +25,7 @@ async def test_an_operator_begins_a_verification(brain: Brain) -> None:
     assert (told["kind"], told["status"]) == (VERIFY, "queued")
     assert told["request"] == {"full": True, "repair": False, "restored": False}
     assert restored["request"] == {"full": False, "repair": True, "restored": True}
-    found = await brain.truth.operation(OPERATORS, told["id"])
+    found = await brain.store.operations.operation(OPERATORS, told["id"])
     assert found is not None
 
 
@@ -34,8 +34,8 @@ async def test_nobody_else_does(brain: Brain) -> None:
     key = await brain.key("w1", permissions=frozenset(Permission))
     async with http(brain.app(), key) as admin:
         refused(await admin.post(VERIFY_PATH, json={}), 403)
-    assert await brain.truth.operations("w1", 10) == []
-    assert await brain.truth.operations(OPERATORS, 10) == []
+    assert await brain.store.operations.operations("w1", 10) == []
+    assert await brain.store.operations.operations(OPERATORS, 10) == []
 
 
 async def test_the_client_asks_for_what_is_meant_and_can_watch_it(brain: Brain) -> None:
@@ -55,7 +55,7 @@ async def test_the_client_asks_for_what_is_meant_and_can_watch_it(brain: Brain) 
     assert len({each.id for each in asked}) == 4
     assert watched == asked[0]
     for each in asked:
-        assert await brain.truth.operation(OPERATORS, each.id) is not None
+        assert await brain.store.operations.operation(OPERATORS, each.id) is not None
 
 
 async def test_the_client_is_refused_like_everybody_else(brain: Brain) -> None:
@@ -63,4 +63,4 @@ async def test_the_client_is_refused_like_everybody_else(brain: Brain) -> None:
     async with OpenBrain("http://brain.test", key, transport=httpx.ASGITransport(brain.app())) as admin:
         with pytest.raises(Forbidden):
             await admin.verify(repair=True)
-    assert await brain.truth.operations(OPERATORS, 10) == []
+    assert await brain.store.operations.operations(OPERATORS, 10) == []

@@ -57,7 +57,7 @@ class World:
     ids: dict[str, str]
 
     async def rows(self) -> dict[str, Memory]:
-        rows = await self.brain.truth.rows(list(self.ids.values()))
+        rows = await self.brain.store.memories.rows(list(self.ids.values()))
         return {name: rows[memory_id] for name, memory_id in self.ids.items()}
 
 

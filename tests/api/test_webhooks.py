@@ -29,7 +29,7 @@ async def admin_of(brain: Brain, workspace: str = "w1", agent: str = "ada") -> O
 async def test_a_webhook_from_its_making_to_its_end(brain: Brain) -> None:
     """Its secret is told once. It hears what comes from now on."""
     async with await admin_of(brain) as ada:
-        await burn(brain.truth, "before")
+        await burn(brain.store, "before")
         made = await ada.create_webhook(URL, min_severity="critical")
         listed = await ada.webhooks()
         off = await ada.enable_webhook(made.id, enabled=False)
@@ -56,7 +56,7 @@ async def test_what_could_not_be_posted_is_listed_without_what_was_said(brain: B
             letter = WebhookDeadLetter(
                 webhook_id=made.id, workspace_id="w1", seq=seq, body=b"secret", attempts=5, error="503", at=5
             )
-            await brain.truth.webhook_given_up(letter)
+            await brain.store.webhooks.webhook_given_up(letter)
         first = await ada.webhook_dead_letters(made.id, limit=2)
         rest = await ada.webhook_dead_letters(made.id, after=first.next_after or 0)
 
@@ -71,11 +71,11 @@ async def test_what_could_not_be_posted_is_posted_again_where_somebody_asks(brai
             letter = WebhookDeadLetter(
                 webhook_id=made.id, workspace_id="w1", seq=seq, body=b"{}", attempts=5, error="503", at=5
             )
-            await brain.truth.webhook_given_up(letter)
+            await brain.store.webhooks.webhook_given_up(letter)
         would = await ada.replay_webhook_dead_letters(made.id, dry_run=True)
-        assert await brain.truth.replayed_webhook_letters(10) == []
+        assert await brain.store.webhook_letters.replayed_webhook_letters(10) == []
         some = await ada.replay_webhook_dead_letters(made.id, (2, 9))
-        waiting = [each.seq for _, each in await brain.truth.replayed_webhook_letters(10)]
+        waiting = [each.seq for _, each in await brain.store.webhook_letters.replayed_webhook_letters(10)]
         listed = await ada.webhook_dead_letters(made.id)
         everything = await ada.replay_webhook_dead_letters(made.id)
         removed = await ada.remove_webhook(made.id, dry_run=True)

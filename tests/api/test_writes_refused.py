@@ -1,6 +1,7 @@
 """What refuses writes beside a backlog: a full disk, and a database or stream server that takes nothing."""
 
 from collections.abc import AsyncIterator
+from typing import Any, cast
 
 import pytest
 
@@ -29,7 +30,7 @@ def clock() -> Ticking:
 
 @pytest.fixture
 async def pressure(brain: Brain, clock: Ticking) -> AsyncIterator[Pressure]:
-    made = Pressure(brain.truth, None, outbox_limit=LIMIT, memory_share=1, clock=clock)
+    made = Pressure(brain.store.outbox, None, outbox_limit=LIMIT, memory_share=1, clock=clock)
     yield made
     await made.close()
 
@@ -48,7 +49,9 @@ async def test_a_full_disk_holds_back_all_that_writes(clock: Ticking) -> None:
             return 0
 
     lacking = "the disk of /data is full"
-    pressure = Pressure(Empty(), None, outbox_limit=LIMIT, memory_share=1, disk=lambda: lacking, clock=clock)
+    pressure = Pressure(
+        cast("Any", Empty()), None, outbox_limit=LIMIT, memory_share=1, disk=lambda: lacking, clock=clock
+    )
     for ask in (pressure.admit, pressure.admit_events):
         with pytest.raises(Backlogged, match="the disk of /data is full"):
             await ask()
@@ -64,18 +67,18 @@ async def test_what_refuses_writes_behind_the_gate_is_said_until_one_is_stored(
     brain: Brain, clock: Ticking, pressure: Pressure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No look sees that disk: the writes themselves tell."""
-    remember = brain.truth.remember
+    remember = brain.store.writes.remember
 
     async def full(_: object) -> None:
         raise TryLater("the disk that holds the truth is full: free some space")
 
     async with http(brain.app(pressure=pressure), await brain.key()) as client:
-        monkeypatch.setattr(brain.truth, "remember", full)
+        monkeypatch.setattr(brain.store.writes, "remember", full)
         refused(await client.post(REMEMBER, json=offer("refused")), 503)
         for path in ("/ready", "/v1/health"):
             assert "the disk that holds the truth is full" in (await client.get(path)).json()["writes"]
         assert (await client.get("/v1/health")).json()["status"] == "degraded"
-        monkeypatch.setattr(brain.truth, "remember", remember)
+        monkeypatch.setattr(brain.store.writes, "remember", remember)
         assert (await client.post(REMEMBER, json=offer("stored"))).status_code == 201
         assert (await client.get("/ready")).json()["writes"] is None
 
@@ -91,7 +94,7 @@ async def test_health_names_the_stream_server(brain: Brain, clock: Ticking, answ
             raise TryLater("Redis does not answer")
         return Memory(1, 100)
 
-    pressure = Pressure(brain.truth, ask, outbox_limit=LIMIT, memory_share=1, clock=clock)
+    pressure = Pressure(brain.store.outbox, ask, outbox_limit=LIMIT, memory_share=1, clock=clock)
     async with http(brain.app(pressure=pressure), await brain.key()) as client:
         health = (await client.get("/v1/health")).json()
     assert (health["status"], health["parts"]["streams"]) == (("ok", "ok") if answers else ("degraded", "down"))

@@ -16,7 +16,7 @@ from openbrain.client import OpenBrain
 from openbrain.domain.errors import RateLimited, Unauthorised
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
-from openbrain.ports.rates import Rate
+from openbrain.ports.tenants import ApiKeys, Rate
 from openbrain.settings import Streams
 from openbrain.settings.server import Server
 from openbrain_api.http.authentication import source
@@ -24,6 +24,7 @@ from openbrain_mcp.app import with_mcp
 from tests.support.api.brain import Brain, refused
 from tests.support.api.served import served
 from tests.support.store.fixtures import START
+from tests.support.store.parts import with_parts
 from tests.support.waiting import PATIENCE_S
 
 HERE, THERE = "192.0.2.7", "192.0.2.8"
@@ -49,26 +50,26 @@ def wrong() -> str:
 
 
 class Counting:
-    """A truth that counts how often a key is looked for."""
+    """Keys that count how often one is looked for."""
 
-    def __init__(self, truth: Any) -> None:
-        self._truth, self.asked = truth, 0
+    def __init__(self, api_keys: ApiKeys) -> None:
+        self._api_keys, self.asked = api_keys, 0
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._truth, name)
+        return getattr(self._api_keys, name)
 
     async def key_by_hash(self, secret_hash: str) -> Any:
         self.asked += 1
-        return await self._truth.key_by_hash(secret_hash)
+        return await self._api_keys.key_by_hash(secret_hash)
 
 
 async def test_after_so_many_nothing_is_looked_at_and_the_answer_says_when_to_come_back(brain: Brain) -> None:
-    truth = Counting(brain.truth)
-    made, keys = app(brain, truth=truth), [wrong() for _ in range(6)]
+    counting = Counting(brain.store.api_keys)
+    made, keys = app(brain, store=with_parts(brain.store, api_keys=counting)), [wrong() for _ in range(6)]
     with capture_logs() as logs:
         async with at(made) as here, at(made, THERE) as there:
             answers = [await ask(here, key) for key in keys]
-            asked = truth.asked
+            asked = counting.asked
             elsewhere = await ask(there, wrong())
             brain.clock.advance(20 * MICROSECONDS)
             later = [await ask(here, key) for key in keys[:2]]
@@ -136,7 +137,7 @@ async def test_a_key_that_was_ended_is_wrong_like_any_other(brain: Brain) -> Non
     made = app(brain)
     async with at(made) as here:
         key_id = (await ask(here, good)).json()["data"]["key_id"]
-        await brain.truth.revoke_key("w1", key_id)
+        await brain.store.api_keys.revoke_key("w1", key_id)
         brain.clock.advance(2 * MICROSECONDS)
         assert [(await ask(here, good)).status_code for _ in range(4)] == [401, 401, 401, 429]
 

@@ -1,7 +1,7 @@
 """Fixtures of the command line: the API that commands talk to."""
 
 from tests.support.api.brain import brain, brain_database_url
-from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, truth
+from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, store
 from tests.support.vault.ticking import pages
 
 __all__ = [
@@ -13,5 +13,5 @@ __all__ = [
     "mariadb_tables",
     "mariadb_tables_url",
     "pages",
-    "truth",
+    "store",
 ]

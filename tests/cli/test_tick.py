@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from openbrain.domain.errors import SetupError, TryLater
-from openbrain.ports.ticks import TickJob
+from openbrain.ports.vault import TickJob
 from openbrain_tick.handlers.tick_requested import handle
 from openbrain_tick.ticking import Ports, tick
 from tests.support.api.brain import Brain
@@ -31,13 +31,13 @@ async def ticked(
 
     async def take() -> None:
         while True:
-            for entry in await brain.truth.take(10):
-                await brain.truth.delete([entry.id])
-            for each in await brain.truth.ticks("w1", 10):
+            for entry in await brain.store.outbox.take(10):
+                await brain.store.outbox.delete([entry.id])
+            for each in await brain.store.ticks.ticks("w1", 10):
                 if not each.state.ended and (not each.put_off or again()):
                     known = {"slot": each.job.slot or each.job.id, "job_id": each.job.id}
                     event = requested(ai=each.job.ai, dry_run=each.job.dry_run, **known)
-                    await handle(event, truth=ports.truth, clock=ports.clock, work=work, holder="room", hold_s=30)
+                    await handle(event, ticks=ports.store.ticks, clock=ports.clock, work=work, holder="room", hold_s=30)
             await asyncio.sleep(0.02)
 
     task = asyncio.create_task(take())
@@ -55,7 +55,7 @@ def kept(brain: Brain, pages: Pages) -> Brain:
 
 
 async def test_a_person_sees_the_diff_the_deed_and_the_failure(kept: Brain, pages: Pages, tmp_path: Path) -> None:
-    ports = ports_of(kept.truth, kept.clock)
+    ports = ports_of(kept.store, kept.clock)
     broken: list[Exception] = []
 
     async def work(given: TickJob) -> dict[str, Any]:
@@ -87,7 +87,7 @@ async def test_a_person_sees_the_diff_the_deed_and_the_failure(kept: Brain, page
 
 
 async def test_a_person_hears_that_a_tick_was_put_off(kept: Brain, pages: Pages, tmp_path: Path) -> None:
-    ports = ports_of(kept.truth, kept.clock)
+    ports = ports_of(kept.store, kept.clock)
     tries: list[int] = []
     looks: list[str] = []
     app = kept.app()

@@ -7,7 +7,7 @@ from tests.support.store.fixtures import (
     database_url,
     mariadb_tables,
     mariadb_tables_url,
-    truth,
+    store,
     writing,
 )
 
@@ -17,8 +17,8 @@ __all__ = [
     "database_url",
     "mariadb_tables",
     "mariadb_tables_url",
+    "store",
     "text_index",
-    "truth",
     "vector_index",
     "writing",
 ]

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 NAME = "localhost/openbrain-test"
 LARGEST_MB = 600
 """Beside the base: dependencies are 470 MB, most of it onnxruntime, numpy and the engines of `openbrain up`."""
-TRUTH = "OPENBRAIN_TRUTH__URL=sqlite:////data/truth.sqlite3"
+STORE = "OPENBRAIN_TRUTH__URL=sqlite:////data/truth.sqlite3"
 
 pytestmark = [pytest.mark.servers("image"), pytest.mark.timeout(3600)]
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -76,10 +76,10 @@ def test_it_can_write_its_data_and_nothing_else(image: Image, run: Run) -> None:
 
 
 def test_its_schema_is_brought_up_to_date(run: Run) -> None:
-    first = run("openbrain", "db", "upgrade", settings=[TRUTH])
+    first = run("openbrain", "db", "upgrade", settings=[STORE])
     assert (first.returncode, first.stdout.split(" to ")[0]) == (exit_codes.OK, "upgraded from nothing"), first.stderr
-    assert "up to date" in run("openbrain", "db", "upgrade", settings=[TRUTH]).stdout
-    keys = run("openbrain", "db", "first-keys", settings=[TRUTH])
+    assert "up to date" in run("openbrain", "db", "upgrade", settings=[STORE]).stdout
+    keys = run("openbrain", "db", "first-keys", settings=[STORE])
     assert re.findall(r"^\S+  \S+$", keys.stdout, re.MULTILINE), keys.stderr
 
 

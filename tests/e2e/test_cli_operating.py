@@ -84,10 +84,10 @@ def test_the_schema_of_a_database(idle: Terminal, mariadb_url: str) -> None:
     environment = {"OPENBRAIN_TRUTH__URL": mariadb_url}
     bare = idle.run("db", "check", environment=environment)
     assert (bare.code, "openbrain db upgrade" in bare.out) == (1, True)
-    truth = next(
+    store = next(
         c for c in idle.run("doctor", "--json", environment=environment).json["checks"] if c["name"] == "truth"
     )
-    assert (truth["status"], truth["product"]) == ("red", "MariaDB")
+    assert (store["status"], store["product"]) == ("red", "MariaDB")
 
     assert idle.run("db", "upgrade", "--wait", "5", environment=environment).out.startswith("upgraded from nothing")
     assert idle.run("db", "upgrade", environment=environment).out.startswith("up to date")

@@ -13,9 +13,9 @@ import pytest
 
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.adapters.sql.store import open_truth
+from openbrain.adapters.sql.store import open_store
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
 from tests.servers.process import ServerProcess
@@ -142,11 +142,11 @@ async def test_all_services_of_one_process_tell_a_pause_in_one_line(
 async def a_key(mariadb_url: str, folder: Path) -> str:
     upgrade(mariadb_url)
     clock = SystemClock()
-    truth = open_truth(Truth(url=mariadb_url), folder, clock)
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
+    store = open_store(Truth(url=mariadb_url), folder, clock)
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
     key, secret = issue(workspace_id="w1", name="test", permissions=frozenset(Permission), now=clock.now())
-    await truth.create_key(key, hash_secret(secret))
-    await truth.close()
+    await store.api_keys.create_key(key, hash_secret(secret))
+    await store.close()
     return secret
 
 

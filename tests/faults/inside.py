@@ -14,13 +14,13 @@ from typing import Any
 
 from tests.faults import mutants
 
-_WRITING = "openbrain.adapters.sql.writes.writing:SqlWriting"
+_WRITING = "openbrain.adapters.sql.writes.writing:SqlMemoryWrites"
 _INDEX = "openbrain.adapters.elasticsearch.generations:Generations.write"
 _TANTIVY = "openbrain.adapters.tantivy:TantivyText.write"
 _EDGE = "openbrain.adapters.qdrant_edge.vectors:QdrantEdgeVectors.write"
 _SAVE = "openbrain.adapters.sql.indexes.vectors:SqlVectors.save"
 _ACK = "openbrain.streams.group.consumer_group:ConsumerGroup.ack"
-_MARK = "openbrain.adapters.sql.indexes.index_marks:SqlProjecting.mark"
+_MARK = "openbrain.adapters.sql.indexes.index_marks:SqlIndexMarks.mark"
 _PUBLISH = "openbrain.streams.publishing.publisher:Publisher.publish"
 _DELETE = "openbrain.adapters.sql.outbox.relay:SqlOutbox.delete"
 _OUTBOX = "openbrain.adapters.sql.outbox.relay:append"
@@ -65,7 +65,7 @@ POINTS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "after the effect": (f"{_WRITING}.update", "after"),
     },
     "signals": {
-        "after the raise": ("openbrain.adapters.sql.signals.raising:SqlRaising.raise_signals", "after"),
+        "after the raise": ("openbrain.adapters.sql.signals.reading:SqlSignals.raise_signals", "after"),
     },
     "up": {
         "in the transaction": (_OUTBOX, "after"),

@@ -18,9 +18,9 @@ import redis
 
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.adapters.sql.store import open_truth
+from openbrain.adapters.sql.store import open_store
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
 from tests.faults.double import Double
@@ -123,11 +123,11 @@ class World:
 async def tenant(url: str, folder: Path) -> str:
     """A workspace in an empty database; the secret of its key."""
     clock = SystemClock()
-    truth = open_truth(Truth(url=url), folder, clock)
+    truth = open_store(Truth(url=url), folder, clock)
     try:
-        await truth.create_workspace(Workspace(id=WORKSPACE, name=WORKSPACE, created_at=clock.now()))
+        await truth.workspaces.create_workspace(Workspace(id=WORKSPACE, name=WORKSPACE, created_at=clock.now()))
         key, secret = issue(workspace_id=WORKSPACE, name="faults", permissions=frozenset(Permission), now=clock.now())
-        await truth.create_key(key, hash_secret(secret))
+        await truth.api_keys.create_key(key, hash_secret(secret))
     finally:
         await truth.close()
     return secret

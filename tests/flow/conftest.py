@@ -19,7 +19,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.domain.streams import SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.runtime import container
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
@@ -105,7 +105,7 @@ class Brain:
 
     async def settled(self) -> None:
         """Wait until nothing is on its way: no outbox, no entry unread or unacknowledged."""
-        await until(Stillness(self.container.truth, self.redis), pause=0.03)
+        await until(Stillness(self.container.store.outbox, self.redis), pause=0.03)
 
     async def entries(self, stream: str) -> list[dict[bytes, bytes]]:
         """The fields of every entry, oldest first."""
@@ -122,11 +122,11 @@ class Brain:
         """This system through the key of a new workspace. Waits on exit until nothing is in flight."""
         container = self.system.container
         made = container.clock.now()
-        await container.truth.create_workspace(Workspace(id=workspace, name=workspace, created_at=made))
+        await container.store.workspaces.create_workspace(Workspace(id=workspace, name=workspace, created_at=made))
         key, secret = issue(
             workspace_id=workspace, name="test", permissions=frozenset(Permission), now=made, act_as=("*",)
         )
-        await container.truth.create_key(key, hash_secret(secret))
+        await container.store.api_keys.create_key(key, hash_secret(secret))
         seconds, micros = await self.redis.time()
         now = seconds * 1000 + micros // 1000
 

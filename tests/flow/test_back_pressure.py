@@ -46,7 +46,7 @@ async def taken_again(brain: Brain) -> None:
 
 async def stored_waiting(brain: Brain) -> int:
     """Of memories: what was recalled is told of too, whenever that is."""
-    return sum(entry.stream == STORED.name for entry in await brain.container.truth.take(1000))
+    return sum(entry.stream == STORED.name for entry in await brain.container.store.outbox.take(1000))
 
 
 async def test_with_the_outbox_full_writes_wait_submissions_lie_and_all_goes_on_by_itself(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ async def erase(brain: Brain, memory_id: str) -> dict[str, Any]:
 async def everywhere(brain: Brain, word: str) -> list[str]:
     folder = brain.container.settings.data_dir
     files = await asyncio.to_thread(in_files, folder, word)
-    return [*await in_tables(brain.container.truth, word), *await in_streams(brain.redis, word), *files]
+    return [*await in_tables(brain.container.store, word), *await in_streams(brain.redis, word), *files]
 
 
 async def filled(brain: Brain) -> None:
@@ -202,7 +202,7 @@ async def test_a_workspace_leaves_nothing_but_the_operation_that_ended_it(brain:
         await until(nowhere, pause=0.2)
     except TimeoutError:
         pytest.fail(f"still found in {await everywhere(brain, MARK)}: {done}")
-    assert await in_tables(brain.container.truth, '"bound"') in ([], ["operations"])
+    assert await in_tables(brain.container.store, '"bound"') in ([], ["operations"])
     brain.http.headers["authorization"] = f"Bearer {key}"
     assert (await brain.http.get("/v1/brain/list")).status_code == 401
     brain.http.headers["authorization"] = default

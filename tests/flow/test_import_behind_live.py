@@ -107,5 +107,5 @@ async def _in_hand(brain: Brain, stream: str, least: int) -> bool:
 
 
 async def _indexed_at(brain: Brain) -> dict[str, int | None]:
-    rows = await brain.container.truth.kept(everything_of("default", Criteria()), 2 * IMPORTED)
+    rows = await brain.container.store.transfer.kept(everything_of("default", Criteria()), 2 * IMPORTED)
     return {row.memory.id: row.memory.indexed_at for row in rows}

@@ -55,7 +55,7 @@ async def test_a_forgotten_memory_is_gone_and_stays_gone_when_old_events_come_ag
 
     assert await standing(brain, memory_id) == (False, False)
     assert await brain.recalled("staging password") == []
-    rows = await brain.container.truth.history(memory_id)
+    rows = await brain.container.store.memories.history(memory_id)
     assert [(line.action, line.reason) for line in rows] == [("created", ""), ("forgotten", "no longer true")]
 
 
@@ -97,13 +97,17 @@ async def test_a_due_memory_leaves_recall_at_once_and_the_indexes_soon(brain: Br
 
     await until(left_the_indexes)
     assert await brain.listed() == []
-    assert [line.action for line in await brain.container.truth.history(memory_id)] == ["created", "updated", "expired"]
+    assert [line.action for line in await brain.container.store.memories.history(memory_id)] == [
+        "created",
+        "updated",
+        "expired",
+    ]
 
 
 async def test_an_update_changes_what_is_found(brain: Brain) -> None:
     memory_id = await brain.remember("The lighthouse keeper counts ships.", tags=["harbour"])
     await brain.indexed(memory_id)
-    before = (await brain.container.truth.rows([memory_id]))[memory_id]
+    before = (await brain.container.store.memories.rows([memory_id]))[memory_id]
 
     async def patched(**change: object) -> None:
         answer = await brain.http.patch(f"/v1/brain/memories/{memory_id}", json=change)
@@ -120,10 +124,10 @@ async def test_an_update_changes_what_is_found(brain: Brain) -> None:
     assert await brain.recalled("bread", tags=["kitchen"]) == [memory_id]
 
     await replay(brain)
-    after = (await brain.container.truth.rows([memory_id]))[memory_id]
+    after = (await brain.container.store.memories.rows([memory_id]))[memory_id]
     assert await brain.recalled("bread dawn", tags=["kitchen"]) == [memory_id]
     assert (after.version, after.revision > before.revision, after.indexed) == (3, True, True)
-    history = await brain.container.truth.history(memory_id)
+    history = await brain.container.store.memories.history(memory_id)
     assert [line.action for line in history] == ["created", "updated", "updated"]
 
 
@@ -131,7 +135,7 @@ async def test_a_text_that_became_short_loses_its_other_passages(brain: Brain) -
     long = " ".join(f"On day {n} the harbour was quiet and {n * 7} boats lay still." for n in range(150))
     memory_id = await brain.remember(long)
     await brain.indexed(memory_id)
-    high = (await brain.container.truth.rows([memory_id]))[memory_id].passages_high
+    high = (await brain.container.store.memories.rows([memory_id]))[memory_id].passages_high
     await brain.http.patch(f"/v1/brain/memories/{memory_id}", json={"content": "Short now."})
     await brain.indexed(memory_id)
     ids = [point_id(memory_id, number) for number in range(high)]
@@ -139,4 +143,4 @@ async def test_a_text_that_became_short_loses_its_other_passages(brain: Brain) -
 
     assert high > 5
     assert [found[each].tombstone for each in ids] == [False] + [True] * (high - 1)
-    assert (await brain.container.truth.rows([memory_id]))[memory_id].passages_high == high
+    assert (await brain.container.store.memories.rows([memory_id]))[memory_id].passages_high == high

@@ -68,7 +68,7 @@ def on_elasticsearch(server: Server, tmp_path: Path) -> Place:
 
 
 async def generations(brain: Brain) -> list[Generation]:
-    return list(await brain.container.truth.generations())
+    return list(await brain.container.store.generations.generations())
 
 
 async def looked_at(brain: Brain) -> None:
@@ -95,7 +95,7 @@ async def nothing_lacks(brain: Brain, ids: list[str]) -> None:
         asked = {"query": "marks the channel", "text_weight": weight, "top_k": 3 * COUNT}
         answer = await brain.post("/v1/brain/recall", asked)
         assert (answer["degraded"], {each["id"] for each in answer["memories"]}) == ([], set(ids))
-    rows = await brain.container.truth.rows(ids)
+    rows = await brain.container.store.memories.rows(ids)
     assert all(row.text_revision == row.vector_revision == row.revision for row in rows.values())
 
     async def well() -> bool:

@@ -16,9 +16,9 @@ import pytest
 
 from openbrain.adapters.embedding.minilm import IDENTITY
 from openbrain.domain.errors import SetupError
-from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, VectorIndex, VectorSearch
+from openbrain.ports.models import Embedder
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.tuning import StreamTuning
@@ -106,7 +106,7 @@ class TwoModels(Container):
 
     async def mixed(self) -> list[str]:
         """Generations that were asked with a vector of another model."""
-        models = {each.name: each.model for each in await self.truth.generations(IndexKind.VECTOR)}
+        models = {each.name: each.model for each in await self.store.generations.generations(IndexKind.VECTOR)}
         given = {IDENTITY.key: self.one.given}
         for second in self.seconds:
             given.setdefault((await Second.identity(second)).key, set()).update(second.given)
@@ -150,7 +150,7 @@ async def changed(operator: httpx.AsyncClient, model: str, status: int = 202, **
 
 
 async def serving(brain: Brain) -> str:
-    found = await brain.container.truth.serving(IndexKind.VECTOR)
+    found = await brain.container.store.generations.serving(IndexKind.VECTOR)
     assert found is not None
     return found.model
 
@@ -159,7 +159,7 @@ async def _by_the_serving_one(brain: Brain) -> bool:
     """Whether questions are asked of the index that serves by now."""
     await brain.recalled("which one is asked")
     name, _ = two(brain).asked[-1]
-    current = await brain.container.truth.serving(IndexKind.VECTOR)
+    current = await brain.container.store.generations.serving(IndexKind.VECTOR)
     return current is not None and current.name == name
 
 
@@ -179,8 +179,12 @@ async def test_the_model_changes_while_it_serves_and_back(brain: Brain, operator
 
     assert report["result"]["failures"] == 0
     assert await two(brain).mixed() == [], "no index was asked with another model's vector"
-    assert await brain.container.truth.unembedded(SECOND.key, 2**62, "", 10) == [], "every write is in the new index"
-    assert await brain.container.truth.unembedded(IDENTITY.key, 2**62, "", 10) == [], "and in the one that was kept"
+    assert await brain.container.store.vectors.unembedded(SECOND.key, 2**62, "", 10) == [], (
+        "every write is in the new index"
+    )
+    assert await brain.container.store.vectors.unembedded(IDENTITY.key, 2**62, "", 10) == [], (
+        "and in the one that was kept"
+    )
     found = await brain.recalled("a lantern by the harbour", top_k=5)
     assert len(found) == 5
 
@@ -220,7 +224,7 @@ async def test_a_change_that_is_cancelled_changes_nothing(brain: Brain, operator
     await brain.settled()
 
     assert sum(len(each.asked) for each in two(brain).seconds) == asked, "nothing is embedded by it any more"
-    assert [each.model for each in await brain.container.truth.written(IndexKind.VECTOR)] == [IDENTITY.key]
+    assert [each.model for each in await brain.container.store.generations.written(IndexKind.VECTOR)] == [IDENTITY.key]
 
     known = (await operator.post(CHANGE, json={"model": "second", "dry_run": True})).json()["cached"]
     assert known > 0, "what it has embedded is not embedded twice"
@@ -270,4 +274,4 @@ async def test_all_is_embedded_again_where_that_is_asked_for(brain: Brain, opera
 
     assert report["status"] == "done", report["error"]
     assert sum(len(batch) for batch in two(brain).one.asked) - before >= len(ids)
-    assert len(await brain.container.truth.written(IndexKind.VECTOR)) == 2
+    assert len(await brain.container.store.generations.written(IndexKind.VECTOR)) == 2

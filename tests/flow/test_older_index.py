@@ -8,7 +8,7 @@ from sqlalchemy import update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import index_generations
-from openbrain.adapters.sql.store import truth_url
+from openbrain.adapters.sql.store import store_url
 from openbrain.ports.generations import IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import HousekeepingTuning, StreamTuning
@@ -52,7 +52,7 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
 
         await until(lambda: indexed(http, first))
         assert first in (await recalled(http, "ferry"))[0]
-    database = Database.open(truth_url(settings.truth.url, settings.data_dir))
+    database = Database.open(store_url(settings.truth.url, settings.data_dir))
     older = update(index_generations).values(builder="older-1")
     await database.write(lambda connection: connection.execute(older).rowcount)
     await database.close()
@@ -61,10 +61,10 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
         made = await http.post("/v1/brain/remember", json={"content": "The tram leaves at one.", "type": "fact"})
         second = made.json()["id"]
         assert first in (await recalled(http, "ferry"))[0], "it answers meanwhile, from the database if need be"
-        truth = system.container.truth
+        store = system.container.store
 
         async def renewed() -> bool:
-            serving = [await truth.serving(kind) for kind in IndexKind]
+            serving = [await store.generations.serving(kind) for kind in IndexKind]
             return all(each is not None and each.builder != "older-1" for each in serving)
 
         await until(renewed)
@@ -78,6 +78,6 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
         await until(lambda: indexed(http, second))
 
         async def cleared() -> bool:
-            return len(await truth.generations()) == len(IndexKind)
+            return len(await store.generations.generations()) == len(IndexKind)
 
         await until(cleared)

@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from openbrain.domain.events import FIELD
 from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
 
@@ -74,13 +74,13 @@ async def test_a_submission_is_acknowledged_by_its_event_and_a_second_one_by_the
 
 async def test_on_a_bound_stream_the_bodys_workspace_is_not_read(brain: Brain) -> None:
     now = brain.container.clock.now()
-    await brain.container.truth.create_workspace(Workspace(id="bound", name="bound", created_at=now))
+    await brain.container.store.workspaces.create_workspace(Workspace(id="bound", name="bound", created_at=now))
     body = {**OFFER, "id": "b-1", "data": {"workspace_id": brain.workspace, "content": "Whose is it?", "type": "fact"}}
     await brain.redis.xadd("memory.submitted.bound", {FIELD: orjson.dumps(body)})
     condition = visible(Viewer(workspace_id="bound", agent_id=""), Criteria(), brain.container.clock.now())
 
     async def stored() -> bool:
-        return len(await brain.container.truth.listing(condition, 10)) == 1
+        return len(await brain.container.store.memories.listing(condition, 10)) == 1
 
     await until(stored)
     assert await brain.listed() == []
@@ -104,7 +104,7 @@ async def test_a_memory_that_wants_no_vector_is_indexed_by_its_words_alone(brain
     await brain.settled()
 
     assert await brain.recalled("words") == [memory_id]
-    assert (await brain.container.truth.rows([memory_id]))[memory_id].vector_revision == 0
+    assert (await brain.container.store.memories.rows([memory_id]))[memory_id].vector_revision == 0
 
 
 async def test_a_long_text_is_found_by_its_end(brain: Brain) -> None:
@@ -118,7 +118,7 @@ async def test_a_long_text_is_found_by_its_end(brain: Brain) -> None:
     answer = await brain.post("/v1/brain/recall", asked)
 
     assert [memory["id"] for memory in answer["memories"]] == [memory_id, without]
-    assert (await brain.container.truth.rows([memory_id]))[memory_id].passages_high > 5
+    assert (await brain.container.store.memories.rows([memory_id]))[memory_id].passages_high > 5
 
 
 async def test_waiting_answers_when_it_is_indexed(brain: Brain) -> None:

@@ -115,7 +115,7 @@ async def test_rooms_that_fail_with_words_that_quote(heard: Brain, ear: Ear, mon
     ]
     await heard.settled()
     monkeypatch.undo()
-    monkeypatch.setattr(heard.container.truth, "scrub", quoting)
+    monkeypatch.setattr(heard.container.store, "scrub", quoting)
     erased = await heard.http.request("DELETE", f"/v1/brain/memories/{ids[0]}", params={"erase": 1})
     operation = f"/v1/admin/operations/{erased.json()['operation_id']}"
 

@@ -12,8 +12,8 @@ import pytest_asyncio
 from openbrain.domain.ids import bucket, uuid7
 from openbrain.observability import metrics
 from openbrain.ports.index import Tombstone
+from openbrain.ports.index_entries import VERIFY
 from openbrain.ports.operations import Operation
-from openbrain.ports.reconciling import VERIFY
 from openbrain.settings import Housekeeping, Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain.usecases.auth import OPERATORS
@@ -57,14 +57,14 @@ async def verified(brain: Brain, **request: bool) -> dict[str, Any]:
     operation = Operation(
         id=uuid7(brain.container.clock.now()), workspace_id=OPERATORS, kind=VERIFY, actor="test", request=request
     )
-    await brain.container.truth.start_operation(operation)
+    await brain.container.store.operations.start_operation(operation)
 
     async def ended() -> bool:
-        found = await brain.container.truth.operation(OPERATORS, operation.id)
+        found = await brain.container.store.operations.operation(OPERATORS, operation.id)
         return found is not None and found.status.ended
 
     await until(ended)
-    found = await brain.container.truth.operation(OPERATORS, operation.id)
+    found = await brain.container.store.operations.operation(OPERATORS, operation.id)
     assert found is not None
     assert not found.error, found.error
     return dict(found.result)
@@ -169,10 +169,10 @@ async def test_ghosts_are_removed(quiet: Brain) -> None:
 
 async def plant(brain: Brain, memory_id: str, *, revision: int, like: str) -> None:
     """Entries as a projector would have made them of such a row."""
-    truth, (text, vectors) = brain.container.truth, await names(brain)
-    row = (await truth.rows([like]))[like]
+    store, (text, vectors) = brain.container.store, await names(brain)
+    row = (await store.memories.rows([like]))[like]
     generation = await brain.container.existing_vector_generation()
-    passages = (await truth.passages([like], generation.model))[like]
+    passages = (await store.vectors.passages([like], generation.model))[like]
     false = replace(row, id=memory_id, revision=revision)
     await brain.container.text.write(text, [text_entry(false, "x")])
     await brain.container.vectors.write(vectors, vector_entries(false, replace(passages, revision=revision), "x"))
@@ -202,7 +202,7 @@ async def test_old_tombstones_go_and_nothing_comes_back(quiet: Brain) -> None:
     text, vectors = await names(quiet)
     for index, name in ((quiet.container.text, text), (quiet.container.vectors, vectors)):
         assert await index.drop_tombstones(name, later) == 1
-    await quiet.container.truth.announce_again([gone])
+    await quiet.container.store.outbox.announce_again([gone])
     await quiet.settled()
     assert (await verified(quiet, full=True))["equal"]
     assert gone not in await quiet.recalled("ferry number 0")
@@ -229,7 +229,7 @@ async def test_a_flushed_stream_server_loses_nothing(tmp_path: Path) -> None:
         await brain.redis.flushall()
 
         async def all_indexed() -> bool:
-            rows = await brain.container.truth.rows([*first, *acknowledged])
+            rows = await brain.container.store.memories.rows([*first, *acknowledged])
             return all(row.text_revision == row.vector_revision == row.revision for row in rows.values())
 
         await until(all_indexed)
@@ -248,7 +248,7 @@ async def test_an_erased_memory_is_purged_though_the_streams_are_lost(tmp_path: 
         await brain.redis.flushall()
 
         async def purged() -> bool:
-            found = await brain.container.truth.operations("default", 10, kinds=["purge"])
+            found = await brain.container.store.operations.operations("default", 10, kinds=["purge"])
             return bool(found) and all(each.status.ended for each in found)
 
         await until(purged)

@@ -111,7 +111,7 @@ async def busy(brain: Brain) -> AsyncIterator[list[str]]:
 
 async def test_both_indexes_are_made_anew_while_they_serve(brain: Brain, operator: httpx.AsyncClient) -> None:
     await filled(brain, 60)
-    before = {kind: await brain.container.truth.serving(kind) for kind in KINDS}
+    before = {kind: await brain.container.store.generations.serving(kind) for kind in KINDS}
 
     async with busy(brain) as written:
         operations = [await begun(operator, kind) for kind in KINDS]
@@ -122,7 +122,7 @@ async def test_both_indexes_are_made_anew_while_they_serve(brain: Brain, operato
     for kind, report in zip(KINDS, reports, strict=True):
         assert report["status"] == "done", report["error"]
         assert report["result"]["failures"] == 0
-        serving, kept = await brain.container.truth.written(kind)
+        serving, kept = await brain.container.store.generations.written(kind)
         was = before[kind]
         assert was is not None
         assert (kept.name, kept.status) == (was.name, "kept")
@@ -130,11 +130,11 @@ async def test_both_indexes_are_made_anew_while_they_serve(brain: Brain, operato
         # The old one still counts what it was told to remove, so that only the new one's scores are exact.
         assert (await hits(brain, kind, serving)).keys() == (await hits(brain, kind, kept)).keys()
     everything = visible(Viewer(workspace_id="default", agent_id=""), Criteria(), 2**52)
-    listed = {row.id for row in await brain.container.truth.listing(everything, EVERY)}
+    listed = {row.id for row in await brain.container.store.memories.listing(everything, EVERY)}
     found = (await brain.post("/v1/brain/recall", {"query": "written meanwhile", "top_k": 100}))["memories"]
     alive = {memory for memory in written if memory in listed}
     assert {each["id"] for each in found} & set(written) <= alive
-    waiting = {each.stream for each in await brain.container.truth.take(EVERY)}
+    waiting = {each.stream for each in await brain.container.store.outbox.take(EVERY)}
     assert waiting <= {RECALLED.name}, "what was recalled is told of behind the answer"
     assert len(await brain.entries("reindex.completed")) == 2
 
@@ -143,11 +143,11 @@ async def with_epoch(brain: Brain, kind: IndexKind) -> Generation:
     """The index that serves, once the entry that tells it from a lost one stands in it: engines count that one too."""
 
     async def noted() -> bool:
-        serving = await brain.container.truth.serving(kind)
+        serving = await brain.container.store.generations.serving(kind)
         return serving is not None and serving.epoch > 0
 
     await until(noted)
-    serving = await brain.container.truth.serving(kind)
+    serving = await brain.container.store.generations.serving(kind)
     assert serving is not None
     return serving
 
@@ -168,7 +168,7 @@ async def test_twice_gives_the_same(brain: Brain, operator: httpx.AsyncClient) -
 async def test_going_back_and_dropping(brain: Brain, operator: httpx.AsyncClient) -> None:
     await filled(brain, 5)
     kind = IndexKind.TEXT
-    first = await brain.container.truth.serving(kind)
+    first = await brain.container.store.generations.serving(kind)
     assert first is not None
     await reindexed(operator, kind)
     later = await brain.remember("a zeppelin over the harbour")
@@ -178,14 +178,14 @@ async def test_going_back_and_dropping(brain: Brain, operator: httpx.AsyncClient
 
     assert answer.status_code == 200, answer.text
     await until(lambda: _finds(brain, "zeppelin", later))
-    serving, kept = await brain.container.truth.written(kind)
+    serving, kept = await brain.container.store.generations.written(kind)
     assert serving.name == first.name
     path = f"/v1/admin/generations/text/{kept.name}"
     assert (await operator.delete(path, params={"dry_run": "1"})).status_code == 200
-    assert len(await brain.container.truth.written(kind)) == 2
+    assert len(await brain.container.store.generations.written(kind)) == 2
     dropped = await operator.delete(path)
     assert dropped.status_code == 200, dropped.text
-    assert [each.name for each in await brain.container.truth.generations(kind)] == [first.name]
+    assert [each.name for each in await brain.container.store.generations.generations(kind)] == [first.name]
     folder = brain.container.settings.data_dir / "text"
     assert [each.name for each in folder.iterdir()] == [first.name]
     after = await brain.remember("a balloon over the harbour")
@@ -210,16 +210,16 @@ async def test_a_cancelled_one_leaves_nothing(brain: Brain, operator: httpx.Asyn
 
 
 async def _written(brain: Brain, count: int) -> bool:
-    return len(await brain.container.truth.written(IndexKind.VECTOR)) == count
+    return len(await brain.container.store.generations.written(IndexKind.VECTOR)) == count
 
 
 async def test_in_place_writes_again_what_the_index_lacks(brain: Brain, operator: httpx.AsyncClient) -> None:
     (kept, lost) = await filled(brain, 2)
     for kind in KINDS:
-        before = await brain.container.truth.generations(kind)
+        before = await brain.container.store.generations.generations(kind)
         report = await reindexed(operator, kind, in_place=True)
         assert (report["total"], report["successes"], report["failures"]) == (2, 2, 0)
-        assert await brain.container.truth.generations(kind) == before
+        assert await brain.container.store.generations.generations(kind) == before
         report = await reindexed(operator, kind, stale=True)
         assert report["total"] == 0
     assert {kept, lost} <= set(await brain.recalled("harbour", top_k=10))
@@ -250,7 +250,7 @@ async def test_an_index_without_some_serves_only_where_so_many_may_fail(
 ) -> None:
     """An engine that loses one memory, and only in a new index: none of ours can be made to."""
     (lost, *others) = await filled(brain, 4)
-    first = await brain.container.truth.serving(IndexKind.TEXT)
+    first = await brain.container.store.generations.serving(IndexKind.TEXT)
     assert first is not None
     write = brain.container.text.write
 
@@ -262,7 +262,7 @@ async def test_an_index_without_some_serves_only_where_so_many_may_fail(
 
     state = await ended(operator, await begun(operator, IndexKind.TEXT, max_failures=most))
 
-    serving = await brain.container.truth.serving(IndexKind.TEXT)
+    serving = await brain.container.store.generations.serving(IndexKind.TEXT)
     assert serving is not None
     if most:
         assert (state["status"], state["result"]["failures"]) == ("done", 1), state["error"]
@@ -271,5 +271,5 @@ async def test_an_index_without_some_serves_only_where_so_many_may_fail(
         assert state["status"] == "failed"
         assert lost in state["error"]
         assert serving == first
-        assert len(await brain.container.truth.written(IndexKind.TEXT)) == 1
+        assert len(await brain.container.store.generations.written(IndexKind.TEXT)) == 1
     assert set(others) <= set(await brain.recalled("note", top_k=10))

@@ -9,7 +9,7 @@ from openbrain.domain.events import FIELD, SignalAcknowledged, SignalRaised, enc
 from openbrain.domain.signals.values import Severity
 from openbrain.domain.streams import SIGNAL_ACKNOWLEDGED, SIGNAL_RAISED
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.streams.publishing.broadcast_writer import stream_of
 from tests.flow.conftest import Brain
 from tests.support.waiting import until
@@ -45,7 +45,7 @@ async def heard(brain: Brain, count: int, stream: str = STREAM) -> list[tuple[st
 
 
 async def test_what_is_raised_is_heard_once_in_order_and_where_it_belongs(brain: Brain) -> None:
-    await brain.container.truth.create_workspace(Workspace(id="bound", name="bound", created_at=0))
+    await brain.container.store.workspaces.create_workspace(Workspace(id="bound", name="bound", created_at=0))
     for number in range(20):
         await raised(brain.redis, number)
     await raised(brain.redis, 3)
@@ -81,11 +81,11 @@ async def test_a_nuclear_signal_halts_until_it_is_resumed(brain: Brain) -> None:
     await said(brain.redis, "bob", "ack", halt_id=data["halt_id"])
     await said(brain.redis, "cy", "ack", signal_id=data["signal_id"])
     await brain.settled()
-    truth = brain.container.truth
-    (halt,) = await truth.halts(VIEWER, 10)
-    assert [ack.agent_id for ack in await truth.halt_acks(VIEWER, halt.id, 10)] == ["bob"]
-    assert [ack.agent_id for ack in await truth.signal_acks(VIEWER, data["signal_id"], 10)] == ["cy"]
-    assert [each.agent_id for each in await truth.subscribers("default", 0, 10)] == ["ada", "bob", "cy"]
+    store = brain.container.store
+    (halt,) = await store.halts.halts(VIEWER, 10)
+    assert [ack.agent_id for ack in await store.halts.halt_acks(VIEWER, halt.id, 10)] == ["bob"]
+    assert [ack.agent_id for ack in await store.signals.signal_acks(VIEWER, data["signal_id"], 10)] == ["cy"]
+    assert [each.agent_id for each in await store.broadcasts.subscribers("default", 0, 10)] == ["ada", "bob", "cy"]
 
     await said(brain.redis, "cy", "resolve", signal_id=data["signal_id"])
     *_, (_, data) = await heard(brain, 3)

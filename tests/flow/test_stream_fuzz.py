@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 
 from openbrain.domain.streams import EMBEDDED, REINDEX, STORED, STREAMS, SUBMITTED, SUPERSEDED, dead_letters
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.settings import Settings, Streams
 from openbrain.settings.tuning import StreamTuning
 from openbrain.streams.redis.keys import retry_states
@@ -75,7 +75,7 @@ class Fuzzed:
 
     async def settled(self, streams: Collection[str] = READ) -> None:
         """Wait until nothing is on its way, in hand or parked."""
-        await until(Stillness(self.system.container.truth, self.redis, streams=streams))
+        await until(Stillness(self.system.container.store.outbox, self.redis, streams=streams))
 
     async def dead(self, stream: str, group: str) -> dict[str, dict[bytes, bytes]]:
         """Dead letters by the entry that they were."""
@@ -106,7 +106,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
     async def live() -> None:
         async with running(chosen) as system:
             container = system.container
-            await container.truth.create_workspace(
+            await container.store.workspaces.create_workspace(
                 Workspace(id="bound", name="bound", created_at=container.clock.now())
             )
             transport, key = httpx.ASGITransport(system.api()), system.key_file.read_text().strip()

@@ -6,10 +6,10 @@ import orjson
 import pytest
 
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.adapters.sql.store import truth_url
+from openbrain.adapters.sql.store import store_url
 from openbrain.domain.signals.values import Raise, Severity
 from openbrain.domain.signals.webhook_rules import new_secret
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.ports.webhooks import Webhook
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings
@@ -24,19 +24,19 @@ HOSTS = ("localhost",)
 @pytest.mark.parametrize("enabled", [True, False])
 async def test_what_is_raised_is_posted_where_webhooks_are_on(tmp_path: Path, *, enabled: bool) -> None:
     settings = Settings(data_dir=tmp_path, webhooks=Webhooks(enabled=enabled, hosts=HOSTS, private_hosts=HOSTS))
-    upgrade(truth_url(settings.truth.url, tmp_path))
+    upgrade(store_url(settings.truth.url, tmp_path))
     with receiver() as hook:
         async with Container(settings, shared=True) as container:
-            truth, now = container.truth, container.clock.now()
-            await truth.create_workspace(Workspace(id="w1", name="w1", created_at=now))
+            store, now = container.store, container.clock.now()
+            await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=now))
             address = f"http://localhost:{hook.port}/in"
             mine = Webhook(
                 id="h-1", workspace_id="w1", url=address, secret=new_secret(), created_by="ada", created_at=now
             )
-            await truth.add_webhook(mine, 5)
+            await store.webhooks.add_webhook(mine, 5)
             service = periodic_jobs(container)
             await service.start()
-            await truth.raise_signals(
+            await store.signals.raise_signals(
                 [
                     Raise(
                         workspace_id="w1",
@@ -51,7 +51,7 @@ async def test_what_is_raised_is_posted_where_webhooks_are_on(tmp_path: Path, *,
             )
 
             async def came() -> bool:
-                found = await truth.webhook("w1", "h-1")
+                found = await store.webhooks.webhook("w1", "h-1")
                 return bool(found and found.cursor) if enabled else service.leading
 
             await until(came)

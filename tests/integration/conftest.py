@@ -12,13 +12,13 @@ from redis.asyncio import Redis
 
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.adapters.sql.store import SqlTruth, open_truth
+from openbrain.adapters.sql.store import SqlStore, open_store
 from openbrain.domain.events import FIELD, encode
 from openbrain.domain.memory import MemoryType
 from openbrain.domain.permissions import Permission
 from openbrain.domain.streams import SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
 from tests.servers.process import Server
@@ -33,7 +33,7 @@ class Servers:
     """What a test runs on: the settings of every process, the truth and the streams to look at."""
 
     environment: Mapping[str, str]
-    truth: SqlTruth
+    store: SqlStore
     redis: Redis
     prefix: str
     key: str
@@ -50,7 +50,7 @@ class Servers:
         pids = {each.popen.pid: each for each in keepers}
 
         async def who() -> Process | None:
-            found = await rows(self.truth._database, holders)
+            found = await rows(self.store._database, holders)
             # host-pid-random
             return next((pids.get(int(each["holder"].rsplit("-", 2)[1])) for each in found), None)
 
@@ -92,11 +92,11 @@ async def prepared(values: Mapping[str, str], name: str, folder: Path) -> Server
     """Schema, workspace and key."""
     upgrade(values["OPENBRAIN_TRUTH__URL"])
     clock = SystemClock()
-    truth = open_truth(Truth(url=values["OPENBRAIN_TRUTH__URL"]), folder, clock)
-    await truth.create_workspace(Workspace(id="default", name="default", created_at=clock.now()))
+    store = open_store(Truth(url=values["OPENBRAIN_TRUTH__URL"]), folder, clock)
+    await store.workspaces.create_workspace(Workspace(id="default", name="default", created_at=clock.now()))
     key, secret = issue(workspace_id="default", name="test", permissions=frozenset(Permission), now=clock.now())
-    await truth.create_key(key, hash_secret(secret))
-    return Servers(values, truth, Redis.from_url(values["OPENBRAIN_STREAMS__URL"]), f"{name}.", secret)
+    await store.api_keys.create_key(key, hash_secret(secret))
+    return Servers(values, store, Redis.from_url(values["OPENBRAIN_STREAMS__URL"]), f"{name}.", secret)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ async def servers(
     )
     made = await prepared(values, name, tmp_path)
     yield made
-    await made.truth.close()
+    await made.store.close()
     await made.redis.aclose()
 
 

@@ -179,7 +179,7 @@ async def servers(
     )
     made = await prepared({**values, "OPENBRAIN_STREAMS__BOUND_WORKSPACES": '["team-a"]'}, name, tmp_path)
     yield made
-    await made.truth.close()
+    await made.store.close()
     await made.redis.aclose()
 
 

@@ -32,7 +32,7 @@ async def breakable(
     )
     made = await prepared({**values, "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "2"}, name, tmp_path)
     yield made, ollama, elasticsearch
-    await made.truth.close()
+    await made.store.close()
     await made.redis.aclose()
 
 

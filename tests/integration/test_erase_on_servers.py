@@ -40,17 +40,17 @@ async def servers(
     for option, value in (("rdbcompression", "no"), ("appendonly", "yes"), ("appendfsync", "always")):
         await made.redis.config_set(option, value)
     yield made
-    await made.truth.close()
+    await made.store.close()
     await made.redis.aclose()
 
 
 async def everywhere(servers: Servers, owned: tuple[ServerProcess, ServerProcess]) -> list[str]:
     files = [await asyncio.to_thread(in_files, each.data, MARK) for each in owned]
-    return [*await in_tables(servers.truth, MARK), *await in_streams(servers.redis, MARK), *files[0], *files[1]]
+    return [*await in_tables(servers.store, MARK), *await in_streams(servers.redis, MARK), *files[0], *files[1]]
 
 
 async def all_indexed(servers: Servers, count: int) -> bool:
-    found = await servers.truth.listing(visible(VIEWER, Criteria(), 2**52), count + 1)
+    found = await servers.store.memories.listing(visible(VIEWER, Criteria(), 2**52), count + 1)
     return len(found) == count and all(row.indexed for row in found)
 
 
@@ -85,7 +85,7 @@ async def _erase_and_search(
         memory_id = listed["memories"][0]["id"]
         found = [in_files(each.data, MARK) for each in owned]
         assert all(found), found
-        assert {"memories", "memory_history"} <= set(await in_tables(servers.truth, MARK))
+        assert {"memories", "memory_history"} <= set(await in_tables(servers.store, MARK))
         assert await in_streams(servers.redis, MARK)
         erased = await http.delete(f"/v1/brain/memories/{memory_id}", params={"erase": 1})
         operation_id = erased.json()["operation_id"]
@@ -109,7 +109,7 @@ async def _erase_and_search(
             return [
                 *files[0],
                 *files[1],
-                *await in_tables(servers.truth, MARK),
+                *await in_tables(servers.store, MARK),
                 *await in_streams(servers.redis, MARK),
             ] == []
 
@@ -118,7 +118,7 @@ async def _erase_and_search(
         except TimeoutError:
             files = [in_files(each.data, MARK) for each in owned]
             pytest.fail(
-                f"{files} {await in_tables(servers.truth, MARK)} {await in_streams(servers.redis, MARK)} {result}"
+                f"{files} {await in_tables(servers.store, MARK)} {await in_streams(servers.redis, MARK)} {result}"
             )
         assert in_files(folder, MARK) == []  # the logs of the services
         assert result["text"]["product"] == result["vectors"]["product"] == "Elasticsearch"

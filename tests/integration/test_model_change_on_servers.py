@@ -12,8 +12,8 @@ import pytest
 
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import Workspace
 from openbrain.ports.generations import IndexKind
+from openbrain.ports.tenants import Workspace
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.plugin import Starter
@@ -38,7 +38,7 @@ async def own_ollama(
     )
     made = await prepared(values, name, tmp_path)
     yield made
-    await made.truth.close()
+    await made.store.close()
     await made.redis.aclose()
 
 
@@ -53,9 +53,9 @@ async def _make(servers: Servers, name: str, window: int) -> None:
 
 async def _operators_key(servers: Servers) -> str:
     now = SystemClock().now()
-    await servers.truth.create_workspace(Workspace(id=OPERATORS, name=OPERATORS, created_at=now))
+    await servers.store.workspaces.create_workspace(Workspace(id=OPERATORS, name=OPERATORS, created_at=now))
     key, secret = issue(workspace_id=OPERATORS, name="op", permissions=frozenset({Permission.ADMIN}), now=now)
-    await servers.truth.create_key(key, hash_secret(secret))
+    await servers.store.api_keys.create_key(key, hash_secret(secret))
     return secret
 
 
@@ -67,7 +67,7 @@ async def _remember(http: httpx.AsyncClient, content: str) -> str:
 
 async def _settled(servers: Servers, model: str) -> None:
     async def none_lacks() -> bool:
-        return not await servers.truth.unembedded(model, 2**62, "", 1)
+        return not await servers.store.vectors.unembedded(model, 2**62, "", 1)
 
     await until(none_lacks, pause=0.2)
 
@@ -126,7 +126,7 @@ async def test_a_change_survives_the_death_of_the_embedder_and_then_other_weight
         ):
             for number in range(MEMORIES):
                 await _remember(http, f"{WORDS[number % 8]} and {WORDS[number // 8]}, note {number}")
-            first = await servers.truth.serving(IndexKind.VECTOR)
+            first = await servers.store.generations.serving(IndexKind.VECTOR)
             assert first is not None
             await _settled(servers, first.model)
 
@@ -136,7 +136,7 @@ async def test_a_change_survives_the_death_of_the_embedder_and_then_other_weight
                 begun = answer.json()
 
                 async def some_are_embedded() -> bool:
-                    return await servers.truth.count_inputs(begun["to"]["model_identity"]) >= 5
+                    return await servers.store.vectors.count_inputs(begun["to"]["model_identity"]) >= 5
 
                 await until(some_are_embedded, pause=0.05)
                 embedder.kill()
@@ -149,7 +149,7 @@ async def test_a_change_survives_the_death_of_the_embedder_and_then_other_weight
             assert report["status"] == "done", report["error"]
             assert report["result"]["failures"] == 0
             assert {tuple(each) for each in lacking} == {()}, "no recall was without vectors"
-            serving = await servers.truth.serving(IndexKind.VECTOR)
+            serving = await servers.store.generations.serving(IndexKind.VECTOR)
             assert serving is not None
             assert (serving.model_name, serving.model) == ("mine", begun["to"]["model_identity"])
             await _settled(servers, serving.model)

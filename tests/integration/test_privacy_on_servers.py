@@ -74,7 +74,7 @@ async def marked(tmp_path: Path, private_server: Starter) -> AsyncIterator[Marke
     name = values["OPENBRAIN_STREAMS__PREFIX"].removesuffix(".")
     made = await prepared({**values, **debug}, name, tmp_path)
     yield Marked(marks, made, mortal)
-    await made.truth.close()
+    await made.store.close()
     await made.redis.aclose()
 
 

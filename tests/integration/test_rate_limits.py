@@ -9,9 +9,9 @@ import pytest
 
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.adapters.sql.store import open_truth
+from openbrain.adapters.sql.store import open_store
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
 from tests.servers.process import ServerProcess
@@ -28,15 +28,15 @@ shown; on a busy machine that may be now and then."""
 async def new_keys(mariadb_url: str, folder: Path) -> list[str]:
     upgrade(mariadb_url)
     clock = SystemClock()
-    truth = open_truth(Truth(url=mariadb_url), folder, clock)
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
+    store = open_store(Truth(url=mariadb_url), folder, clock)
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
     permissions = frozenset({Permission.BRAIN_READ})
     made = []
     for _ in range(TRIES):
         key, secret = issue(workspace_id="w1", name="test", permissions=permissions, now=clock.now(), rate_limit=LIMIT)
-        await truth.create_key(key, hash_secret(secret))
+        await store.api_keys.create_key(key, hash_secret(secret))
         made.append(secret)
-    await truth.close()
+    await store.close()
     return made
 
 

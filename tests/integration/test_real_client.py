@@ -57,8 +57,8 @@ async def test_every_check_of_the_real_client_passes(brain: Brain) -> None:
     await asyncio.to_thread(subprocess.run, making, check=True, capture_output=True)
     await brain.workspace()
     said = SignalRaised(workspace_id="w1", source="db-1", severity=Severity.NUCLEAR, title="All writes fail")
-    await brain.truth.raise_signals([checked(said, actor="test", at=now)])
-    present = await brain.truth.present(Viewer(workspace_id="w1", agent_id=""), 100)
+    await brain.store.signals.raise_signals([checked(said, actor="test", at=now)])
+    present = await brain.store.signals.present(Viewer(workspace_id="w1", agent_id=""), 100)
     Vault(root).tick(now, alarm=alarm(present.signals, present.halts))
 
     from_files = await driven(str(root / "brain-feed"), "--edit")

@@ -15,7 +15,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
 from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
 from tests.servers.faketime import wrong_by
@@ -46,14 +46,14 @@ async def servers(
     values |= {"OPENBRAIN_HOUSEKEEPING__TUNING__GRACE_S": "1", "OPENBRAIN_HOUSEKEEPING__TUNING__RECONCILE_EVERY_S": "1"}
     made = await prepared(values, name, tmp_path)
     yield made
-    await made.truth.close()
+    await made.store.close()
     await made.redis.aclose()
 
 
 async def operator(servers: Servers, url: str) -> httpx.AsyncClient:
-    await servers.truth.create_workspace(Workspace(id=OPERATORS, name="operators", created_at=1))
+    await servers.store.workspaces.create_workspace(Workspace(id=OPERATORS, name="operators", created_at=1))
     key, secret = issue(workspace_id=OPERATORS, name="operator", permissions=frozenset({Permission.ADMIN}), now=1)
-    await servers.truth.create_key(key, hash_secret(secret))
+    await servers.store.api_keys.create_key(key, hash_secret(secret))
     return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=PATIENCE_S)
 
 
@@ -78,7 +78,7 @@ async def equal(http: httpx.AsyncClient) -> bool:
 
 
 async def all_indexed(servers: Servers, count: int) -> bool:
-    found = await servers.truth.listing(visible(VIEWER, Criteria(), 2**52), count + 1)
+    found = await servers.store.memories.listing(visible(VIEWER, Criteria(), 2**52), count + 1)
     return len(found) == count and all(row.indexed for row in found)
 
 
@@ -127,7 +127,7 @@ async def test_processes_on_wrong_clocks_lose_nothing_to_a_flush(servers: Server
                 answer = await http.post("/v1/brain/remember", json=body)
                 assert answer.status_code == 201
                 made = datetime.fromisoformat(answer.json()["created_at"])
-                assert abs(from_datetime(made) - await servers.truth.time()) < 300_000_000
+                assert abs(from_datetime(made) - await servers.store.time()) < 300_000_000
                 if number % 10 == 9:
                     await servers.redis.flushall()
         await until(lambda: all_indexed(servers, 30), 300, 0.5)

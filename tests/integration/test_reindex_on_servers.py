@@ -15,9 +15,9 @@ from elasticsearch import AsyncElasticsearch
 
 from openbrain.domain.permissions import Permission
 from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.access import Workspace
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.operations import OperationStatus
+from openbrain.ports.tenants import Workspace
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers
 from tests.support.cli.services import Services
@@ -33,16 +33,16 @@ SHIPS = "Ship {0} carries {1} crates of tea."
 @asynccontextmanager
 async def operators(servers: Servers, url: str) -> AsyncIterator[httpx.AsyncClient]:
     """Asks as an operator."""
-    await servers.truth.create_workspace(Workspace(id=OPERATORS, name=OPERATORS, created_at=1))
+    await servers.store.workspaces.create_workspace(Workspace(id=OPERATORS, name=OPERATORS, created_at=1))
     key, secret = issue(workspace_id=OPERATORS, name="operator", permissions=frozenset(Permission), now=1)
-    await servers.truth.create_key(key, hash_secret(secret))
+    await servers.store.api_keys.create_key(key, hash_secret(secret))
     headers = {"Authorization": f"Bearer {secret}"}
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE_S) as client:
         yield client
 
 
 async def indexed(servers: Servers, least: int) -> bool:
-    rows = await servers.truth.listing(visible(VIEWER, Criteria(), 2**52), ALL)
+    rows = await servers.store.memories.listing(visible(VIEWER, Criteria(), 2**52), ALL)
     return len(rows) >= least and all(row.indexed for row in rows)
 
 
@@ -124,7 +124,7 @@ async def test_made_anew_while_serving_and_while_rooms_die(servers: Servers, sta
         for kind, report in zip(IndexKind, reports, strict=True):
             assert report["status"] == "done", report["error"]
             assert report["result"]["failures"] == 0
-            serving, kept = await servers.truth.written(kind)
+            serving, kept = await servers.store.generations.written(kind)
             assert (serving.status, kept.status) == ("serving", "kept")
             everything = set(load.written) | {row.id for row in await _rows(servers)}
             for each in (serving, kept):
@@ -133,19 +133,19 @@ async def test_made_anew_while_serving_and_while_rooms_die(servers: Servers, sta
             if alias:
                 assert list((await client.indices.get_alias(name=alias)).body) == [serving.name]
             assert await operator_switch(servers, api.url, kind, kept.name) == 200
-            assert [each.name for each in await servers.truth.written(kind)] == [kept.name, serving.name]
+            assert [each.name for each in await servers.store.generations.written(kind)] == [kept.name, serving.name]
     finally:
         await client.close()
 
 
 async def _rows(servers: Servers) -> Any:
-    return await servers.truth.listing(visible(VIEWER, Criteria(), 2**52), ALL)
+    return await servers.store.memories.listing(visible(VIEWER, Criteria(), 2**52), ALL)
 
 
 async def operator_switch(servers: Servers, url: str, kind: IndexKind, name: str) -> int:
     """Go back."""
     key, secret = issue(workspace_id=OPERATORS, name="second", permissions=frozenset(Permission), now=1)
-    await servers.truth.create_key(key, hash_secret(secret))
+    await servers.store.api_keys.create_key(key, hash_secret(secret))
     async with httpx.AsyncClient(
         base_url=url, headers={"Authorization": f"Bearer {secret}"}, timeout=PATIENCE_S
     ) as client:

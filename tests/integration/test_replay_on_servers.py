@@ -32,7 +32,7 @@ async def _asked(servers: Servers) -> Operation:
     # At this rate a step is short, and the kill comes between many of them.
     request = {"stream": STORED.name, "groups": [GROUP], "from": "-", "to": "+", "rate": 100}
     asked = Operation(id=uuid7(1), workspace_id="default", kind=REPLAY, actor="test", request=request, total=COUNT)
-    return await servers.truth.start_operation(asked)
+    return await servers.store.operations.start_operation(asked)
 
 
 @pytest.mark.slow("a lease must run out after a kill")
@@ -48,7 +48,7 @@ async def test_a_replay_outlives_the_housekeeper_that_is_killed(servers: Servers
         asked = await _asked(servers)
 
         async def now() -> Operation:
-            found = await servers.truth.operation("default", asked.id)
+            found = await servers.store.operations.operation("default", asked.id)
             assert found is not None
             assert found.status not in {OperationStatus.FAILED, OperationStatus.CANCELLED}, found
             return found

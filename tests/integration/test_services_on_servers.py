@@ -15,7 +15,7 @@ VIEWER = Viewer(workspace_id="default", agent_id="")
 
 async def all_indexed(servers: Servers, count: int) -> bool:
     now = 2**52
-    rows = await servers.truth.listing(visible(VIEWER, Criteria(), now), count + 1)
+    rows = await servers.store.memories.listing(visible(VIEWER, Criteria(), now), count + 1)
     return len(rows) == count and all(row.indexed for row in rows)
 
 
@@ -34,7 +34,7 @@ async def test_replicas_share_the_work_and_a_kill_in_the_middle_loses_nothing(
         )
 
     async def in_the_middle() -> bool:
-        rows = await servers.truth.listing(visible(VIEWER, Criteria(), 2**52), MEMORIES)
+        rows = await servers.store.memories.listing(visible(VIEWER, Criteria(), 2**52), MEMORIES)
         return sum(row.indexed for row in rows) > MEMORIES // 10
 
     await until(in_the_middle, 240, 0.1)

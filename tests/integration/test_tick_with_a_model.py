@@ -9,7 +9,7 @@ import pytest
 
 from openbrain.adapters.network.chat_reasoner import ChatReasoner
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain_tick.ticking import Ports, tick
 from tests.servers import chat_model, ollama_server
 from tests.servers.availability import required
@@ -29,8 +29,8 @@ TOKENS = 80
 
 
 @pytest.fixture
-def truth(database: Database, clock: FakeClock) -> SqlTruth:
-    return SqlTruth(database, clock)
+def store(database: Database, clock: FakeClock) -> SqlStore:
+    return SqlStore(database, clock)
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ import pytest
 
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.adapters.sql.store import SqlTruth, open_truth
+from openbrain.adapters.sql.store import SqlStore, open_store
 from openbrain.domain.memory import DAY, Memory, MemoryType, Scope
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import Workspace
-from openbrain.ports.store import Edit
+from openbrain.ports.tenants import Workspace
+from openbrain.ports.writes import Edit
 from openbrain.settings import Truth
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.transfer_lines import Footer, parse_line
@@ -45,7 +45,7 @@ NOWHERE = "http://127.0.0.1:9"
 class Place:
     """A database, an API on it, and the keys of its one workspace."""
 
-    truth: SqlTruth
+    store: SqlStore
     services: Services
     key: str
     api: Process
@@ -76,11 +76,11 @@ class Place:
 async def place(url: str, redis: Server, folder: Path, rooms_here: Services) -> Place:
     upgrade(url)
     clock = SystemClock()
-    truth = open_truth(Truth(url=url), folder, clock)
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
+    store = open_store(Truth(url=url), folder, clock)
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
     key, secret = issue(workspace_id="w1", name="test", permissions=frozenset(Permission), now=clock.now())
-    await truth.create_key(key, hash_secret(secret))
-    return Place(truth, rooms_here, secret, await live(rooms_here.start("api")))
+    await store.api_keys.create_key(key, hash_secret(secret))
+    return Place(store, rooms_here, secret, await live(rooms_here.start("api")))
 
 
 async def live(process: Process) -> Process:
@@ -108,7 +108,7 @@ def environment(url: str, redis: Server, name: str) -> dict[str, str]:
     }
 
 
-async def fill(truth: SqlTruth, count: int) -> None:
+async def fill(store: SqlStore, count: int) -> None:
     """Ordinary memories: one in ten replaces an earlier one, one in twenty was edited, one in fifty forgotten."""
     known: list[Memory] = []
     for start in range(0, count, 500):
@@ -132,16 +132,18 @@ async def fill(truth: SqlTruth, count: int) -> None:
             if made.supersedes_id is None and made.memory_scope is Scope.PROJECT:
                 known.append(made)
             writes.append(one)
-        outcomes = await truth.remember(writes)
+        outcomes = await store.writes.remember(writes)
         assert all(outcome.error is None for outcome in outcomes), [outcome.error for outcome in outcomes][:3]
         replaced = {each.memory.supersedes_id for each in writes}
         heads = [each.memory for each in outcomes if each.memory is not None and each.memory.id not in replaced]
         for head in heads[:25]:
             content = f"{head.content} Edited."
             seen = viewer(agent=head.agent_id)
-            await truth.update(Edit(memory_id=head.id, viewer=seen, origin=origin("bob"), content=content, tags=("e",)))
+            await store.writes.update(
+                Edit(memory_id=head.id, viewer=seen, origin=origin("bob"), content=content, tags=("e",))
+            )
         for head in heads[25:35]:
-            await truth.forget(head.id, viewer(agent=head.agent_id), origin("bob"), "no longer true")
+            await store.writes.forget(head.id, viewer(agent=head.agent_id), origin("bob"), "no longer true")
         changed = {head.id for head in heads[:35]}
         known = [each for each in known if each.id not in changed]
 
@@ -179,7 +181,7 @@ async def half_sent(target: Place, file: Path) -> None:
 
 
 async def count(target: Place) -> int:
-    found = await target.truth._database.read(
+    found = await target.store._database.read(
         lambda connection: connection.exec_driver_sql("SELECT COUNT(*) FROM memories").scalar()
     )
     return int(found or 0)
@@ -202,7 +204,7 @@ async def test_a_workspace_moves_to_the_other_database(
     ):
         source = await place(urls[0], redis_server, tmp_path / "from", here)
         target = await place(urls[1], redis_server, tmp_path / "to", there)
-        await fill(source.truth, ROWS)
+        await fill(source.store, ROWS)
         file, copy = tmp_path / "all.ndjson", tmp_path / "copy.ndjson"
         source.cli("export", str(tmp_path / "little.ndjson"), "--tag", "t1", "--type", "fact")
         before = source.peak_mb()
@@ -229,8 +231,8 @@ async def test_a_workspace_moves_to_the_other_database(
         grown = {"export": grown_by_export, "half an import": grown_by_half, "import": target.peak_mb() - before}
         again = target.cli("import", str(file), "--dry-run")
         target.cli("export", str(copy))
-        await source.truth.close()
-        await target.truth.close()
+        await source.store.close()
+        await target.store.close()
 
     with file.open("rb") as ours, copy.open("rb") as theirs:
         found = list(differences(ours, theirs))

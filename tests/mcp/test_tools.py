@@ -71,7 +71,7 @@ async def test_remember_answers_with_the_id_and_not_with_what_is_stored(brain: B
         again = fields(await client.call_tool("brain_remember", sent))
         (memory,) = told(await client.call_tool("brain_list", {}))
 
-    stored = await brain.truth.rows([first["memoryId"]])
+    stored = await brain.store.memories.rows([first["memoryId"]])
     assert first == {"success": True, "memoryId": memory["id"], "timestamp": first["timestamp"], "duplicate": False}
     assert again == {**first, "duplicate": True}
     assert first["timestamp"].startswith(memory["occurred_at"][:19])

@@ -150,7 +150,7 @@ def _still_run(processes: Mapping[str, Process]) -> None:
 
 async def _written(servers: Servers) -> bool:
     """Whether nothing waits in the outbox and every service of memory.stored has acknowledged all."""
-    if await servers.truth.take(1):
+    if await servers.store.outbox.take(1):
         return False
     groups: Any = await servers.redis.xinfo_groups(servers.prefix + STORED.name)
     return all(not group["lag"] and not group["pending"] for group in groups)
@@ -176,7 +176,7 @@ async def _remembered(servers: Servers) -> int:
         "SELECT COUNT(*) AS found, COUNT(DISTINCT content_hash) AS different FROM memories "
         "WHERE text_revision = revision AND indexed_at IS NOT NULL"
     )
-    (row,) = await rows(servers.truth._database, query)
+    (row,) = await rows(servers.store._database, query)
     assert row["found"] == row["different"], row
     return int(row["found"])
 
@@ -219,7 +219,7 @@ async def _main(run: Mapping[str, Any], options: argparse.Namespace, folder: Pat
         return await drained(patient, folder, options.entries, options.server, options.every, _teller(options.samples))
     finally:
         await patient.redis.aclose()
-        await servers.truth.close()
+        await servers.store.close()
         await servers.redis.aclose()
 
 

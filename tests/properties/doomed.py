@@ -75,7 +75,9 @@ async def _run(settings: Settings, service: str, blow: Blow | None) -> None:
         if blow is not None and blow.part == ACK:
             ConsumerGroup.ack = _die  # type: ignore[assignment, method-assign]
         elif blow is not None:
-            container.__dict__[blow.part] = _Deadly(getattr(container, blow.part), blow)
+            owner, _, name = blow.part.rpartition(".")
+            of = getattr(container, owner) if owner else container
+            vars(of)[name] = _Deadly(getattr(of, name), blow)
         await ROOMS[service](container).start()
         await asyncio.Event().wait()
 

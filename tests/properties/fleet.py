@@ -14,7 +14,7 @@ from openbrain.domain.events import FIELD, encode
 from openbrain.domain.memory import MemoryType
 from openbrain.domain.streams import STORED, SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.runtime.container import Container
 from openbrain.settings import Embedding, Housekeeping, Settings, Text, Truth
 from openbrain.settings.tuning import HousekeepingTuning, TextTuning
@@ -64,7 +64,7 @@ class Fleet:
 
         async def done() -> bool:
             query = "SELECT COUNT(*) AS n, COUNT(indexed_at) AS done FROM memories"
-            database: Any = self.container.truth
+            database: Any = self.container.store
             (found,) = await rows(database._database, query)
             if found["n"] > count:
                 raise AssertionError(f"{found['n']} memories of {count} submissions")
@@ -79,7 +79,7 @@ class Fleet:
     def _stillness(self, groups: Sequence[str] = ()) -> Stillness:
         streams = [self.name(spec.name) for spec in READ]
         return Stillness(
-            self.container.truth, self.redis, streams=streams, wanted=lambda group: not groups or group in groups
+            self.container.store.outbox, self.redis, streams=streams, wanted=lambda group: not groups or group in groups
         )
 
     async def acknowledged(self) -> set[str]:
@@ -90,7 +90,7 @@ class Fleet:
 
     async def once_each(self) -> None:
         """Every memory was made once: one line of history, no failed attempt, no dead letter."""
-        database: Any = self.container.truth
+        database: Any = self.container.store
         ids = await ids_of(self.container)
         told = await rows(database._database, "SELECT memory_id FROM memory_history")
         assert sorted(line["memory_id"] for line in told) == ids
@@ -113,7 +113,7 @@ async def fleet(redis_url: str, mariadb_url: str, elasticsearch: Server, folder:
     )
     upgrade(mariadb_url)
     async with Container(settings) as container, Redis.from_url(redis_url) as redis:
-        await container.truth.create_workspace(
+        await container.store.workspaces.create_workspace(
             Workspace(id="default", name="default", created_at=container.clock.now())
         )
         yield Fleet(settings, container, redis)

@@ -190,7 +190,7 @@ def _client(url: str, key: str) -> httpx.AsyncClient:
 async def _fill(http: httpx.AsyncClient, place: Place, count: int) -> list[str]:
     begun = time.monotonic()
     # A folder that was kept is filled already, or in part.
-    ids = [str(each["id"]) for each in await rows(place.servers.truth._database, "SELECT id FROM memories")]
+    ids = [str(each["id"]) for each in await rows(place.servers.store._database, "SELECT id FROM memories")]
     all_texts = texts(count)
     for start in range(len(ids) // AT_ONCE * AT_ONCE, count, AT_ONCE):
         memories = [{"content": each, "type": "fact"} for each in all_texts[start : start + AT_ONCE]]
@@ -199,7 +199,7 @@ async def _fill(http: httpx.AsyncClient, place: Place, count: int) -> list[str]:
 
     async def indexed() -> bool:
         query = "SELECT COUNT(*) AS n FROM memories WHERE text_revision = revision AND vector_revision = revision"
-        (found,) = await rows(place.servers.truth._database, query)
+        (found,) = await rows(place.servers.store._database, query)
         return int(found["n"]) >= count
 
     await until(indexed, seconds=600 + count / 20, pause=1)

@@ -41,25 +41,25 @@ async def checked(servers: Servers, standing: Standing, expected: Mapping[str, s
     """Every generation that serves or is kept holds every living row in its present revision, and no other. `expected`:
     what was acknowledged last of each memory that was written, None where it was forgotten."""
     found = await rows(
-        servers.truth._database,
+        servers.store._database,
         f"SELECT id, revision, content, ({_LIVING}) AS living, wants_vector, passages_high FROM memories",
     )
-    truth = {each["id"]: each for each in found}
+    store = {each["id"]: each for each in found}
     report: dict[str, Any] = {
-        "memories": len(truth),
+        "memories": len(store),
         "living": sum(bool(each["living"]) for each in found),
         "written_under_load": len(expected),
         "not_as_acknowledged": _told(
-            [each for each, content in expected.items() if not _as_said(truth, each, content)]
+            [each for each, content in expected.items() if not _as_said(store, each, content)]
         ),
     }
     generations = await rows(
-        servers.truth._database,
+        servers.store._database,
         "SELECT kind, name, status, model, model_name, dimensions FROM index_generations "
         "WHERE status IN ('serving', 'kept') ORDER BY kind, created_at",
     )
     for generation in generations:
-        report[generation["name"]] = await _compared(servers, standing, generation, truth, expected)
+        report[generation["name"]] = await _compared(servers, standing, generation, store, expected)
     return report
 
 
@@ -67,10 +67,10 @@ async def _compared(
     servers: Servers,
     standing: Standing,
     generation: Mapping[str, Any],
-    truth: Mapping[str, Any],
+    store: Mapping[str, Any],
     expected: Mapping[str, str | None],
 ) -> dict[str, Any]:
-    due, there = await _due(servers, truth, generation), await standing.revisions(generation)
+    due, there = await _due(servers, store, generation), await standing.revisions(generation)
     told: dict[str, Any] = {
         "status": generation["status"],
         "due": len(due),
@@ -84,7 +84,7 @@ async def _compared(
         told["model"] = name = generation["model_name"]
         sample = sorted(due)[:: max(1, len(due) // SAMPLED)]
         vectors = await standing.vectors(generation, sample)
-        rows_of = await servers.truth.indexable(list(vectors))
+        rows_of = await servers.store.memories.indexable(list(vectors))
         told["other_vectors"] = _told([each for each, row in rows_of.items() if not _is_of(vectors[each], name, row)])
     return told
 
@@ -109,20 +109,20 @@ def _told(ids: Sequence[str]) -> dict[str, Any]:
     return {"count": len(ids), "first": list(ids[:SHOWN])}
 
 
-def _as_said(truth: Mapping[str, Any], memory_id: str, content: str | None) -> bool:
-    row = truth.get(memory_id)
+def _as_said(store: Mapping[str, Any], memory_id: str, content: str | None) -> bool:
+    row = store.get(memory_id)
     if row is None:
         return False
     return not row["living"] if content is None else bool(row["living"]) and row["content"] == content
 
 
-async def _due(servers: Servers, truth: Mapping[str, Any], generation: Mapping[str, Any]) -> dict[str, int]:
+async def _due(servers: Servers, store: Mapping[str, Any], generation: Mapping[str, Any]) -> dict[str, int]:
     """Entry to revision. A vector index holds an entry for each passage that the model made of the present revision."""
-    living = {each["id"]: int(each["revision"]) for each in truth.values() if each["living"]}
+    living = {each["id"]: int(each["revision"]) for each in store.values() if each["living"]}
     if generation["kind"] == "text":
         return living
     found = await rows(
-        servers.truth._database,
+        servers.store._database,
         "SELECT memory_id, COUNT(*) AS n FROM memory_passages WHERE model = :model GROUP BY memory_id",
         model=generation["model"],
     )
@@ -130,7 +130,7 @@ async def _due(servers: Servers, truth: Mapping[str, Any], generation: Mapping[s
     return {
         point_id(memory_id, number): revision
         for memory_id, revision in living.items()
-        if truth[memory_id]["wants_vector"]
+        if store[memory_id]["wants_vector"]
         for number in range(passages_of.get(memory_id, 1))
     }
 

@@ -194,7 +194,7 @@ class Load:
                     f"SELECT id FROM memories WHERE id IN ({ids}) "
                     "AND text_revision = revision AND vector_revision = revision"
                 )
-                done = {row["id"] for row in await rows(self._servers.truth._database, query)}
+                done = {row["id"] for row in await rows(self._servers.store._database, query)}
                 now = time.monotonic()
                 for key, each in asked:
                     if each.memory_id in done:

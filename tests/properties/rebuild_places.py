@@ -13,9 +13,9 @@ import httpx
 from redis.asyncio import Redis
 
 from openbrain.adapters.local.clock import SystemClock
-from openbrain.adapters.sql.store import open_truth
+from openbrain.adapters.sql.store import open_store
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.settings import Truth
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 from tests.integration.conftest import Servers, environment, prepared
@@ -121,7 +121,7 @@ async def on_servers(folder: Path, index_timeout: float) -> AsyncIterator[OnServ
         services = stack.enter_context(running_rooms(servers.environment, folder, installed=True))
         async with httpx.AsyncClient(base_url=run["elasticsearch"].url, timeout=120) as http, AsyncExitStack() as later:
             later.push_async_callback(servers.redis.aclose)
-            later.push_async_callback(servers.truth.close)
+            later.push_async_callback(servers.store.close)
             for service in ROOMS:
                 services.start(service)
             await services.all_ready()
@@ -131,9 +131,9 @@ async def on_servers(folder: Path, index_timeout: float) -> AsyncIterator[OnServ
 
 async def _operators_key(servers: Servers) -> str:
     now = SystemClock().now()
-    await servers.truth.create_workspace(Workspace(id=OPERATORS, name=OPERATORS, created_at=now))
+    await servers.store.workspaces.create_workspace(Workspace(id=OPERATORS, name=OPERATORS, created_at=now))
     key, secret = issue(workspace_id=OPERATORS, name="operator", permissions=frozenset(Permission), now=now)
-    await servers.truth.create_key(key, hash_secret(secret))
+    await servers.store.api_keys.create_key(key, hash_secret(secret))
     return secret
 
 
@@ -171,12 +171,12 @@ async def alone(folder: Path, index_timeout: float) -> AsyncIterator[Alone]:
         made: Alone | None = None
         try:
             await process.ready()
-            truth = open_truth(Truth(), data, SystemClock())
+            store = open_store(Truth(), data, SystemClock())
             key, operator = ((data / each).read_text(encoding="utf-8").split()[0] for each in ("key", "admin-key"))
             nobody: Any = Redis()  # never asked
-            made = Alone(Servers(values, truth, nobody, "", key), process, data, process.url, operator)
+            made = Alone(Servers(values, store, nobody, "", key), process, data, process.url, operator)
             yield made
-            await truth.close()
+            await store.close()
         finally:
             process = made.process if made is not None else process
             if process.popen.poll() is None:

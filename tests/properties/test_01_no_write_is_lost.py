@@ -13,8 +13,8 @@ from tests.servers.process import Server
 COUNT = 40
 REST = ("ingest", "embedder", "indexer-text", "indexer-vector")
 POINTS = {
-    "taken and not published": Blow("truth", "take", after=True),
-    "published and not deleted": Blow("truth", "delete"),
+    "taken and not published": Blow("store.outbox", "take", after=True),
+    "published and not deleted": Blow("store.outbox", "delete"),
 }
 
 
@@ -25,9 +25,9 @@ async def test_every_committed_row_reaches_both_indexes(
     url = request.getfixturevalue(f"{server}_server").url
     async with fleet(url, mariadb_url, elasticsearch_server, tmp_path) as made:
         await made.submit(0, COUNT)
-        with process(made.settings, "ingest", Blow("truth", "remember", after=True)) as ingest:
+        with process(made.settings, "ingest", Blow("store.writes", "remember", after=True)) as ingest:
             await dies(ingest)
-        waiting = await made.container.truth.take(1000)
+        waiting = await made.container.store.outbox.take(1000)
         assert waiting, "committed with what announces it"
         assert not await made.redis.exists(made.name(STORED.name)), "and nobody has published it"
         for blow in POINTS.values():

@@ -15,8 +15,8 @@ from tests.properties.world import SERVERS, differences
 from tests.servers.process import Server
 
 EFFECTS = {
-    "ingest": ("truth", "remember"),
-    "embedder": ("truth", "save"),
+    "ingest": ("store.writes", "remember"),
+    "embedder": ("store.vectors", "save"),
     "indexer-text": ("text", "write"),
     "indexer-vector": ("vectors", "write"),
 }

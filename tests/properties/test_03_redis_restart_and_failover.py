@@ -101,7 +101,7 @@ async def test_what_an_emptied_server_lost_is_announced_again_from_the_truth(
             await brain.remember(f"Acknowledged, published and flooded, {number}.")
 
         async def relayed() -> bool:
-            return not await brain.container.truth.take(1)
+            return not await brain.container.store.outbox.take(1)
 
         await until(relayed)
         await brain.redis.flushall()

@@ -11,7 +11,7 @@ import pytest
 from openbrain.domain.streams import EMBEDDED, STORED, SUPERSEDED
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.index import TextEntry, TextIndex, Tombstone
-from openbrain.ports.store import Origin
+from openbrain.ports.writes import Origin
 from openbrain_indexer.handlers.text import project_text
 from tests.flow.conftest import Brain
 from tests.properties.fleet import fleet
@@ -72,7 +72,7 @@ async def test_events_in_any_order_end_in_the_newest_state(
 
 async def _relayed(brain: Brain) -> None:
     async def empty() -> bool:
-        return not await brain.container.truth.take(1)
+        return not await brain.container.store.outbox.take(1)
 
     await until(empty)
 
@@ -88,7 +88,7 @@ async def test_an_old_write_that_comes_after_a_delete_was_forgotten_changes_noth
     """An indexer read the row, stood still, and writes when the memory is long gone and Elasticsearch has forgotten."""
     url = request.getfixturevalue(f"{server}_server").url
     async with fleet(url, mariadb_url, elasticsearch_server, tmp_path) as made:
-        truth, name = made.container.truth, (await made.container.text_generation()).name
+        store, name = made.container.store, (await made.container.text_generation()).name
         async with httpx.AsyncClient(base_url=elasticsearch_server.url) as http:
             told = await http.put(f"/{name}/_settings", json={"index": {"gc_deletes": f"{GC_DELETES_MS}ms"}})
             assert told.status_code == 200, told.text
@@ -99,12 +99,12 @@ async def test_an_old_write_that_comes_after_a_delete_was_forgotten_changes_noth
         assert len(ids) == 6
         slow = Slow(made.container.text)
         serving = [await made.container.text_generation()]
-        late = asyncio.create_task(project_text(ids, truth=truth, index=slow, generations=serving))
+        late = asyncio.create_task(project_text(ids, store=store, index=slow, generations=serving))
         await asyncio.wait_for(slow.holds.wait(), PATIENCE_S)
 
         viewer, origin = Viewer(workspace_id="default", agent_id=""), Origin(actor="test")
         for memory_id in ids[:4]:
-            await truth.forget(memory_id, viewer, origin, "")
+            await store.writes.forget(memory_id, viewer, origin, "")
         async with made.services("housekeeper", "indexer-text"):
             await made.caught_up(["indexer-text"])
         await asyncio.sleep(10 * GC_DELETES_MS / 1000)

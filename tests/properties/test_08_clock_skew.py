@@ -36,7 +36,7 @@ async def skewed(right: Container, skew: int) -> AsyncIterator[Container]:
     container = Container(right.settings, shared=True)
     clock = Wrong(right.clock, skew)
     shared = {name: getattr(right, name) for name in ("text", "vectors", "embedder", "wake")}
-    container.__dict__.update(shared, clock=clock, truth=adapters.truth(right.settings, clock))
+    container.__dict__.update(shared, clock=clock, store=adapters.store(right.settings, clock))
     try:
         yield container
     finally:

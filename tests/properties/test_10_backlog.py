@@ -37,7 +37,7 @@ async def test_a_backlog_drains_shared_with_bounded_memory_and_an_exact_lag(
     try:
         found = await drained(servers, tmp_path, ENTRIES, name)
     finally:
-        await servers.truth.close()
+        await servers.store.close()
         await servers.redis.aclose()
 
     report = found.report()

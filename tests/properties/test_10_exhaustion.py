@@ -30,7 +30,7 @@ async def test_a_full_memory_refuses_and_loses_nothing(private_server: Starter, 
                 break
             await brain.redis.config_set("maxmemory", 0)  # the look that is taken once a second came just now: again
             await until(lambda: _open(brain), pause=0.1)
-        assert await brain.container.truth.take(1), "the outbox takes what the stream server does not"
+        assert await brain.container.store.outbox.take(1), "the outbox takes what the stream server does not"
         ready = await brain.http.get("/ready")
         assert "the stream server uses" in ready.json()["writes"], "said, and reading goes on"
         assert await brain.recalled("room", text_weight=1.0)
@@ -81,7 +81,7 @@ async def test_a_full_disk_refuses_and_loses_nothing(small_disk: Path, tmp_path:
                     "/v1/brain/remember", json={"content": f"Kept by the outbox, {kept}.", "type": "fact"}
                 )
                 kept += answer.status_code == 201
-                waiting = await brain.container.truth.take(1)
+                waiting = await brain.container.store.outbox.take(1)
                 return bool(waiting) and (await brain.http.get("/ready")).status_code == 503
 
             await until(refuses, pause=0.1)

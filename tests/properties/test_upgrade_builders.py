@@ -36,18 +36,18 @@ async def test_an_old_room_leaves_to_the_new_one_what_it_cannot_write(
 ) -> None:
     async with AsyncExitStack() as stack:
         brain = await stack.enter_async_context(living(at(tmp_path, private_server(server).url)))
-        truth = brain.container.truth
+        store = brain.container.store
         before = [await brain.remember(f"Written by old code, {number}.", embed=False) for number in range(COUNT)]
         await brain.settled()
         (old,) = services(brain, "indexer-text")
-        serving = await truth.serving(IndexKind.TEXT)
+        serving = await store.generations.serving(IndexKind.TEXT)
         assert serving is not None
 
         container = Container(brain.container.settings, shared=True)
         following = NextIndex(brain.container.text)
-        container.__dict__.update(text=following, truth=truth, wake=brain.container.wake)
+        container.__dict__.update(text=following, store=store, wake=brain.container.wake)
         building = replace(serving, name=f"{serving.name}-next", builder=following.builder, created_at=0)
-        await truth.begin(replace(building, status=GenerationStatus.BUILDING))
+        await store.generations.begin(replace(building, status=GenerationStatus.BUILDING))
 
         async def holds_back() -> bool:
             return "is of builder" in str((await old.unready()).get("generations"))
@@ -55,7 +55,7 @@ async def test_an_old_room_leaves_to_the_new_one_what_it_cannot_write(
         await until(holds_back)
 
         async def asks_anew() -> bool:
-            return not await truth.writers(IndexKind.TEXT)
+            return not await store.index_writers.writers(IndexKind.TEXT)
 
         await until(asks_anew)  # what it was told before counts until its lease is over; a scan comes after that
         after = [await brain.remember(f"Written by new code, {number}.", embed=False) for number in range(COUNT)]

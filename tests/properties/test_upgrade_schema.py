@@ -15,11 +15,12 @@ from sqlalchemy import inspect, text
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema import commands
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
 from openbrain.domain.visibility import Criteria, Viewer, visible
 from openbrain.ports.generations import IndexKind
-from openbrain.ports.store import Mark, Status
+from openbrain.ports.index_entries import Mark
+from openbrain.ports.writes import Status
 from tests.support.store.fixtures import FakeClock, clock, origin, rows, viewer, write
 from tests.support.store.fixtures import bare_database_url as database_url
 from tests.support.waiting import PATIENCE_S, until
@@ -40,7 +41,7 @@ def last_but_one() -> str:
 class Load:
     """What went on, by kind of work; a `TryLater` is tried again and counted."""
 
-    truth: SqlTruth
+    store: SqlStore
     done: dict[str, int] = field(default_factory=dict)
     waited: int = 0
     stored: list[str] = field(default_factory=list)
@@ -48,26 +49,28 @@ class Load:
     over: bool = False
 
     async def remember(self, number: int) -> None:
-        (outcome,) = await self.truth.remember([write(f"said while migrating, {number}", idempotency_key=f"k{number}")])
+        (outcome,) = await self.store.writes.remember(
+            [write(f"said while migrating, {number}", idempotency_key=f"k{number}")]
+        )
         assert outcome.status is Status.CREATED or outcome.status is Status.DUPLICATE
         assert outcome.memory is not None
         self.stored.append(outcome.memory.id)
 
     async def forget(self, number: int) -> None:
         if number % 5 == 4 and self.stored:
-            await self.truth.forget(self.stored[-1], viewer(), origin(), "")
+            await self.store.writes.forget(self.stored[-1], viewer(), origin(), "")
 
     async def relay(self, _: int) -> None:
-        entries = await self.truth.take(50)
-        await self.truth.delete([each.id for each in entries])
+        entries = await self.store.outbox.take(50)
+        await self.store.outbox.delete([each.id for each in entries])
         self.published.update(each.id for each in entries)
 
     async def project(self, _: int) -> None:
-        found = await self.truth.rows(self.stored[-5:])
-        await self.truth.mark(IndexKind.TEXT, [Mark(each.id, each.revision) for each in found.values()])
+        found = await self.store.memories.rows(self.stored[-5:])
+        await self.store.index_marks.mark(IndexKind.TEXT, [Mark(each.id, each.revision) for each in found.values()])
 
     async def read(self, _: int) -> None:
-        await self.truth.listing(visible(EVERYONE, Criteria(), 2**52), 20)
+        await self.store.memories.listing(visible(EVERYONE, Criteria(), 2**52), 20)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -104,7 +107,7 @@ class Load:
 async def test_the_newest_migration_runs_while_everything_goes_on(database_url: str, clock: FakeClock) -> None:
     await asyncio.to_thread(commands.upgrade, database_url, last_but_one())
     database = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
-    load = Load(SqlTruth(database, clock))
+    load = Load(SqlStore(database, clock))
     try:
         async with load.running():
             await load.more(ENOUGH)
@@ -115,7 +118,7 @@ async def test_the_newest_migration_runs_while_everything_goes_on(database_url: 
         assert made == [{"n": len(set(load.stored)), "ids": len(set(load.stored))}]
         told = await rows(database, "SELECT COUNT(*) AS n FROM memory_history WHERE action = 'created'")
         assert told[0]["n"] == len(set(load.stored))
-        left = len(await load.truth.take(10**6))
+        left = len(await load.store.outbox.take(10**6))
         top = (await rows(database, "SELECT COUNT(*) AS n FROM memory_history"))[0]["n"]
         assert len(load.published) + left == top, "each line of history announced once, none lost"
     finally:

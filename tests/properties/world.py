@@ -70,14 +70,14 @@ def services(brain: Brain, *groups: str) -> list[Any]:
 
 async def ids_of(container: Any) -> list[str]:
     """Every memory that was ever stored."""
-    return [row["id"] for row in await rows(container.truth._database, "SELECT id FROM memories ORDER BY id")]
+    return [row["id"] for row in await rows(container.store._database, "SELECT id FROM memories ORDER BY id")]
 
 
 async def all_indexed(brain: Brain, count: int) -> None:
     """Wait until there are so many memories, each indexed as it is, and nothing is on its way."""
 
     async def done() -> bool:
-        database: Any = brain.container.truth
+        database: Any = brain.container.store
         (found,) = await rows(database._database, "SELECT COUNT(*) AS n, COUNT(indexed_at) AS done FROM memories")
         return bool(found["n"] == found["done"] == count)
 
@@ -87,7 +87,7 @@ async def all_indexed(brain: Brain, count: int) -> None:
 
 async def count_indexed(brain: Brain) -> int:
     """Memories that every index they want holds as they are."""
-    database: Any = brain.container.truth
+    database: Any = brain.container.store
     (found,) = await rows(database._database, "SELECT COUNT(indexed_at) AS done FROM memories")
     return int(found["done"])
 
@@ -96,18 +96,18 @@ async def differences(container: Container) -> list[str]:
     """What the text and the vector index hold otherwise than the truth says; empty where all is well."""
     found: list[str] = []
     ids = await ids_of(container)
-    truth = await container.truth.rows(ids)
+    store = await container.store.memories.rows(ids)
     text = await container.text.read((await container.text_generation()).name, ids)
-    for memory_id, row in truth.items():
+    for memory_id, row in store.items():
         found += _unlike(f"text {memory_id}", text.get(memory_id), row.revision, tombstone=row.reason is not None)
-    wanted = [row for row in truth.values() if row.wants_vector]
+    wanted = [row for row in store.values() if row.wants_vector]
     return found + (await _vector_differences(container, wanted) if wanted else [])
 
 
 async def _vector_differences(container: Container, wanted: Sequence[Memory]) -> list[str]:
     found: list[str] = []
     generation = await container.existing_vector_generation()
-    passages = await container.truth.passages([row.id for row in wanted], generation.model)
+    passages = await container.store.vectors.passages([row.id for row in wanted], generation.model)
     points = [point_id(row.id, number) for row in wanted for number in range(max(1, row.passages_high))]
     vectors = await container.vectors.read(generation.name, points)
     for row in wanted:
@@ -138,7 +138,7 @@ async def nothing_failed(brain: Brain) -> None:
 
 async def everything(brain: Brain) -> dict[str, Any]:
     """The final state: rows without the times of their marks, their history, and both indexes."""
-    database: Any = brain.container.truth
+    database: Any = brain.container.store
     ids = await ids_of(brain.container)
     stood = await rows(
         database._database,

@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 from sqlalchemy import Connection
 
 from openbrain.adapters.sql.schema.tables import metadata
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 
 
 def in_files(folder: Path, word: str) -> list[str]:
@@ -25,15 +25,15 @@ def _holds(path: Path, forms: list[bytes]) -> bool:
     return any(form in content for form in forms)
 
 
-async def in_tables(truth: Any, word: str) -> list[str]:
+async def in_tables(store: Any, word: str) -> list[str]:
     """Tables with a row that holds the word."""
-    assert isinstance(truth, SqlTruth)
+    assert isinstance(store, SqlStore)
 
     def search(connection: Connection) -> list[str]:
         held = {str(table.name): connection.execute(table.select()).all() for table in metadata.sorted_tables}
         return [name for name, found in held.items() if word.lower() in repr([tuple(row) for row in found]).lower()]
 
-    return await truth._database.read(search)
+    return await store._database.read(search)
 
 
 async def in_streams(redis: Redis, word: str) -> list[str]:

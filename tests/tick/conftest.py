@@ -1,7 +1,7 @@
 """Fixtures of ticks: a store of its own for each test, and pages of a vault."""
 
 from tests.support.api.brain import brain, brain_database_url
-from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, truth
+from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, store
 from tests.support.vault.ticking import pages, ports
 
 __all__ = [
@@ -14,5 +14,5 @@ __all__ = [
     "mariadb_tables_url",
     "pages",
     "ports",
-    "truth",
+    "store",
 ]

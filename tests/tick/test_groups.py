@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.changes import Change
 from openbrain.vault.pages import journal
@@ -22,14 +22,14 @@ __all__ = ["database_url"]
 
 
 async def test_a_large_plan_lets_other_writers_in_between(
-    ports: Ports, pages: Pages, truth: SqlTruth, monkeypatch: pytest.MonkeyPatch
+    ports: Ports, pages: Pages, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "GROUP", 1)
     loop, wrote, order = asyncio.get_running_loop(), writing._write, list[str]()
     others: list[asyncio.Task[None]] = []
 
     async def other() -> None:
-        async with vault_writer(truth, "w1", wait_s=PATIENCE_S):
+        async with vault_writer(store.leases, "w1", wait_s=PATIENCE_S):
             order.append("another")
 
     def writes(vault: Vault, changes: Sequence[Change], done: list[Change]) -> bool:

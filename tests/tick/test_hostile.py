@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.network.chat_reasoner import ChatReasoner
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.ports.signals import SignalFilter
 from openbrain_tick.ticking import Ports, tick
 from tests.support.embedder.fake_chat import MODEL, fake_chat, says
@@ -107,7 +107,7 @@ async def test_nothing_is_run_nothing_outside_is_read_and_the_report_says_where(
 
 
 async def test_a_model_that_obeys_the_pages_changes_nothing_it_may_not(
-    ports: Ports, pages: Pages, truth: SqlTruth
+    ports: Ports, pages: Pages, store: SqlStore
 ) -> None:
     pages.write(f"{DAY}/injection.md", page("injection", f"{INJECTION}\n\n" + signal("burns", source="x"), created=NEW))
     obedient = {
@@ -128,6 +128,6 @@ async def test_a_model_that_obeys_the_pages_changes_nothing_it_may_not(
 
     result = report["phases"].get("apply", {}).get("result", {"done": []})
     assert result["done"] == []
-    standing = await truth.signals(ALL, SignalFilter(), 10)
+    standing = await store.signals.signals(ALL, SignalFilter(), 10)
     assert {each.source for each in standing if each.state.open} == {"auth-broker", "x"}
     assert all(each.severity != "nuclear" for each in standing)

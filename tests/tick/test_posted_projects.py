@@ -38,7 +38,7 @@ async def test_a_brief_of_a_project_shows_what_its_sessions_posted(kept: Brain, 
         await post("lesson", "Of another project.", project="bank")
         await post("decision", "We take MariaDB.")
         await post("signal", "basket is slow")
-        await tick(job(), vault_of(Pages(vault)), ports_of(kept.truth, kept.clock))
+        await tick(job(), vault_of(Pages(vault)), ports_of(kept.store, kept.clock))
         brief = (await ada.get("/v1/brain/brief", params={"project": "shop"})).json()
 
     assert [attrs["project"] for _, attrs, _ in marks(vault, lessons)] == ["shop", "shop", "bank"]
@@ -46,7 +46,7 @@ async def test_a_brief_of_a_project_shows_what_its_sessions_posted(kept: Brain, 
     assert titles(brief, "stuck") == ["basket is slow"]
     assert {"Ask first.", "Then look."} <= set(titles(brief, "changed"))
     assert "Of another project." not in titles(brief, "changed")
-    found = await kept.truth.listing(visible(ALL, Criteria(), kept.clock.now()), 10)
+    found = await kept.store.memories.listing(visible(ALL, Criteria(), kept.clock.now()), 10)
     times = {each.content: to_iso(each.occurred_at)[:19] for each in found}
     assert (times["Ask first."], times["Then look."]) == (to_iso(begun)[:19], to_iso(begun + HOUR)[:19])
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.events import CloudEvent, TickRequested, encode
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.ticks import TickJob, TickState
+from openbrain.ports.vault import TickJob, TickState
 from openbrain_tick.handlers.tick_requested import handle
 from openbrain_tick.ticking import Ports
 from tests.support.store.fixtures import FakeClock
@@ -25,7 +25,7 @@ def requested(**more: Any) -> CloudEvent[TickRequested]:
     return CloudEvent[TickRequested].model_validate_json(raw)
 
 
-async def test_one_slot_runs_once_whatever_comes_twice(ports: Ports, truth: SqlTruth, clock: FakeClock) -> None:
+async def test_one_slot_runs_once_whatever_comes_twice(ports: Ports, store: SqlStore, clock: FakeClock) -> None:
     ran: list[str] = []
 
     async def work(given: TickJob) -> dict[str, Any]:
@@ -35,17 +35,17 @@ async def test_one_slot_runs_once_whatever_comes_twice(ports: Ports, truth: SqlT
 
     await asyncio.gather(
         *(
-            handle(requested(), truth=truth, clock=clock, work=work, holder=holder, hold_s=30)
+            handle(requested(), ticks=store.ticks, clock=clock, work=work, holder=holder, hold_s=30)
             for holder in ("one", "two")
         )
     )
-    await handle(requested(job_id=uuid7(5)), truth=truth, clock=clock, work=work, holder="three", hold_s=30)
+    await handle(requested(job_id=uuid7(5)), ticks=store.ticks, clock=clock, work=work, holder="three", hold_s=30)
 
     assert len(ran) == 1
-    assert [each.state for each in await truth.ticks("w1", 9)] == [TickState.COMPLETED]
+    assert [each.state for each in await store.ticks.ticks("w1", 9)] == [TickState.COMPLETED]
 
 
-async def test_a_tick_of_a_dead_process_is_taken_up(ports: Ports, truth: SqlTruth, clock: FakeClock) -> None:
+async def test_a_tick_of_a_dead_process_is_taken_up(ports: Ports, store: SqlStore, clock: FakeClock) -> None:
     async def killed(_: TickJob) -> dict[str, Any]:
         raise asyncio.CancelledError
 
@@ -53,13 +53,13 @@ async def test_a_tick_of_a_dead_process_is_taken_up(ports: Ports, truth: SqlTrut
         return {"total_ms": 1}
 
     with pytest.raises(asyncio.CancelledError):
-        await handle(requested(), truth=truth, clock=clock, work=killed, holder="dead", hold_s=30)
-    (left,) = await truth.ticks("w1", 9)
+        await handle(requested(), ticks=store.ticks, clock=clock, work=killed, holder="dead", hold_s=30)
+    (left,) = await store.ticks.ticks("w1", 9)
     assert left.state is TickState.RUNNING
     clock.advance(31 * MICROSECONDS)
-    await handle(requested(), truth=truth, clock=clock, work=works, holder="next", hold_s=30)
+    await handle(requested(), ticks=store.ticks, clock=clock, work=works, holder="next", hold_s=30)
 
-    assert [each.state for each in await truth.ticks("w1", 9)] == [TickState.COMPLETED]
+    assert [each.state for each in await store.ticks.ticks("w1", 9)] == [TickState.COMPLETED]
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ async def test_a_tick_of_a_dead_process_is_taken_up(ports: Ports, truth: SqlTrut
     [(SetupError("the disk is another's"), "the disk is another's"), (KeyError("secret"), "internal error (KeyError")],
 )
 async def test_what_fails_is_written_down_without_contents(
-    error: Exception, told: str, ports: Ports, truth: SqlTruth, clock: FakeClock
+    error: Exception, told: str, ports: Ports, store: SqlStore, clock: FakeClock
 ) -> None:
-    await handle(requested(), truth=truth, clock=clock, work=Fails(error), holder="me", hold_s=30)
+    await handle(requested(), ticks=store.ticks, clock=clock, work=Fails(error), holder="me", hold_s=30)
 
-    (failed,) = await truth.ticks("w1", 9)
+    (failed,) = await store.ticks.ticks("w1", 9)
     assert failed.state is TickState.FAILED
     assert failed.error.startswith(told)
     assert "secret" not in failed.error
@@ -94,53 +94,55 @@ class Fails:
         return {"total_ms": 1}
 
 
-async def told_again(truth: SqlTruth, clock: FakeClock, work: Fails, minutes: int) -> None:
+async def told_again(store: SqlStore, clock: FakeClock, work: Fails, minutes: int) -> None:
     """What the housekeeper says again each minute, taken by two rooms."""
     for _ in range(minutes):
         clock.advance(60 * MICROSECONDS + 1)
-        await truth.announce_ticks(clock.now() - 60 * MICROSECONDS, 9)
-        for entry in await truth.take(9):
-            await truth.delete([entry.id])
+        await store.ticks.announce_ticks(clock.now() - 60 * MICROSECONDS, 9)
+        for entry in await store.outbox.take(9):
+            await store.outbox.delete([entry.id])
             if entry.stream == "tick.requested":
                 event = CloudEvent[TickRequested].model_validate_json(entry.body)
-                services = (handle(event, truth=truth, clock=clock, work=work, holder=each) for each in ("one", "two"))
+                services = (
+                    handle(event, ticks=store.ticks, clock=clock, work=work, holder=each) for each in ("one", "two")
+                )
                 await asyncio.gather(*services)
 
 
 async def test_what_waiting_may_mend_is_tried_again_and_ends_once(
-    ports: Ports, truth: SqlTruth, clock: FakeClock
+    ports: Ports, store: SqlStore, clock: FakeClock
 ) -> None:
     away = Fails(TryLater("the disk is away"), times=3)
 
-    await handle(requested(), truth=truth, clock=clock, work=away, holder="one")
-    (put_off,) = await truth.ticks("w1", 9)
-    await told_again(truth, clock, away, 12)
+    await handle(requested(), ticks=store.ticks, clock=clock, work=away, holder="one")
+    (put_off,) = await store.ticks.ticks("w1", 9)
+    await told_again(store, clock, away, 12)
 
     assert (put_off.state, put_off.error) == (TickState.PENDING, "the disk is away")
-    (done,) = await truth.ticks("w1", 9)
+    (done,) = await store.ticks.ticks("w1", 9)
     assert (done.state, done.error, away.tried) == (TickState.COMPLETED, "", 4)
-    await told_again(truth, clock, away, 12)
+    await told_again(store, clock, away, 12)
     assert away.tried == 4
 
 
 async def test_what_waiting_does_not_mend_has_failed_after_an_hour(
-    ports: Ports, truth: SqlTruth, clock: FakeClock
+    ports: Ports, store: SqlStore, clock: FakeClock
 ) -> None:
     away = Fails(TryLater("the disk is away"))
 
-    await handle(requested(), truth=truth, clock=clock, work=away, holder="one")
-    await told_again(truth, clock, away, 59)
-    (waits,) = await truth.ticks("w1", 9)
-    await told_again(truth, clock, away, 30)
+    await handle(requested(), ticks=store.ticks, clock=clock, work=away, holder="one")
+    await told_again(store, clock, away, 59)
+    (waits,) = await store.ticks.ticks("w1", 9)
+    await told_again(store, clock, away, 30)
 
-    (failed,) = await truth.ticks("w1", 9)
+    (failed,) = await store.ticks.ticks("w1", 9)
     assert (waits.state, failed.state, failed.error) == (TickState.PENDING, TickState.FAILED, "the disk is away")
     assert away.tried == 7
 
 
-async def test_a_dry_run_that_fails_is_told_at_once(ports: Ports, truth: SqlTruth, clock: FakeClock) -> None:
+async def test_a_dry_run_that_fails_is_told_at_once(ports: Ports, store: SqlStore, clock: FakeClock) -> None:
     away = Fails(TryLater("the disk is away"))
 
-    await handle(requested(dry_run=True), truth=truth, clock=clock, work=away, holder="one")
+    await handle(requested(dry_run=True), ticks=store.ticks, clock=clock, work=away, holder="one")
 
-    assert [each.state for each in await truth.ticks("w1", 9)] == [TickState.FAILED]
+    assert [each.state for each in await store.ticks.ticks("w1", 9)] == [TickState.FAILED]

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.times import from_datetime
-from openbrain.ports.access import Workspace
-from openbrain.ports.ticks import Tick
+from openbrain.ports.tenants import Workspace
+from openbrain.ports.vault import Tick
 from openbrain_housekeeper.scheduling import TickSchedule, last_slot
 from tests.support.store.fixtures import FakeClock
 
@@ -27,10 +27,10 @@ def database_url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def schedule(truth: SqlTruth, clock: FakeClock) -> TickSchedule:
+async def schedule(store: SqlStore, clock: FakeClock) -> TickSchedule:
     clock.time = at("2026-11-22T03:00:00")
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
-    return TickSchedule(truth, clock, ["w1", "not made yet"], SCHEDULE, "04:07")
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
+    return TickSchedule(store.ticks, clock, ["w1", "not made yet"], SCHEDULE, "04:07")
 
 
 @pytest.mark.parametrize(
@@ -48,24 +48,24 @@ def test_the_last_slot_that_has_come(now: str, slot: str) -> None:
     assert f"{found:%Y-%m-%dT%H:%M}" == slot
 
 
-async def finished(truth: SqlTruth, tick: Tick, error: str = "") -> None:
-    await truth.hold_tick(tick.job.id, "me", 30)
-    await truth.finish_tick(tick.job.id, "me", {}, error)
+async def finished(store: SqlStore, tick: Tick, error: str = "") -> None:
+    await store.ticks.hold_tick(tick.job.id, "me", 30)
+    await store.ticks.finish_tick(tick.job.id, "me", {}, error)
 
 
-async def test_a_day_of_ticks(schedule: TickSchedule, truth: SqlTruth, clock: FakeClock) -> None:
+async def test_a_day_of_ticks(schedule: TickSchedule, store: SqlStore, clock: FakeClock) -> None:
     """Every two hours, whoever asks how often; the one at 04:07 extracts, and the next one where that failed."""
-    other = TickSchedule(truth, clock, ["w1"], SCHEDULE, "04:07")
+    other = TickSchedule(store.ticks, clock, ["w1"], SCHEDULE, "04:07")
     while clock.now() < at("2026-11-23T05:00:00"):
         for each in (schedule, schedule, other):
             await each.round()
-        for tick in await truth.ticks("w1", 1):
+        for tick in await store.ticks.ticks("w1", 1):
             if not tick.state.ended:
                 failed = tick.job.slot == "cron:2026-11-22T04:07Z"
-                await finished(truth, tick, "the disk is full" if failed else "")
+                await finished(store, tick, "the disk is full" if failed else "")
         clock.advance(7 * MINUTE)
 
-    ticks = list(reversed(await truth.ticks("w1", 99)))
+    ticks = list(reversed(await store.ticks.ticks("w1", 99)))
     slots = [each.job.slot for each in ticks]
     assert len(set(slots)) == len(slots)
     assert slots[:3] == ["cron:2026-11-22T02:07Z", "cron:2026-11-22T04:07Z", "cron:2026-11-22T06:07Z"]
@@ -77,15 +77,15 @@ async def test_a_day_of_ticks(schedule: TickSchedule, truth: SqlTruth, clock: Fa
 
 
 async def test_after_a_long_pause_one_tick_catches_up(
-    schedule: TickSchedule, truth: SqlTruth, clock: FakeClock
+    schedule: TickSchedule, store: SqlStore, clock: FakeClock
 ) -> None:
     await schedule.round()
     clock.time = at("2026-11-25T13:00:00")
     await schedule.round()
 
-    newest, _ = await truth.ticks("w1", 9)
+    newest, _ = await store.ticks.ticks("w1", 9)
     assert (newest.job.slot, newest.job.extract) == ("cron:2026-11-25T12:07Z", True)
 
 
-async def test_without_a_schedule_nothing_is_asked_for(truth: SqlTruth, clock: FakeClock) -> None:
-    assert await TickSchedule(truth, clock, ["w1"], "", "04:07").round() == 0
+async def test_without_a_schedule_nothing_is_asked_for(store: SqlStore, clock: FakeClock) -> None:
+    assert await TickSchedule(store.ticks, clock, ["w1"], "", "04:07").round() == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.signals.values import Raise, Severity, Step
 from openbrain.domain.times import from_datetime
 from openbrain.ports.signals import SignalChange
@@ -55,7 +55,7 @@ async def test_without_extraction_no_transcript_becomes_an_arc(extracting: Ports
 
 
 async def test_an_alarm_has_an_arc_as_long_as_it_burns(
-    ports: Ports, empty: Pages, truth: SqlTruth, clock: FakeClock
+    ports: Ports, empty: Pages, store: SqlStore, clock: FakeClock
 ) -> None:
     burning = Raise(
         workspace_id="w1",
@@ -66,7 +66,7 @@ async def test_an_alarm_has_an_arc_as_long_as_it_burns(
         actor="ada",
         at=clock.now(),
     )
-    (outcome,) = await truth.raise_signals([burning])
+    (outcome,) = await store.signals.raise_signals([burning])
     assert outcome.signal is not None
     first = await tick(job(), vault_of(empty), ports)
     again = await tick(job(), vault_of(empty), ports)
@@ -75,12 +75,12 @@ async def test_an_alarm_has_an_arc_as_long_as_it_burns(
     assert first["phases"]["deterministic"]["stats"]["incidents_opened"] == 1
     assert again["changes"]["written"] == 0
     assert "Database down" in empty.body("amygdala-active.md")
-    assert len((await truth.present(ALL)).signals) == 1
+    assert len((await store.signals.present(ALL)).signals) == 1
 
     change = SignalChange(
         workspace_id="w1", step=Step.RESOLVED, viewer=ALL, actor="ada", signal_id=outcome.signal.id, note="restarted"
     )
-    await truth.change_signal(change)
+    await store.signals.change_signal(change)
     closed = await tick(job(), vault_of(empty), ports)
 
     assert closed["phases"]["deterministic"]["stats"]["incidents_closed"] == 1

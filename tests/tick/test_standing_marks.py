@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.signals.values import OPEN_STATES, Severity, Signal, SignalState, Step
 from openbrain.ports.signals import SignalChange, SignalFilter
 from openbrain_tick.ticking import Ports, tick
@@ -29,82 +29,82 @@ def hand(pages: Pages) -> Pages:
     return pages
 
 
-async def passes(truth: SqlTruth, clock: FakeClock, time: int) -> None:
+async def passes(store: SqlStore, clock: FakeClock, time: int) -> None:
     """As the amygdala sees it, every five minutes."""
     for _ in range(time // (HOUR // 12)):
         clock.advance(HOUR // 12)
-        while (await truth.sweep_due(100, clock.now())).total:
+        while (await store.signals.sweep_due(100, clock.now())).total:
             pass
 
 
-async def warnings(truth: SqlTruth) -> list[Signal]:
-    return [each for each in await truth.signals(ALL, SignalFilter(), 100) if each.source == "nas"]
+async def warnings(store: SqlStore) -> list[Signal]:
+    return [each for each in await store.signals.signals(ALL, SignalFilter(), 100) if each.source == "nas"]
 
 
 async def test_a_warning_by_hand_stands_until_it_is_stale_and_its_page_is_left_alone(
-    ports: Ports, hand: Pages, truth: SqlTruth, clock: FakeClock
+    ports: Ports, hand: Pages, store: SqlStore, clock: FakeClock
 ) -> None:
     for _ in range(35):
         await tick(job(), vault_of(hand), ports)
-        (standing,) = await warnings(truth)
+        (standing,) = await warnings(store)
         assert (standing.state, standing.severity, standing.count) == (SignalState.ACTIVE, Severity.WARNING, 1)
         assert "disk is nearly full" in hand.body("signals.md")
-        await passes(truth, clock, 2 * HOUR)
+        await passes(store, clock, 2 * HOUR)
     clock.advance(2 * HOUR)
     await tick(job(), vault_of(hand), ports)
     assert "disk is nearly full" not in hand.body("signals.md")
-    await passes(truth, clock, 6 * HOUR)
+    await passes(store, clock, 6 * HOUR)
     for _ in range(3):
         await tick(job(), vault_of(hand), ports)
         clock.advance(3 * HOUR)
 
-    (over,) = await warnings(truth)
+    (over,) = await warnings(store)
     assert (over.state, over.ended_by) == (SignalState.RESOLVED, "time")
     assert SAID in hand.read(PATH)
 
 
 async def test_the_alarm_grows_quiet_though_the_mark_stands(
-    ports: Ports, hand: Pages, truth: SqlTruth, clock: FakeClock
+    ports: Ports, hand: Pages, store: SqlStore, clock: FakeClock
 ) -> None:
     await tick(job(), vault_of(hand), ports)
-    await passes(truth, clock, HOUR)
-    (standing,) = await warnings(truth)
+    await passes(store, clock, HOUR)
+    (standing,) = await warnings(store)
     assert (standing.state, standing.broadcast_severity) == (SignalState.ACTIVE, Severity.INFO)
 
 
 async def test_a_signal_that_ended_while_no_tick_ran_is_raised_again(
-    ports: Ports, hand: Pages, truth: SqlTruth, clock: FakeClock
+    ports: Ports, hand: Pages, store: SqlStore, clock: FakeClock
 ) -> None:
     await tick(job(), vault_of(hand), ports)
     for number in range(2, 4):
-        await passes(truth, clock, 8 * HOUR)
-        assert not [each for each in await warnings(truth) if each.state in OPEN_STATES]
+        await passes(store, clock, 8 * HOUR)
+        assert not [each for each in await warnings(store) if each.state in OPEN_STATES]
         for _ in range(2):
             await tick(job(), vault_of(hand), ports)
-        assert sorted(each.state for each in await warnings(truth)) == ["active"] + ["resolved"] * (number - 1)
+        assert sorted(each.state for each in await warnings(store)) == ["active"] + ["resolved"] * (number - 1)
     assert SAID in hand.read(PATH)
 
 
 async def test_a_mark_that_was_removed_lets_its_signal_end(
-    ports: Ports, hand: Pages, truth: SqlTruth, clock: FakeClock
+    ports: Ports, hand: Pages, store: SqlStore, clock: FakeClock
 ) -> None:
     await tick(job(), vault_of(hand), ports)
     hand.write(PATH, page("hand", created=NEW))
     await tick(job(), vault_of(hand), ports)
     assert "disk is nearly full" not in hand.body("signals.md")
-    await passes(truth, clock, 6 * HOUR)
-    assert [each.state for each in await warnings(truth)] == ["resolved"]
+    await passes(store, clock, 6 * HOUR)
+    assert [each.state for each in await warnings(store)] == ["resolved"]
 
 
 async def test_a_posted_warning_stands_for_its_days_and_its_page_keeps_what_it_said(kept: Brain, vault: Path) -> None:
-    truth, clock, posted = kept.truth, kept.clock, Pages(vault)
+    store, clock, posted = kept.store, kept.clock, Pages(vault)
     post = {"type": "signal", "content": "disk is nearly full", "attrs": {"source": "nas"}}
     async with await client(kept) as ada:
         path = (await ada.post("/marker", json=post)).json()["vault_path"]
         before = posted.read(path)
-        ports = ports_of(truth, clock)
+        ports = ports_of(store, clock)
         for _ in range(3):
-            await passes(truth, clock, 2 * HOUR)
+            await passes(store, clock, 2 * HOUR)
             await tick(job(), vault_of(posted), ports)
         assert "disk is nearly full" in posted.body("signals.md")
         assert posted.read(path) == before
@@ -114,7 +114,7 @@ async def test_a_posted_warning_stands_for_its_days_and_its_page_keeps_what_it_s
     step = SignalChange(
         workspace_id="w1", step=Step.RESOLVED, viewer=ALL, actor="ada", signal_id=standing["id"], note="cleaned up"
     )
-    await truth.change_signal(step)
+    await store.signals.change_signal(step)
     for _ in range(3):
         await tick(job(), vault_of(posted), ports)
         clock.advance(DAY)

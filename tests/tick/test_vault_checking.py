@@ -3,14 +3,14 @@
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import OPEN_STATES, Raise, Severity, Signal, Step
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.access import Workspace
 from openbrain.ports.signals import SignalChange, SignalFilter
-from openbrain.ports.ticks import TickJob
+from openbrain.ports.tenants import Workspace
+from openbrain.ports.vault import TickJob
 from openbrain.vault.pipeline import SOURCE, Patience
 from openbrain_housekeeper.vault_checking import VaultCheck
 from tests.support.store.fixtures import START, FakeClock
@@ -23,30 +23,30 @@ class Check(VaultCheck):
     """With what the tests ask."""
 
     async def told(self) -> list[str]:
-        found = await self.truth.signals(VIEWER, SignalFilter(states=OPEN_STATES, source=SOURCE), 10)
+        found = await self.store.signals.signals(VIEWER, SignalFilter(states=OPEN_STATES, source=SOURCE), 10)
         return sorted(each.title for each in found)
 
     async def tick(self, name: str, *, good: bool = True, dry_run: bool = False) -> None:
         slot = None if dry_run else name
         job = TickJob(id=uuid7(self.clock.now()), workspace_id="w1", slot=slot, actor="a", dry_run=dry_run)
-        await self.truth.request_tick(job)
-        assert await self.truth.hold_tick(job.id, "h", 60)
-        assert await self.truth.finish_tick(job.id, "h", {}, "" if good else "broken")
+        await self.store.ticks.request_tick(job)
+        assert await self.store.ticks.hold_tick(job.id, "h", 60)
+        assert await self.store.ticks.finish_tick(job.id, "h", {}, "" if good else "broken")
 
     async def burn(self, severity: Severity = Severity.CRITICAL, source: str = "db") -> Signal:
         now = self.clock.now()
         made = Raise(workspace_id="w1", source=source, severity=severity, title="down", content="", actor="a", at=now)
-        (outcome,) = await self.truth.raise_signals([made])
+        (outcome,) = await self.store.signals.raise_signals([made])
         assert outcome.signal is not None
         return outcome.signal
 
 
 @pytest.fixture
 async def check(database: Database, clock: FakeClock) -> Check:
-    truth = SqlTruth(database, clock)
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=START))
+    store = SqlStore(database, clock)
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=START))
     patience = Patience(late=5 * HOUR, unheard=HOUR // 2)
-    return Check(truth, clock, ["w1", "unknown"], patience, START)
+    return Check(store, clock, ["w1", "unknown"], patience, START)
 
 
 async def test_a_tick_that_did_not_run_is_told_once_and_resolved(check: Check, clock: FakeClock) -> None:
@@ -57,9 +57,9 @@ async def test_a_tick_that_did_not_run_is_told_once_and_resolved(check: Check, c
     await check.tick("2", dry_run=True)
     assert (await check.round(), await check.round()) == (1, 0)
     assert await check.told() == ["No tick was asked for since longer than its schedule allows"]
-    seq = await check.truth.last_seq("w1")
+    seq = await check.store.broadcasts.last_seq("w1")
     clock.advance(HOUR)
-    assert (await check.round(), await check.truth.last_seq("w1")) == (0, seq)
+    assert (await check.round(), await check.store.broadcasts.last_seq("w1")) == (0, seq)
 
     await check.tick("3")
     assert (await check.round(), await check.told()) == (1, [])
@@ -109,5 +109,5 @@ async def test_a_signal_that_nobody_hears_is_told_and_never_tells_of_itself(chec
     assert (await check.round(), len(await check.told())) == (0, 1)
 
     change = SignalChange(workspace_id="w1", step=Step.ACKNOWLEDGED, viewer=VIEWER, actor="ada", signal_id=burning.id)
-    await check.truth.change_signal(change)
+    await check.store.signals.change_signal(change)
     assert (await check.round(), await check.told()) == (1, [])

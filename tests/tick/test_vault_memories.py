@@ -6,14 +6,14 @@ import pytest
 
 from openbrain.adapters.local.open_content_policy import OpenGate
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
 from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
 from openbrain.domain.times import to_iso
 from openbrain.domain.visibility import Criteria, visible
-from openbrain.ports.store import Origin
-from openbrain.ports.vault_memories import VaultMemory
+from openbrain.ports.vault import VaultMemory
+from openbrain.ports.writes import Origin
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.pages.arc_parsing import parse_arc
@@ -39,7 +39,7 @@ class Brain:
     """A truth whose memories follow a vault."""
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
-        self.truth = SqlTruth(database, clock)
+        self.store = SqlStore(database, clock)
         self.clock = clock
 
     async def bring(self, *pages: Arc, problems: Sequence[Problem] = (), share: float = 0.5) -> Brought:
@@ -47,14 +47,14 @@ class Brain:
             WORKSPACE,
             pages,
             problems,
-            truth=self.truth,
+            store=self.store,
             clock=self.clock,
             gate=OpenGate(),
             forget_share=share,
         )
 
     async def living(self) -> list[Memory]:
-        found = await self.truth.listing(visible(TICK.viewer(), Criteria(), self.clock.now()), 100)
+        found = await self.store.memories.listing(visible(TICK.viewer(), Criteria(), self.clock.now()), 100)
         return sorted(found, key=lambda memory: memory.content)
 
     async def said(self) -> list[str]:
@@ -64,7 +64,7 @@ class Brain:
         """Somebody else remembers it."""
         given = Submission(content=content, type=MemoryType.FACT, project="shop")
         offer = Offer(submission=given, actor=TICK, origin=Origin(actor="ada"))
-        (outcome,) = await remember([offer], truth=self.truth, clock=self.clock, gate=OpenGate())
+        (outcome,) = await remember([offer], writes=self.store.writes, clock=self.clock, gate=OpenGate())
         assert outcome.memory is not None
         return outcome.memory
 
@@ -78,16 +78,18 @@ async def test_rows_are_replaced_and_dropped(brain: Brain) -> None:
     def row(arc: str, marker: str, memory_id: str) -> VaultMemory:
         return VaultMemory(arc=arc, marker=marker, memory_id=memory_id, content_hash="h")
 
-    truth = brain.truth
-    await truth.record_vault_memories(WORKSPACE, [row("b", "1", "m1"), row("a", "2", "m2"), row("a", "1", "m3")], ())
-    await truth.record_vault_memories(WORKSPACE, [row("a", "2", "m4")], [("b", "1"), ("b", "9")])
-    await truth.record_vault_memories("w2", [row("a", "1", "m9")], ())
-    await truth.note_vault_digest(WORKSPACE, "d1")
-    await truth.note_vault_digest(WORKSPACE, "d2")
+    store = brain.store
+    await store.vault.record_vault_memories(
+        WORKSPACE, [row("b", "1", "m1"), row("a", "2", "m2"), row("a", "1", "m3")], ()
+    )
+    await store.vault.record_vault_memories(WORKSPACE, [row("a", "2", "m4")], [("b", "1"), ("b", "9")])
+    await store.vault.record_vault_memories("w2", [row("a", "1", "m9")], ())
+    await store.vault.note_vault_digest(WORKSPACE, "d1")
+    await store.vault.note_vault_digest(WORKSPACE, "d2")
 
-    assert await truth.vault_memories(WORKSPACE) == [row("a", "1", "m3"), row("a", "2", "m4")]
-    assert (await truth.vault_digest(WORKSPACE), await truth.vault_digest("w2")) == ("d2", "")
-    assert await truth.memories_of_arcs(WORKSPACE, ["a", "b", ""]) == {"a": ("m3", "m4")}
+    assert await store.vault.vault_memories(WORKSPACE) == [row("a", "1", "m3"), row("a", "2", "m4")]
+    assert (await store.vault.vault_digest(WORKSPACE), await store.vault.vault_digest("w2")) == ("d2", "")
+    assert await store.vault.memories_of_arcs(WORKSPACE, ["a", "b", ""]) == {"a": ("m3", "m4")}
 
 
 async def test_lessons_decisions_and_milestones_become_memories_once(brain: Brain) -> None:
@@ -149,7 +151,7 @@ async def test_what_moves_to_another_arc_stays_the_same_memory(brain: Brain) -> 
 
     assert done == Brought()
     assert {each.id for each in await brain.living()} == before
-    assert set((await brain.truth.memories_of_arcs(WORKSPACE, ["a"]))["a"]) == before
+    assert set((await brain.store.vault.memories_of_arcs(WORKSPACE, ["a"]))["a"]) == before
 
 
 async def test_what_two_arcs_say_is_one_memory_until_both_are_silent(brain: Brain) -> None:
@@ -174,7 +176,7 @@ async def test_what_others_remembered_is_neither_doubled_nor_forgotten_nor_chang
 async def test_a_memory_that_people_ended_is_not_brought_back_by_the_same_marker(brain: Brain) -> None:
     await brain.bring(page("a", mark("Clamp the voucher at zero.")))
     (memory,) = await brain.living()
-    await brain.truth.forget(memory.id, TICK.viewer(), Origin(actor="ada"), "wrong")
+    await brain.store.writes.forget(memory.id, TICK.viewer(), Origin(actor="ada"), "wrong")
 
     assert await brain.bring(page("a", mark("Clamp the voucher at zero.") + "more text")) == Brought()
     assert await brain.said() == []
@@ -213,7 +215,7 @@ async def test_a_kill_between_a_memory_and_its_row_doubles_nothing(
     first, second = page("a", mark("Clamp the voucher at zero.")), page("a", mark("Clamp the voucher at zero, always."))
     for step in (first, second, page("a", "")):
         with monkeypatch.context() as patch:
-            patch.setattr(brain.truth, "record_vault_memories", killed)
+            patch.setattr(brain.store.vault, "record_vault_memories", killed)
             with pytest.raises(Killed):
                 await brain.bring(step)
         await brain.bring(step)
@@ -242,9 +244,9 @@ async def test_what_is_forgotten_says_why(brain: Brain) -> None:
     (memory,) = await brain.living()
     await brain.bring(page("a", ""))
 
-    rows = await brain.truth.rows([memory.id])
+    rows = await brain.store.memories.rows([memory.id])
     assert rows[memory.id].reason is Reason.FORGOTTEN
-    assert (await brain.truth.history(memory.id))[-1].reason == "its marker was removed from the vault"
+    assert (await brain.store.memories.history(memory.id))[-1].reason == "its marker was removed from the vault"
 
 
 @pytest.mark.parametrize("date", ["0001-01-01T00:00:00+23:00", "9999-12-31T23:00:00-05:00", "soon"])

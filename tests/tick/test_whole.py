@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.network.chat_reasoner import ChatReasoner
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import Step
-from openbrain.ports.reasoner import Question, Thought
+from openbrain.ports.models import Question, Thought
 from openbrain.ports.signals import SignalChange, SignalFilter
 from openbrain.usecases.vault_lock import VaultBusy, vault_writer
 from openbrain.vault.changes import Change
@@ -64,7 +64,7 @@ async def test_a_tick_without_a_model_keeps_the_vault_once(ports: Ports, pages: 
     assert "| a |" in pages.body("hot-arcs.md") or "[[a]]" in pages.body("hot-arcs.md")
 
 
-async def test_an_answer_is_judged_written_and_looked_for(ports: Ports, pages: Pages, truth: SqlTruth) -> None:
+async def test_an_answer_is_judged_written_and_looked_for(ports: Ports, pages: Pages, store: SqlStore) -> None:
     report = await with_model(json.dumps(ANSWER), ports, pages)
 
     phases = report["phases"]
@@ -76,7 +76,7 @@ async def test_an_answer_is_judged_written_and_looked_for(ports: Ports, pages: P
     assert "target=b" in pages.read(f"{DAY}/a.md")
     assert (pages.root / DAY / "c.merged.md").exists()
     assert pages.body("signals.md") == "No active signals."
-    (ended,) = await truth.signals(ALL, SignalFilter(), 10)
+    (ended,) = await store.signals.signals(ALL, SignalFilter(), 10)
     assert (ended.state, ended.ended_by, ended.note) == ("resolved", "tick", "key rotated")
     assert pages.body("intent.md").endswith("ships the release")
     assert "Edges added: 1" in pages.body("last-tick-diff.md")
@@ -96,7 +96,7 @@ async def test_the_same_answer_again_changes_nothing(ports: Ports, pages: Pages)
     assert changed == {"brain-feed/last-tick-diff.md"}
 
 
-async def test_a_dry_run_shows_the_diff_and_touches_nothing(ports: Ports, pages: Pages, truth: SqlTruth) -> None:
+async def test_a_dry_run_shows_the_diff_and_touches_nothing(ports: Ports, pages: Pages, store: SqlStore) -> None:
     before = pages.tree()
 
     report = await with_model(json.dumps(ANSWER), ports, pages, dry_run=True, slot=None)
@@ -106,8 +106,8 @@ async def test_a_dry_run_shows_the_diff_and_touches_nothing(ports: Ports, pages:
     assert "+<!-- @edge type=parent target=b -->" in report["diff"]
     assert f"--- {DAY}/c.md\n+++ /dev/null" in report["diff"]
     assert "verify" not in report["phases"]
-    assert await truth.signals(ALL, SignalFilter(), 10) == []
-    assert await truth.vault_memories("w1") == []
+    assert await store.signals.signals(ALL, SignalFilter(), 10) == []
+    assert await store.vault.vault_memories("w1") == []
     real = await with_model(json.dumps(ANSWER), ports, pages)
     alarm = "brain-feed/amygdala-active.md"  # a dry run raises nothing
     assert set(real["changes"]["paths"]) - {alarm} == set(report["changes"]["paths"])
@@ -155,12 +155,12 @@ async def test_what_was_edited_during_the_model_call_stays(ports: Ports, pages: 
     assert reasons["merges[0]"] == "no arc has the id 'c'"
 
 
-async def test_the_model_is_asked_without_the_lease(ports: Ports, pages: Pages, truth: SqlTruth) -> None:
+async def test_the_model_is_asked_without_the_lease(ports: Ports, pages: Pages, store: SqlStore) -> None:
     taken: list[bool] = []
 
     class Looks(Edits):
         async def reason(self, question: Question) -> Thought | None:
-            async with vault_writer(truth, "w1", wait_s=0):
+            async with vault_writer(store.leases, "w1", wait_s=0):
                 taken.append(True)
             return await super().reason(question)
 
@@ -169,9 +169,9 @@ async def test_the_model_is_asked_without_the_lease(ports: Ports, pages: Pages, 
     assert taken == [True]
 
 
-async def test_another_writer_is_waited_for_and_then_told(ports: Ports, pages: Pages, truth: SqlTruth) -> None:
+async def test_another_writer_is_waited_for_and_then_told(ports: Ports, pages: Pages, store: SqlStore) -> None:
     before = pages.tree()
-    async with vault_writer(truth, "w1"):
+    async with vault_writer(store.leases, "w1"):
         with pytest.raises(VaultBusy):
             await tick(job(), vault_of(pages, wait_s=0), ports)
 
@@ -202,14 +202,14 @@ async def test_what_a_killed_writer_left_is_finished_first(ports: Ports, pages: 
 
 
 async def test_signals_of_pages_are_raised_once_and_end_where_the_truth_says(
-    ports: Ports, pages: Pages, truth: SqlTruth, clock: FakeClock
+    ports: Ports, pages: Pages, store: SqlStore, clock: FakeClock
 ) -> None:
     for _ in range(2):
         await tick(job(), vault_of(pages), ports)
-    (raised,) = await truth.signals(ALL, SignalFilter(), 10)
+    (raised,) = await store.signals.signals(ALL, SignalFilter(), 10)
     assert (raised.source, raised.content, raised.count) == ("auth-broker", "bans rise", 1)
 
-    await truth.change_signal(
+    await store.signals.change_signal(
         SignalChange(
             workspace_id="w1", step=Step.RESOLVED, viewer=ALL, actor="ada", signal_id=raised.id, note="key rotated"
         )
@@ -220,18 +220,18 @@ async def test_signals_of_pages_are_raised_once_and_end_where_the_truth_says(
     assert "severity=resolved" in pages.read(f"{DAY}/a.md")
     assert "(CLEARED: key rotated)" in pages.read(f"{DAY}/a.md")
     assert pages.body("signals.md") == "No active signals."
-    assert len(await truth.signals(ALL, SignalFilter(), 10)) == 1
+    assert len(await store.signals.signals(ALL, SignalFilter(), 10)) == 1
 
 
 async def test_a_signal_is_raised_whatever_its_page_colours_it_with(
-    ports: Ports, pages: Pages, truth: SqlTruth
+    ports: Ports, pages: Pages, store: SqlStore
 ) -> None:
     said = signal("\x1b[31mdisk \x9bfull", source="nas", severity="critical")
     pages.write(f"{DAY}/p.md", page("p", said, created=NEW))
 
     await tick(job(), vault_of(pages), ports)
 
-    found = await truth.signals(ALL, SignalFilter(), 10)
+    found = await store.signals.signals(ALL, SignalFilter(), 10)
     assert "[31mdisk full" in {each.title for each in found}
 
 
@@ -252,14 +252,14 @@ async def test_defect_01_a_probe_is_declared_or_it_is_not_asked(ports: Ports, pa
     assert any("names no probe" in each["reason"] for each in report["problems"])
 
 
-async def test_lessons_become_memories_once(ports: Ports, pages: Pages, truth: SqlTruth) -> None:
+async def test_lessons_become_memories_once(ports: Ports, pages: Pages, store: SqlStore) -> None:
     first = await tick(job(), vault_of(pages), ports)
     again = await tick(job(), vault_of(pages), ports)
 
     assert first["phases"]["memories"]["stats"] == {"submitted": 1}
     assert again["phases"]["memories"]["stats"] == {}
-    (row,) = await truth.vault_memories("w1")
-    assert (await truth.rows([row.memory_id]))[row.memory_id].content == "Ask first."
+    (row,) = await store.vault.vault_memories("w1")
+    assert (await store.memories.rows([row.memory_id]))[row.memory_id].content == "Ask first."
 
 
 async def test_new_transcripts_become_arcs_where_extraction_is_asked_for(

@@ -9,7 +9,8 @@ from openbrain.domain.events import encode
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory, MemoryType
 from openbrain.domain.streams import EMBEDDED, REINDEX, STORED
-from openbrain.ports.store import Embedded, Origin
+from openbrain.ports.index_entries import Embedded
+from openbrain.ports.writes import Origin
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 MAYBE = st.none() | NAMES

@@ -8,7 +8,7 @@ import pytest
 from openbrain.domain.errors import Forbidden, Invalid, Unauthorised
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import ApiKey
+from openbrain.ports.tenants import ApiKey
 from openbrain.usecases.auth import Actor, Keyring, hash_secret, issue
 from tests.support.store.fixtures import START, FakeClock
 

@@ -3,11 +3,12 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
 
 import pytest
 
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
-from openbrain.ports.housekeeping import OutboxEntry
+from openbrain.ports.outbox import OutboxEntry
 from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain_housekeeper.jobs.outbox_and_expiry import relay
 from tests.support.waiting import PATIENCE_S, until
@@ -192,12 +193,12 @@ async def test_what_was_published_is_deleted_and_what_was_refused_stays_in_order
     box, press = Box(5), Press(refuses=2, error=NeverRetry("the key holds no stream"))
 
     with pytest.raises(TryLater, match="keeps it"):
-        await relay(box, press, 10, never_asked)
+        await relay(cast("Any", box), press, 10, never_asked)
 
     assert [entry.id for entry in box.entries] == [2, 3, 4]
     press.refuses = None
-    assert await relay(box, press, 10, never_asked) == 3
-    assert await relay(box, press, 10, never_asked) == 0
+    assert await relay(cast("Any", box), press, 10, never_asked) == 3
+    assert await relay(cast("Any", box), press, 10, never_asked) == 0
     assert press.published == [b"0", b"1", b"2", b"3", b"4"]
 
 

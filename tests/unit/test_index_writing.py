@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.usecases.index_writers import WritableIndexes, writable, write_to_all
@@ -34,11 +34,11 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-async def truth(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlTruth]:
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlStore]:
     database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db")
     await database.write(make_tables)
-    made = SqlTruth(database, clock)
-    await made.ensure(FIRST)
+    made = SqlStore(database, clock)
+    await made.generations.ensure(FIRST)
     clock.advance(1)
     yield made
     await database.close()
@@ -47,13 +47,13 @@ async def truth(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlTruth]:
 class Process:
     """Something that writes the text index."""
 
-    def __init__(self, truth: SqlTruth, builder: str = "b1", consumer: str = "a") -> None:
+    def __init__(self, store: SqlStore, builder: str = "b1", consumer: str = "a") -> None:
         self.seconds = Seconds()
         self.prepared: list[str] = []
         self.wrote: list[str] = []
         self.refusal: OpenBrainError | None = None
         self.written = WritableIndexes(
-            truth, IndexKind.TEXT, lambda: builder, self._prepare, consumer, lease_s=5, clock=self.seconds
+            store, IndexKind.TEXT, lambda: builder, self._prepare, consumer, lease_s=5, clock=self.seconds
         )
 
     async def _prepare(self, generation: Generation) -> None:
@@ -65,30 +65,30 @@ class Process:
         self.wrote += [each.name for each in generations]
 
 
-async def test_what_is_known_counts_until_the_lease_is_over(truth: SqlTruth) -> None:
-    process = Process(truth)
+async def test_what_is_known_counts_until_the_lease_is_over(store: SqlStore) -> None:
+    process = Process(store)
     assert [each.name for each in await process.written.get()] == ["t-1"]
-    await truth.begin(replace(FIRST, name="t-2"))
+    await store.generations.begin(replace(FIRST, name="t-2"))
 
     process.seconds.now = 4.9
     assert [each.name for each in await process.written.get()] == ["t-1"]
-    (row,) = await truth.writers(IndexKind.TEXT)
+    (row,) = await store.index_writers.writers(IndexKind.TEXT)
     assert row.names == {"t-1"}, "whoever began it sees that this one does not know it"
     process.seconds.now = 5.0
     assert [each.name for each in await process.written.get()] == ["t-1", "t-2"]
-    (row,) = await truth.writers(IndexKind.TEXT)
+    (row,) = await store.index_writers.writers(IndexKind.TEXT)
     assert row.names == {"t-1", "t-2"}
     assert process.prepared == ["t-1", "t-2"]
 
 
-async def test_a_batch_that_outlived_the_lease_is_written_to_what_came_meanwhile(truth: SqlTruth) -> None:
+async def test_a_batch_that_outlived_the_lease_is_written_to_what_came_meanwhile(store: SqlStore) -> None:
     """A process that stood still is waited for no more: the scan of the new generation may have passed its rows."""
-    process = Process(truth)
+    process = Process(store)
 
     async def stopped_in_the_middle(generations: Sequence[Generation]) -> None:
         await process.write(generations)
         if len(process.wrote) == 1:
-            await truth.begin(replace(FIRST, name="t-2"))
+            await store.generations.begin(replace(FIRST, name="t-2"))
             process.seconds.now += 60
 
     await write_to_all(process.written, stopped_in_the_middle)
@@ -98,9 +98,9 @@ async def test_a_batch_that_outlived_the_lease_is_written_to_what_came_meanwhile
 
 @pytest.mark.parametrize("refusal", [SetupError("no rights"), NeverRetry("too many shards"), TryLater("down")])
 async def test_an_index_that_can_not_be_made_is_no_fault_of_the_entries(
-    truth: SqlTruth, refusal: OpenBrainError
+    store: SqlStore, refusal: OpenBrainError
 ) -> None:
-    process = Process(truth)
+    process = Process(store)
     process.refusal = refusal
 
     async def make() -> str:
@@ -114,18 +114,18 @@ async def test_an_index_that_can_not_be_made_is_no_fault_of_the_entries(
     assert await process.written.get()
 
 
-async def test_only_what_is_wanted_is_written(truth: SqlTruth) -> None:
-    await truth.begin(replace(FIRST, name="t-2"))
-    process = Process(truth)
+async def test_only_what_is_wanted_is_written(store: SqlStore) -> None:
+    await store.generations.begin(replace(FIRST, name="t-2"))
+    process = Process(store)
     await write_to_all(process.written, process.write, lambda each: each.name == "t-2")
     await write_to_all(process.written, process.write, lambda each: each.name == "t-3")
     assert process.wrote == ["t-2"]
 
 
 async def test_an_older_version_holds_back_and_a_newer_one_leaves_the_old_index_behind(
-    truth: SqlTruth, clock: FakeClock
+    store: SqlStore, clock: FakeClock
 ) -> None:
-    older, newer = Process(truth), Process(truth, "b2", "b")
+    older, newer = Process(store), Process(store, "b2", "b")
     with pytest.raises(TryLater, match="openbrain reindex --text"):
         await newer.written.get()
     with pytest.raises(TryLater, match="openbrain reindex --text"):
@@ -133,7 +133,7 @@ async def test_an_older_version_holds_back_and_a_newer_one_leaves_the_old_index_
     assert await older.written.get()
 
     clock.advance(1)
-    await truth.begin(replace(FIRST, name="t-2", builder="b2"))
+    await store.generations.begin(replace(FIRST, name="t-2", builder="b2"))
     older.seconds.now = newer.seconds.now = 5
 
     assert [each.name for each in await newer.written.get()] == ["t-2"]

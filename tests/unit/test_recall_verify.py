@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from openbrain.domain.memory import HALF_LIFE_DAYS, Memory
 from openbrain.domain.visibility import Criteria, Viewer
-from openbrain.ports.store import Reading
+from openbrain.ports.memories import Memories
 from openbrain_api.recall.order import Found, ordered
 from openbrain_api.recall.question import Question
 from openbrain_api.recall.verify import SPARE, Candidates, hold
@@ -38,7 +38,7 @@ def question(top_k: int) -> Question:
 
 def stand(rows: Rows, scores: Mapping[str, float], top_k: int) -> tuple[list[Memory], bool]:
     candidates = Candidates(scores, question(top_k), sees=lambda _: True, now=NOW, width=WIDTH)
-    asyncio.run(hold([candidates], cast("Reading", cast("Any", rows))))
+    asyncio.run(hold([candidates], cast("Memories", cast("Any", rows))))
     return best(candidates.found, top_k), candidates.dropped
 
 
@@ -69,21 +69,21 @@ def test_what_is_read_decides_the_answer(some: list[tuple[float, str]], top_k: i
 def test_one_read_where_none_is_dead() -> None:
     rows = [memory() for _ in range(100)]
     scores = {row.id: 1 - place / 100 for place, row in enumerate(rows)}
-    truth = Rows(rows)
+    store = Rows(rows)
 
-    answer, dropped = stand(truth, scores, 10)
+    answer, dropped = stand(store, scores, 10)
 
     assert (len(answer), dropped) == (10, False)
-    assert truth.reads == [10 + SPARE], "the tenth is the last of its bucket"
+    assert store.reads == [10 + SPARE], "the tenth is the last of its bucket"
 
 
 def test_a_tie_at_the_end_is_read_whole_at_once() -> None:
     rows = [memory() for _ in range(60)]
-    truth = Rows(rows)
+    store = Rows(rows)
 
-    stand(truth, {row.id: 1.0 if place < 50 else 0.1 for place, row in enumerate(rows)}, 10)
+    stand(store, {row.id: 1.0 if place < 50 else 0.1 for place, row in enumerate(rows)}, 10)
 
-    assert truth.reads == [50 + SPARE]
+    assert store.reads == [50 + SPARE]
 
 
 @given(several=st.lists(st.tuples(candidates, st.integers(1, 12)), max_size=5))
@@ -96,7 +96,7 @@ def test_several_questions_stand_as_they_do_alone(several: list[tuple[list[tuple
         for each, (_, top_k) in zip(scores, several, strict=True)
     ]
 
-    asyncio.run(hold(together, cast("Reading", cast("Any", kept))))
+    asyncio.run(hold(together, cast("Memories", cast("Any", kept))))
 
     alone = [stand(kept, each, top_k) for each, (_, top_k) in zip(scores, several, strict=True)]
     assert [
@@ -106,10 +106,10 @@ def test_several_questions_stand_as_they_do_alone(several: list[tuple[list[tuple
 
 def test_a_row_that_several_want_is_read_once() -> None:
     rows = [memory() for _ in range(40)]
-    truth = Rows(rows)
+    store = Rows(rows)
     scores = {row.id: 1 - place / 40 for place, row in enumerate(rows)}
     several = [Candidates(scores, question(10), sees=lambda _: True, now=NOW, width=WIDTH) for _ in range(5)]
 
-    asyncio.run(hold(several, cast("Reading", cast("Any", truth))))
+    asyncio.run(hold(several, cast("Memories", cast("Any", store))))
 
-    assert truth.reads == [10 + SPARE]
+    assert store.reads == [10 + SPARE]

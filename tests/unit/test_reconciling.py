@@ -14,7 +14,7 @@ from openbrain.domain import ids
 from openbrain.domain.ids import BUCKETS, bucket, digest, point_id
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import EntryMarks, Standing
-from openbrain.ports.reconciling import Due
+from openbrain.ports.index_entries import Due
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.reconcile import Fault, judge
 from openbrain_housekeeper.gate import Gate

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
 
 import pytest
 
 from openbrain.adapters.local.wake import LocalWake
 from openbrain.domain.errors import TryLater
 from openbrain.observability import metrics
-from openbrain.ports.recalls import RecallRecord
+from openbrain.ports.memories import RecallRecord
 from openbrain_api.recall import recording
 from openbrain_api.recall.recording import Recorder
 from tests.support.waiting import PATIENCE_S, until
@@ -58,7 +59,7 @@ def unrecorded() -> float:
 
 async def test_what_comes_together_is_written_together_and_in_order() -> None:
     kept = Kept()
-    recorder = Recorder(kept, LocalWake(), pause_s=0.01)
+    recorder = Recorder(cast("Any", kept), LocalWake(), pause_s=0.01)
     for number in range(450):
         recorder.add(record(number))
     await until(kept.holds(450))
@@ -71,7 +72,7 @@ async def test_what_comes_together_is_written_together_and_in_order() -> None:
 async def test_nothing_is_lost_while_the_truth_is_away() -> None:
     kept = Kept()
     kept.away = True
-    recorder = Recorder(kept, LocalWake(), pause_s=0.001)
+    recorder = Recorder(cast("Any", kept), LocalWake(), pause_s=0.001)
     for number in range(300):
         recorder.add(record(number))
     await until(kept.was_asked(3))
@@ -83,7 +84,7 @@ async def test_nothing_is_lost_while_the_truth_is_away() -> None:
 
 async def test_closing_writes_what_waits_at_once() -> None:
     kept = Kept()
-    recorder = Recorder(kept, LocalWake(), pause_s=3600)
+    recorder = Recorder(cast("Any", kept), LocalWake(), pause_s=3600)
     recorder.add(record(1))
     await asyncio.wait_for(recorder.close(), PATIENCE_S)
     assert kept.ids == ["1"]
@@ -92,7 +93,7 @@ async def test_closing_writes_what_waits_at_once() -> None:
 async def test_closing_without_a_truth_ends_and_counts_what_is_given_up() -> None:
     kept = Kept()
     kept.away = True
-    recorder = Recorder(kept, LocalWake(), pause_s=3600)
+    recorder = Recorder(cast("Any", kept), LocalWake(), pause_s=3600)
     before = unrecorded()
     for number in range(250):
         recorder.add(record(number))
@@ -103,7 +104,7 @@ async def test_closing_without_a_truth_ends_and_counts_what_is_given_up() -> Non
 async def test_too_many_give_up_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "KEPT", 3)
     kept = Kept()
-    recorder = Recorder(kept, LocalWake(), pause_s=3600)
+    recorder = Recorder(cast("Any", kept), LocalWake(), pause_s=3600)
     before = unrecorded()
     for number in range(5):
         recorder.add(record(number))

@@ -7,23 +7,23 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.tantivy import TantivyText
 from openbrain.domain.errors import NeverRetry, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.index_entries import Extent
 from openbrain.ports.operations import Operation, Progress
-from openbrain.ports.reindexing import Extent
 from openbrain.usecases.index_writers import LEASE_S
 from openbrain_housekeeper.handlers.reindex import ROUNDS, Reindexing, Target
 from openbrain_indexer.handlers.text import project_text
-from tests.support.embedder.handler import database, truth
+from tests.support.embedder.handler import database, store
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import FakeClock, clock, memory
 
 NEW = Generation(kind=IndexKind.TEXT, name="t-2", model="", dimensions=0, builder="", status=GenerationStatus.BUILDING)
 
-__all__ = ["clock", "database", "truth"]
+__all__ = ["clock", "database", "store"]
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Stream:
 class Scene:
     """A reindex of the text index of three memories, after its scan."""
 
-    truth: SqlTruth
+    store: SqlStore
     index: TantivyText
     clock: FakeClock
     stream: Stream
@@ -76,16 +76,18 @@ class Scene:
 
     async def write(self) -> None:
         """As the readers do."""
-        ids = [row.id for row in await self.truth.list_extent(Extent(kind=IndexKind.TEXT), "", 10)]
-        generation = next(each for each in await self.truth.written(IndexKind.TEXT) if each.name == NEW.name)
-        assert not await project_text(ids, truth=self.truth, index=self.index, generations=[generation])
+        ids = [row.id for row in await self.store.expected_entries.list_extent(Extent(kind=IndexKind.TEXT), "", 10)]
+        generation = next(
+            each for each in await self.store.generations.written(IndexKind.TEXT) if each.name == NEW.name
+        )
+        assert not await project_text(ids, store=self.store, index=self.index, generations=[generation])
 
 
 @pytest.fixture
-async def scene(truth: SqlTruth, database: Database, clock: FakeClock, tmp_path: Path) -> AsyncIterator[Scene]:
+async def scene(store: SqlStore, database: Database, clock: FakeClock, tmp_path: Path) -> AsyncIterator[Scene]:
     index = TantivyText(tmp_path / "text", commit_ms=1)
     new = replace(NEW, builder=index.builder)
-    await truth.ensure(replace(new, name="t-1", status=GenerationStatus.SERVING))
+    await store.generations.ensure(replace(new, name="t-1", status=GenerationStatus.SERVING))
     await put(database, *(memory(each) for each in "abc"))
     clock.advance(60 * MICROSECONDS)
     stream = Stream()
@@ -94,9 +96,9 @@ async def scene(truth: SqlTruth, database: Database, clock: FakeClock, tmp_path:
         return new
 
     target = Target(index=lambda: index, plan=plan, prepare=lambda generation: index.prepare(generation.name))
-    rebuild = Reindexing(truth, {IndexKind.TEXT: target}, stream.publish, stream.behind, stream.since, clock)
+    rebuild = Reindexing(store, {IndexKind.TEXT: target}, stream.publish, stream.behind, stream.since, clock)
     operation = Operation(id="0" * 36, workspace_id="o", kind="reindex", actor="me", request={"index": "text"})
-    yield Scene(truth, index, clock, stream, rebuild, operation)
+    yield Scene(store, index, clock, stream, rebuild, operation)
     await index.close()
 
 
@@ -181,7 +183,7 @@ async def test_what_is_announced_again_is_published_and_taken_before_the_next_ro
     await scene.to_comparing()
     await scene.step()
     assert (scene.phase, scene.operation.result["rounds"]) == ("compare", 1)
-    entries = await scene.truth.take(100)
+    entries = await scene.store.outbox.take(100)
     assert len(entries) == 3
 
     for _ in range(20):  # far more often than it would be announced again
@@ -189,7 +191,7 @@ async def test_what_is_announced_again_is_published_and_taken_before_the_next_ro
         with pytest.raises(TryLater, match="not published yet"):
             await scene.step()
 
-    await scene.truth.delete([each.id for each in entries])
+    await scene.store.outbox.delete([each.id for each in entries])
     await scene.step()
     scene.stream.waiting, scene.stream.oldest = 3, scene.operation.result["announced_by"]
     with pytest.raises(TryLater, match="on their way"):
@@ -235,9 +237,9 @@ async def test_a_swap_that_was_killed_in_the_middle_is_done_to_its_end(scene: Sc
     for _ in range(2):
         scene.operation = killed
         await scene.step()
-        entries = await scene.truth.take(100)
+        entries = await scene.store.outbox.take(100)
         assert len(entries) == 3
-        await scene.truth.delete([each.id for each in entries])
+        await scene.store.outbox.delete([each.id for each in entries])
 
 
 async def test_what_a_writer_took_that_did_not_know_yet_which_index_serves_is_announced_once_it_does(
@@ -246,17 +248,17 @@ async def test_what_a_writer_took_that_did_not_know_yet_which_index_serves_is_an
     """For as long as its lease it knows the new one as being built, and notes nothing of what it writes."""
     await to_swapping(scene, database)
     await scene.step()
-    taken = await scene.truth.take(100)
-    await scene.truth.delete([each.id for each in taken])
+    taken = await scene.store.outbox.take(100)
+    await scene.store.outbox.delete([each.id for each in taken])
     with pytest.raises(TryLater, match="within seconds"):
         await scene.step()
-    assert await scene.truth.take(100) == []
+    assert await scene.store.outbox.take(100) == []
 
     scene.clock.advance(round(LEASE_S * MICROSECONDS))
     await scene.step()
 
     assert scene.phase == "complete"
-    assert len(await scene.truth.take(100)) == len(taken) == 3
+    assert len(await scene.store.outbox.take(100)) == len(taken) == 3
 
 
 async def to_swapping(scene: Scene, database: Database) -> None:

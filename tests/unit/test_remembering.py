@@ -14,7 +14,7 @@ from openbrain.domain.events import CloudEvent
 from openbrain.domain.ids import content_hash, is_uuid
 from openbrain.domain.memory import DAY, Scope
 from openbrain.domain.submission import MemorySubmitted, Submission
-from openbrain.ports.store import Origin, Write
+from openbrain.ports.writes import Origin, Write
 from openbrain.usecases.remember import HOUR, Change, Offer, normalised, prepare, prepare_edit
 from openbrain.usecases.submit import KEY_LIFETIME, from_event
 from tests.support.store.fixtures import START, FakeClock

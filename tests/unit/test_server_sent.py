@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from openbrain.client.server_sent_events import Sent, events
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.broadcast_stream import Spoken
+from openbrain.ports.signals import Spoken
 from openbrain_api.broadcasts.frames import HEARTBEAT, Unreadable, frame, frames, heard, retry, skipped
 
 EVERYONE = Viewer(workspace_id="w1", agent_id="ada")

@@ -9,14 +9,14 @@ import pytest
 
 from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.adapters.tantivy import TantivyText
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Sum
+from openbrain.ports.index_entries import VERIFY
 from openbrain.ports.operations import Operation, OperationStatus
-from openbrain.ports.reconciling import VERIFY
 from openbrain.usecases.serving_indexes import text_generation
 from openbrain_housekeeper.comparing import Asked
 from openbrain_housekeeper.gate import Gate
@@ -24,14 +24,14 @@ from openbrain_housekeeper.operating import Worker
 from openbrain_housekeeper.reconciliation import Everything
 from openbrain_housekeeper.verifying import Verification, Verifier, Verifying
 from openbrain_indexer.handlers.entries import text_entry
-from tests.support.embedder.handler import database, truth
+from tests.support.embedder.handler import database, store
 from tests.support.indexes.entries import direction, tombstone, vector_entry
 from tests.support.indexes.entries import memory as row
 from tests.support.indexes.merging_qdrant import Merging, left_by_an_earlier_version
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import FakeClock, age_holds, clock, memory
 
-__all__ = ["clock", "database", "truth"]
+__all__ = ["clock", "database", "store"]
 
 
 async def nothing_waits() -> None:
@@ -40,7 +40,7 @@ async def nothing_waits() -> None:
 
 @pytest.mark.parametrize("restored", [False, True])
 async def test_what_is_cancelled_in_the_middle_is_forgotten(
-    truth: SqlTruth, database: Database, clock: FakeClock, tmp_path: Path, *, restored: bool
+    store: SqlStore, database: Database, clock: FakeClock, tmp_path: Path, *, restored: bool
 ) -> None:
     index = TantivyText(tmp_path / "text", commit_ms=1)
     serving = Generation(
@@ -51,24 +51,24 @@ async def test_what_is_cancelled_in_the_middle_is_forgotten(
         builder=index.builder,
         status=GenerationStatus.SERVING,
     )
-    await truth.ensure(serving)
+    await store.generations.ensure(serving)
     await index.prepare("t-1")
     await put(database, *(memory(each) for each in "abc"))
     clock.advance(600 * MICROSECONDS)
-    gate = Gate(truth.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
-    verifying = Verifying(Verifier(truth, {IndexKind.TEXT: lambda: index}, gate, clock, Asked()))
-    worker = Worker(truth, {VERIFY: verifying}, "one", undo={VERIFY: verifying.undo}, pace_s=0)
+    gate = Gate(store.outbox.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
+    verifying = Verifying(Verifier(store, {IndexKind.TEXT: lambda: index}, gate, clock, Asked()))
+    worker = Worker(store.operations, {VERIFY: verifying}, "one", undo={VERIFY: verifying.undo}, pace_s=0)
     request = {"full": True, "repair": restored, "restored": restored}
     asked = Operation(id=uuid7(clock.now()), workspace_id="o", kind=VERIFY, actor="ada", request=request)
-    await truth.start_operation(asked)
+    await store.operations.start_operation(asked)
 
     await worker.round()
     assert verifying._runs or verifying._lifts
-    await truth.cancel_operation("o", asked.id)
-    await age_holds(truth, 2)
+    await store.operations.cancel_operation("o", asked.id)
+    await age_holds(store, 2)
     await worker.round()
 
-    ended = await truth.operation("o", asked.id)
+    ended = await store.operations.operation("o", asked.id)
     assert ended is not None
     assert ended.status is OperationStatus.CANCELLED
     assert not verifying._runs
@@ -77,7 +77,7 @@ async def test_what_is_cancelled_in_the_middle_is_forgotten(
 
 
 @pytest.fixture
-async def merging(truth: SqlTruth) -> AsyncIterator[tuple[Merging, QdrantVectors]]:
+async def merging(store: SqlStore) -> AsyncIterator[tuple[Merging, QdrantVectors]]:
     """A vector index that serves, on a server as old as is supported."""
     client = Merging(":memory:")
     index = QdrantVectors(lambda: client, "ob")
@@ -90,25 +90,25 @@ async def merging(truth: SqlTruth) -> AsyncIterator[tuple[Merging, QdrantVectors
         builder=index.builder,
         status=GenerationStatus.SERVING,
     )
-    await truth.ensure(serving)
+    await store.generations.ensure(serving)
     yield client, index
     await index.close()
 
 
-def verifier(truth: SqlTruth, index: QdrantVectors, clock: FakeClock) -> Verifier:
-    gate = Gate(truth.unpublished_since, {IndexKind.VECTOR: nothing_waits}, clock)
-    return Verifier(truth, {IndexKind.VECTOR: lambda: index}, gate, clock, Asked(repair=True, patient=False))
+def verifier(store: SqlStore, index: QdrantVectors, clock: FakeClock) -> Verifier:
+    gate = Gate(store.outbox.unpublished_since, {IndexKind.VECTOR: nothing_waits}, clock)
+    return Verifier(store, {IndexKind.VECTOR: lambda: index}, gate, clock, Asked(repair=True, patient=False))
 
 
 async def test_a_tombstone_that_still_has_its_vector_is_a_difference(
-    truth: SqlTruth, clock: FakeClock, merging: tuple[Merging, QdrantVectors]
+    store: SqlStore, clock: FakeClock, merging: tuple[Merging, QdrantVectors]
 ) -> None:
     client, index = merging
     for each in await left_by_an_earlier_version(client, "ob-first", direction(1, 0, 0), 3):
         await index.write("first", [tombstone(each, revision=2)])
     told = []
     for repair in (False, True, True):
-        verification = Verification(verifier(truth, index, clock), Asked(repair=repair, patient=False))
+        verification = Verification(verifier(store, index, clock), Asked(repair=repair, patient=False))
         async for _ in verification.pieces():
             pass
         found = verification.told()
@@ -118,7 +118,7 @@ async def test_a_tombstone_that_still_has_its_vector_is_a_difference(
 
 
 async def test_every_entry_is_compared_once_a_day_and_counted_every_time(
-    truth: SqlTruth, clock: FakeClock, merging: tuple[Merging, QdrantVectors], monkeypatch: pytest.MonkeyPatch
+    store: SqlStore, clock: FakeClock, merging: tuple[Merging, QdrantVectors], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A count finds what should not be there."""
     _, index = merging
@@ -129,7 +129,7 @@ async def test_every_entry_is_compared_once_a_day_and_counted_every_time(
         return await sums(name, digests=digests)
 
     monkeypatch.setattr(index, "sums", watched)
-    everything = Everything(verifier(truth, index, clock), 3600, 86_400)
+    everything = Everything(verifier(store, index, clock), 3600, 86_400)
     assert await everything.round() == 0, "a process that has just begun has more urgent things to do"
     for _ in range(26):
         ghost = row()
@@ -142,13 +142,13 @@ async def test_every_entry_is_compared_once_a_day_and_counted_every_time(
 
 
 async def test_an_index_of_another_database_is_left_alone(
-    truth: SqlTruth, database: Database, clock: FakeClock, tmp_path: Path
+    store: SqlStore, database: Database, clock: FakeClock, tmp_path: Path
 ) -> None:
     """Nothing is removed from it, unless somebody says that the database is the right one."""
     index = TantivyText(tmp_path / "text", commit_ms=1)
-    gate = Gate(truth.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
-    verifier = Verifier(truth, {IndexKind.TEXT: lambda: index}, gate, clock, Asked(repair=True, grace=0))
-    generation = await text_generation(truth, index, "t-1")
+    gate = Gate(store.outbox.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
+    verifier = Verifier(store, {IndexKind.TEXT: lambda: index}, gate, clock, Asked(repair=True, grace=0))
+    generation = await text_generation(store.generations, index, "t-1")
     others = [memory(f"of another database {number}") for number in range(30)]
     await index.write("t-1", [text_entry(each, index.builder) for each in others])
     clock.advance(600 * MICROSECONDS)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import Access, Workspace
 from openbrain.ports.clock import Clock
+from openbrain.ports.tenants import ApiKeys, Workspace, Workspaces
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue
 
 WORKSPACE = "default"
@@ -15,15 +15,15 @@ PERMISSIONS: Mapping[str, frozenset[str]] = {
 """Workspace -> what its first key may."""
 
 
-async def ensure_workspace(access: Access, clock: Clock, workspace: str) -> bool:
+async def ensure_workspace(workspaces: Workspaces, clock: Clock, workspace: str) -> bool:
     """Make the tenant where it is missing; whether it was. `Conflict` while one of that name is being deleted."""
-    if workspace in {known.id for known in await access.workspaces()}:
+    if workspace in {known.id for known in await workspaces.workspaces()}:
         return False
-    await access.create_workspace(Workspace(id=workspace, name=workspace, created_at=clock.now()))
+    await workspaces.create_workspace(Workspace(id=workspace, name=workspace, created_at=clock.now()))
     return True
 
 
-async def bootstrap_key(access: Access, clock: Clock, workspace: str) -> str:
+async def bootstrap_key(api_keys: ApiKeys, clock: Clock, workspace: str) -> str:
     """A key for that workspace; it may speak for every agent. Its secret is nowhere else."""
     key, secret = issue(
         workspace_id=workspace,
@@ -32,5 +32,5 @@ async def bootstrap_key(access: Access, clock: Clock, workspace: str) -> str:
         now=clock.now(),
         act_as=("*",),
     )
-    await access.create_key(key, hash_secret(secret))
+    await api_keys.create_key(key, hash_secret(secret))
     return secret

@@ -88,14 +88,14 @@ async def _bootstrap_keys(settings: "Settings", *, again: bool) -> dict[str, str
     made: dict[str, str] = {}
     async with Container(settings, shared=True) as container:
         for workspace in PERMISSIONS:
-            await ensure_workspace(container.truth, container.clock, workspace)
-            if again or not await container.truth.keys(workspace):
-                made[workspace] = await bootstrap_key(container.truth, container.clock, workspace)
+            await ensure_workspace(container.store.workspaces, container.clock, workspace)
+            if again or not await container.store.api_keys.keys(workspace):
+                made[workspace] = await bootstrap_key(container.store.api_keys, container.clock, workspace)
     return made
 
 
 def _url(data: Data) -> str:
-    from openbrain.adapters.sql.store import EMBEDDED, FILE, truth_url
+    from openbrain.adapters.sql.store import EMBEDDED, FILE, store_url
     from openbrain.domain.errors import NotFound
 
     settings = profile(data=data).settings()
@@ -103,4 +103,4 @@ def _url(data: Data) -> str:
         raise NotFound(
             f"there is no database in {settings.data_dir} yet: `openbrain up` makes it, or set OPENBRAIN_TRUTH__URL"
         )
-    return truth_url(settings.truth.url, settings.data_dir)
+    return store_url(settings.truth.url, settings.data_dir)

@@ -29,7 +29,7 @@ async def clustered(root: Path, sessions: Sequence[Session], settings: Settings,
         if workspace:
             container = await stack.enter_async_context(Container(settings, shared=True))
             await stack.enter_async_context(
-                vault_writer(container.truth, workspace, wait_s=settings.vaults.tuning.wait_s)
+                vault_writer(container.store.leases, workspace, wait_s=settings.vaults.tuning.wait_s)
             )
         return await asyncio.to_thread(_done, folder, sessions)
 

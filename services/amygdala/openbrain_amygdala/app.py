@@ -32,17 +32,17 @@ def service(container: Container) -> Service:
     them up: an alarm is taken while writes of memories are refused."""
 
     async def raised(batch: Sequence[Delivery[SignalRaised]]) -> list[Exception | None]:
-        results = await raise_all(batch, truth=container.truth, now=container.clock.now())
+        results = await raise_all(batch, signals=container.store.signals, now=container.clock.now())
         await container.wake.notify()
         return results
 
     async def heard(batch: Sequence[Delivery[SignalAcknowledged]]) -> list[Exception | None]:
-        results = await hear_all(batch, truth=container.truth, now=container.clock.now())
+        results = await hear_all(batch, store=container.store, now=container.clock.now())
         await container.wake.notify()
         return results
 
     async def came(batch: Sequence[Delivery[ForeignEvent]]) -> None:
-        await raise_foreign(batch, truth=container.truth, rules=events, now=container.clock.now())
+        await raise_foreign(batch, signals=container.store.signals, rules=events, now=container.clock.now())
         await container.wake.notify()
 
     events = container.settings.events
@@ -51,7 +51,7 @@ def service(container: Container) -> Service:
     # A fleet that acknowledges holds up no alarm.
     acks = [Subscription(spec=SIGNAL_ACKNOWLEDGED, handler=heard, workspace=each, apart=True) for each in workspaces]
     others = [Subscription(spec=_foreign(name), handler=came, apart=True) for name in events.streams]
-    return consumer_service(container, "amygdala", [*raises, *acks, *others], checks={"truth": container.truth.check})
+    return consumer_service(container, "amygdala", [*raises, *acks, *others], checks={"truth": container.store.check})
 
 
 def _foreign(name: str) -> StreamSpec:
@@ -77,7 +77,7 @@ def periodic_jobs(container: Container) -> Leader:
     )
 
     async def swept() -> int:
-        moved = await sweep(container.truth, signals.tuning.sweep_batch)
+        moved = await sweep(container.store, signals.tuning.sweep_batch)
         if moved:
             await container.wake.notify()
         return moved
@@ -89,16 +89,16 @@ def periodic_jobs(container: Container) -> Leader:
             _pause(signals.tuning.sweep_every_s, signals.tuning.sweep_batch),
             signals.tuning.sweep_every_s,
         ),
-        PeriodicJob("purge", lambda: purge(container.truth, ROUND, kept), _pause(PURGE_EVERY_S, ROUND), PURGE_EVERY_S),
+        PeriodicJob("purge", lambda: purge(container.store, ROUND, kept), _pause(PURGE_EVERY_S, ROUND), PURGE_EVERY_S),
     ]
     if webhooks.enabled:
-        posting = Posting(container.truth, container.poster, webhooks.backoff_s)
+        posting = Posting(container.store, container.poster, webhooks.backoff_s)
 
         async def posted() -> int:
-            return await post_due(container.truth, posting, webhooks.tuning.at_once)
+            return await post_due(container.store, posting, webhooks.tuning.at_once)
 
         async def posted_again() -> int:
-            return await post_again(container.truth, container.poster, POST_AGAIN)
+            return await post_again(container.store, container.poster, POST_AGAIN)
 
         found += [
             PeriodicJob("webhooks", posted, _pause(POST_EVERY_S, 1), POST_EVERY_S),
@@ -106,10 +106,10 @@ def periodic_jobs(container: Container) -> Leader:
         ]
     return Leader(
         "amygdala-duties",
-        container.truth,
+        container.store.leases,
         found,
         lease_s=container.settings.housekeeping.tuning.lease_s,
-        checks={"truth": container.truth.check},
+        checks={"truth": container.store.check},
         close=_nothing,
     )
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from openbrain.domain.signals.values import Halt
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.clock import Clock
-from openbrain.ports.content_policy import WriteGate
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Replaceable
-from openbrain.ports.store import Truth
+from openbrain.ports.outbox import Wake
+from openbrain.ports.store import Store
 from openbrain.ports.streams import StreamAdmin
-from openbrain.ports.wake import Wake
+from openbrain.ports.writes import WriteGate
 from openbrain.settings import Settings
 from openbrain.usecases.auth import Keyring
 from openbrain.usecases.backpressure import Pressure
@@ -36,7 +36,7 @@ from openbrain_api.writing.committing import Committer
 class Api:
     """The ports and the few things that live as long as the app."""
 
-    truth: Truth
+    store: Store
     clock: Clock
     gate: WriteGate
     wake: Wake

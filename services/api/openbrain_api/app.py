@@ -69,27 +69,27 @@ def api(container: Container, services: Sequence[Watched] = ()) -> Starlette:
 def _make_api(container: Container, services: Sequence[Watched]) -> Api:
     """On a container's adapters. `services` run in the same process: their state is part of the API's."""
     text, vectors = container.text, container.vectors
-    settings, truth, clock, rates = container.settings, container.truth, container.clock, container.rates
+    settings, store, clock, rates = container.settings, container.store, container.clock, container.rates
     server, timeout_s = settings.server, settings.recall.index_timeout_s
-    keyring, serving = Keyring(truth, clock), Serving(truth, clock)
+    keyring, serving = Keyring(store.api_keys, clock), Serving(store.generations, clock)
     active_model = ActiveModel(serving, container.embedders)
     indexes = Indexes(
         text=text,
         vectors=vectors,
         serving=serving,
         active_model=active_model,
-        erasure_watch=ErasureWatch(truth, clock),
+        erasure_watch=ErasureWatch(store.writes, clock),
         cache=settings.embedding.tuning.query_cache,
         timeout_s=timeout_s,
     )
     dependencies: dict[str, Check] = {
-        "truth": truth.check,
+        "truth": store.check,
         "text": partial(examined, text, serving, IndexKind.TEXT),
         "vectors": partial(examined, vectors, serving, IndexKind.VECTOR),
         "embedder": active_model.check,
     }
     return Api(
-        truth=truth,
+        store=store,
         clock=clock,
         gate=container.gate,
         wake=container.wake,
@@ -98,16 +98,16 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
         authenticator=Authenticator(keyring, rates, clock, server),
         rate_limiter=RateLimiter(rates, clock, server),
         committer=Committer(
-            truth,
+            store.writes,
             container.wake,
             group=server.tuning.group_commit,
             lanes=COMMIT_LANES.get(settings.truth.url.partition("+")[0], 1),
             pressure=container.pressure,
         ),
-        recaller=Recaller(indexes=indexes, truth=truth, clock=clock, settings=settings.recall),
-        recorder=Recorder(truth, container.wake),
-        discovery=Discovery(text=text, truth=truth, serving=serving, timeout_s=timeout_s),
-        chains=Chains(truth),
+        recaller=Recaller(indexes=indexes, memories=store.memories, clock=clock, settings=settings.recall),
+        recorder=Recorder(store.memories, container.wake),
+        discovery=Discovery(text=text, memories=store.memories, serving=serving, timeout_s=timeout_s),
+        chains=Chains(store.memories),
         checks=Checks(dependencies, services, clock),
         reasoner_checks=Checks({"reasoner": container.reasoner.check}, (), clock),
         pressure=container.pressure,
@@ -115,10 +115,10 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
         active_model=active_model,
         indexes={IndexKind.TEXT: text, IndexKind.VECTOR: vectors},
         streams=container.streams,
-        hub=Hub(truth, container.hearing, most=server.listeners),
-        listening=ListeningKeys(truth, clock),
-        presence=Presence(truth),
-        halt_acks=Coalescer(lambda seen, agents: truth.ack_halt(*seen, agents)),
+        hub=Hub(store, container.hearing, most=server.listeners),
+        listening=ListeningKeys(store.api_keys, clock),
+        presence=Presence(store.broadcasts),
+        halt_acks=Coalescer(lambda seen, agents: store.halts.ack_halt(*seen, agents)),
         document=_document,
     )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import Criteria, Viewer, matches, visible
-from openbrain.ports.store import Reading
+from openbrain.ports.memories import Memories
 
 LONGEST = 50
 _KEPT = 10_000
@@ -39,8 +39,8 @@ class _Chain:
 class Chains:
     """Of superseded predecessors."""
 
-    def __init__(self, truth: Reading) -> None:
-        self._truth = truth
+    def __init__(self, memories: Memories) -> None:
+        self._memories = memories
         self._known: OrderedDict[str, _Chain] = OrderedDict()
 
     async def behind(self, memories: Iterable[Memory], *viewers: Viewer) -> Mapping[str, Behind]:
@@ -72,8 +72,8 @@ class Chains:
         if not parents:
             return {}
         rows, found = await asyncio.gather(
-            self._truth.rows(list(set(parents.values()))),
-            asyncio.gather(*(self._truth.ancestry(memory_id, LONGEST) for memory_id in parents)),
+            self._memories.rows(list(set(parents.values()))),
+            asyncio.gather(*(self._memories.ancestry(memory_id, LONGEST) for memory_id in parents)),
         )
         return {
             child: _Chain(min(len(above.parents), LONGEST), _bare(rows.get(parent)))

@@ -6,8 +6,8 @@ from typing import Any
 
 from openbrain.domain import times
 from openbrain.domain.memory import Memory
-from openbrain.ports.access import ApiKey, Usage, Workspace
-from openbrain.ports.store import HistoryEntry
+from openbrain.ports.memories import HistoryEntry
+from openbrain.ports.tenants import ApiKey, Usage, Workspace
 from openbrain_api.chains import NOTHING, Behind
 
 Json = dict[str, object]

@@ -24,7 +24,7 @@ def service(container: Container) -> Service:
     """
 
     def embedding() -> Embedding:
-        return Embedding(container.truth, container.embedders, container.clock, container.settings.embedding.batch)
+        return Embedding(container.store, container.embedders, container.clock, container.settings.embedding.batch)
 
     def handler(work: Callable[[Embedding, Events], Awaitable[Failures]], *, makes: bool) -> Handler[MemoryStored]:
         async def handle(batch: Sequence[Delivery[MemoryStored]]) -> Results:
@@ -38,7 +38,7 @@ def service(container: Container) -> Service:
         return handle
 
     async def model_answers() -> object:
-        return await container.embedders.check(await container.truth.serving(IndexKind.VECTOR))
+        return await container.embedders.check(await container.store.generations.serving(IndexKind.VECTOR))
 
     note = note_failure(container, IndexKind.VECTOR)
     handle = handler(Embedding.stored, makes=True)
@@ -49,7 +49,7 @@ def service(container: Container) -> Service:
             spec=REINDEX, handler=handle, degraded_handler=imported, on_dead=note, low_priority=True, apart=True
         ),
     ]
-    checks = {"truth": container.truth.check, "embedder": model_answers}
+    checks = {"truth": container.store.check, "embedder": model_answers}
     return consumer_service(
         container, "embedder", subscriptions, checks=checks, prepare=container.noted_vector_generation
     )

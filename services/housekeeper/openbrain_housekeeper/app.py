@@ -17,10 +17,10 @@ from openbrain.domain.events import CloudEvent
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.observability import logs
 from openbrain.observability.gc_tuning import long_running
-from openbrain.ports.erasing import CLOSE, FORGET, PURGE
 from openbrain.ports.generations import MODEL_CHANGE, IndexKind
-from openbrain.ports.reconciling import VERIFY
-from openbrain.ports.reindexing import REINDEX
+from openbrain.ports.index_entries import REINDEX, VERIFY
+from openbrain.ports.tenants import CLOSE
+from openbrain.ports.writes import FORGET, PURGE
 from openbrain.runtime.container import Container
 from openbrain.runtime.leader import Leader, PeriodicJob
 from openbrain.streams.handling.runtime import consumer_name
@@ -66,11 +66,11 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
     publisher = Publisher(streams, client)
     redelivery = Redelivery(client, streams)
     keeping = StreamKeeping(client, streams)
-    broadcasting = Broadcasting(container.truth, client, publisher, streams)
+    broadcasting = Broadcasting(container.store.broadcasts, client, publisher, streams)
 
     async def relay_next() -> int:
         async with broadcasting.lock:
-            done = await relay(container.truth, publisher, settings.tuning.relay_batch, broadcasting.settle)
+            done = await relay(container.store.outbox, publisher, settings.tuning.relay_batch, broadcasting.settle)
             if done >= settings.tuning.relay_batch:
                 await broadcasting.ahead()
         return done
@@ -81,13 +81,13 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
             await container.wake.wait(settings.tuning.relay_poll_ms / 1000)
 
     async def trim_streams() -> int:
-        outside = await container.truth.outside_groups()
+        outside = await container.store.groups.outside_groups()
         await remake(client, streams, outside)
         await redelivery.tidy()
-        return await keeping.round(outside) + await broadcasting.trim(await container.truth.time())
+        return await keeping.round(outside) + await broadcasting.trim(await container.store.time())
 
     async def expire_due() -> int:
-        ended = await expire(container.truth, ROUND)
+        ended = await expire(container.store, ROUND)
         if ended:
             await container.wake.notify()
         return ended
@@ -104,10 +104,10 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
     compared = verifier(container, client)
     verifying = Verifying(compared)
     worker = Worker(
-        container.truth,
+        container.store.operations,
         {
             **kinds(container, StreamEraser(client, streams, container.clock), project_text),
-            **steps(redelivery, container.truth),
+            **steps(redelivery, container.store),
             REINDEX: rebuild,
             MODEL_CHANGE: rebuild,
             VERIFY: verifying,
@@ -118,15 +118,17 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
     )
 
     async def purge_past() -> int:
-        now = await container.truth.time()  # a clock of ours that is ahead must give up nobody's import
+        now = await container.store.time()  # a clock of ours that is ahead must give up nobody's import
         kept = container.settings.recall.tuning.kept_days
         ended = now - settings.operation_days * DAY
         silent = now - round(settings.tuning.import_silence_s * MICROSECONDS)
-        ticks = await container.truth.purge_ticks(ended, ROUND) + await container.truth.give_up_imports(silent, ROUND)
-        return max(ticks, await purge(container.truth, ROUND, ended, now - kept * DAY))
+        ticks = await container.store.ticks.purge_ticks(ended, ROUND) + await container.store.transfer.give_up_imports(
+            silent, ROUND
+        )
+        return max(ticks, await purge(container.store, ROUND, ended, now - kept * DAY))
 
     vaults = VaultCheck(
-        container.truth,
+        container.store,
         container.clock,
         tuple(container.settings.vaults.folders),
         Patience(
@@ -136,7 +138,7 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
     )
 
     schedule = TickSchedule(
-        container.truth,
+        container.store.ticks,
         container.clock,
         tuple(container.settings.vaults.folders),
         container.settings.tick.schedule,
@@ -157,7 +159,7 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
 
     return Leader(
         "housekeeper",
-        container.truth,
+        container.store.leases,
         [
             PeriodicJob("relay", relay_next, relay_more),
             PeriodicJob(
@@ -177,22 +179,22 @@ def housekeeper(container: Container, project_text: Project | None = None) -> Le
             PeriodicJob("vaults", vaults.round, lambda _: asyncio.sleep(VAULTS_EVERY_S), VAULTS_EVERY_S),
         ],
         lease_s=settings.tuning.lease_s,
-        checks={"redis": ask_redis, "truth": container.truth.check},
+        checks={"redis": ask_redis, "truth": container.store.check},
         close=close,
     )
 
 
 def kinds(container: Container, streams: StreamEraser, project_text: Project | None) -> dict[str, Step]:
     """What the operations of each kind do."""
-    truth, clock = container.truth, container.clock
+    store, clock = container.store, container.clock
     indexes: Indexes = {
-        "text": (lambda: container.text, lambda: truth.written(IndexKind.TEXT)),
-        "vectors": (lambda: container.vectors, lambda: truth.written(IndexKind.VECTOR)),
+        "text": (lambda: container.text, lambda: store.generations.written(IndexKind.TEXT)),
+        "vectors": (lambda: container.vectors, lambda: store.generations.written(IndexKind.VECTOR)),
     }
     return {
-        FORGET: held_back(Forgetting(truth, clock), container.pressure),
-        PURGE: Purging(truth, streams, indexes, clock, project_text),
-        CLOSE: held_back(Closing(truth, streams, clock), container.pressure),
+        FORGET: held_back(Forgetting(store, clock), container.pressure),
+        PURGE: Purging(store, streams, indexes, clock, project_text),
+        CLOSE: held_back(Closing(store, streams, clock), container.pressure),
     }
 
 

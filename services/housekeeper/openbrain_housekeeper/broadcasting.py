@@ -9,8 +9,8 @@ from redis.asyncio import Redis
 
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
-from openbrain.ports.broadcasts import Broadcasts
-from openbrain.ports.housekeeping import OutboxEntry
+from openbrain.ports.outbox import OutboxEntry
+from openbrain.ports.signals import Broadcasts
 from openbrain.settings import Streams
 from openbrain.streams.publishing import broadcast_writer
 
@@ -28,8 +28,8 @@ class Publisher(Protocol):
 class Broadcasting:
     """Only the leader's is used. `lock`: held by whoever publishes broadcasts, so that they go in order."""
 
-    def __init__(self, truth: Broadcasts, client: Redis, publisher: Publisher, settings: Streams) -> None:
-        self._truth, self._client, self._publisher, self._settings = truth, client, publisher, settings
+    def __init__(self, broadcasts: Broadcasts, client: Redis, publisher: Publisher, settings: Streams) -> None:
+        self._broadcasts, self._client, self._publisher, self._settings = broadcasts, client, publisher, settings
         self.lock = asyncio.Lock()
         self._lacking: Mapping[str, int] = {}
         """Where the streams ended that did not hold all, when they were looked at last."""
@@ -45,14 +45,14 @@ class Broadcasting:
         if held == entry.body or number <= self._told_again.get(workspace, 0):
             return
         (reached,) = await broadcast_writer.tops(self._client, [stream])
-        last = await self._truth.last_seq(workspace)
+        last = await self._broadcasts.last_seq(workspace)
         if not broadcast_writer.believable(reached, last):
             await self._begin_anew(workspace, reached)
             await self._fill(workspace, 0)
             return
         if held is None and last >= reached:
             return
-        await self._truth.renumber(workspace, number, reached)
+        await self._broadcasts.renumber(workspace, number, reached)
         self._told_again[workspace] = last
         _log.warning("broadcasts.numbered_anew", stream=stream, above=reached, first=number, last=last)
 
@@ -99,7 +99,7 @@ class Broadcasting:
 
     async def _fill(self, workspace: str, after: int) -> int:
         done = 0
-        while rows := await self._truth.broadcasts_after(workspace, after, PAGE):
+        while rows := await self._broadcasts.broadcasts_after(workspace, after, PAGE):
             stream = broadcast_writer.stream_of(workspace)
             results = await self._publisher.publish([(stream, row.body) for row in rows])
             refused = next((result for result in results if result is not None), None)
@@ -114,8 +114,8 @@ class Broadcasting:
         oldest = now - round(self._settings.retention_s * MICROSECONDS)
         async for page in self._pages():
             for workspace, seq in page:
-                floor = await self._truth.broadcast_floor(workspace, oldest)
-                kept = await self._truth.broadcasts_after(workspace, floor, 1)
+                floor = await self._broadcasts.broadcast_floor(workspace, oldest)
+                kept = await self._broadcasts.broadcasts_after(workspace, floor, 1)
                 before = kept[0].seq if kept else seq + 1
                 removed += await broadcast_writer.trim(self._client, self._stream(workspace), before)
         return removed
@@ -125,6 +125,6 @@ class Broadcasting:
 
     async def _pages(self) -> AsyncIterator[Sequence[tuple[str, int]]]:
         after = ""
-        while page := await self._truth.last_seqs(after, PAGE):
+        while page := await self._broadcasts.last_seqs(after, PAGE):
             yield page
             after, _ = page[-1]

@@ -14,7 +14,7 @@ from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.reconcile import Difference, Fault
 from openbrain_housekeeper.gate import Gate
@@ -85,7 +85,7 @@ class Comparison:
 
     def __init__(
         self,
-        truth: Truth,
+        store: Store,
         index: TextIndex | VectorIndex,
         generation: Generation,
         *,
@@ -93,7 +93,7 @@ class Comparison:
         clock: Clock,
         asked: Asked,
     ) -> None:
-        self._truth, self._index, self._generation = truth, index, generation
+        self._store, self._index, self._generation = store, index, generation
         self._gate, self._clock, self._asked = gate, clock, asked
         self._young: set[str] = set()
         self._young_until = 0
@@ -112,9 +112,11 @@ class Comparison:
             yield waits
         differing: frozenset[int] = frozenset()
         accounts = (
-            comparison_sums.closer(self._truth, self._index, self._generation)
+            comparison_sums.closer(self._store.expected_entries, self._index, self._generation)
             if self._asked.full
-            else comparison_sums.accounting(self._truth, self._index, self._generation, digests=self._asked.digests)
+            else comparison_sums.accounting(
+                self._store.expected_entries, self._index, self._generation, digests=self._asked.digests
+            )
         )
         async for account in accounts:
             differing = self._accounted(account)
@@ -150,7 +152,7 @@ class Comparison:
         buckets = range(max(1, min(BUCKETS, SAMPLED * BUCKETS // tally.entries)))
         some = self._index.in_buckets(tally.name, buckets)
         owners = sorted({each.memory_id async for page in some for each in page if not each.tombstone})[:SAMPLED]
-        known = await self._truth.due(self._generation, owners)
+        known = await self._store.expected_entries.due(self._generation, owners)
         if 2 * len(known) >= len(owners):
             return False
         tally.faults[Fault.GHOST] = tally.entries - tally.rows
@@ -162,10 +164,10 @@ class Comparison:
         return True
 
     async def _found(self, buckets: frozenset[int]) -> AsyncIterator[Sequence[Difference]]:
-        async for found in reconcile.differences(self._truth, self._index, self._generation, buckets):
+        async for found in reconcile.differences(self._store.expected_entries, self._index, self._generation, buckets):
             yield found
         # The marks stand in the truth alone; those of these buckets were seen.
-        async for rows in reconcile.unmarked(self._truth, self._generation):
+        async for rows in reconcile.unmarked(self._store.expected_entries, self._generation):
             yield [each for each in rows if bucket_of(each.memory_id) not in buckets]
 
     async def _settled(self, found: Sequence[Difference], *, again: bool = False) -> AsyncIterator[bool]:
@@ -187,7 +189,7 @@ class Comparison:
             return
         self._count(settled)
         if self._asked.repair:
-            await reconcile.repair(self._truth, self._index, self._generation, settled, self._clock.now())
+            await reconcile.repair(self._store, self._index, self._generation, settled, self._clock.now())
             self.tally.repaired += len(settled)
             announced = sum(each.fault is not Fault.GHOST for each in settled)
             self._announced += announced
@@ -225,8 +227,10 @@ class Comparison:
             yield waits
         ids = sorted(self._young)
         for start in range(0, len(ids), reconcile.LOOKED_AT):
-            rows = await self._truth.due(self._generation, ids[start : start + reconcile.LOOKED_AT])
-            found = await reconcile.look(self._truth, self._index, self._generation, list(rows.values()))
+            rows = await self._store.expected_entries.due(self._generation, ids[start : start + reconcile.LOOKED_AT])
+            found = await reconcile.look(
+                self._store.expected_entries, self._index, self._generation, list(rows.values())
+            )
             async for waits in self._settled(found, again=True):
                 yield waits
             yield False

@@ -64,7 +64,7 @@ class Filling:
 
     async def _look(self) -> Generation | None:
         """One that is to be filled; those that are whole get an epoch now and then."""
-        for each in await self._own.truth.generations():
+        for each in await self._own.store.generations.generations():
             index = self._own.indexes[each.kind]()
             if each.status == GenerationStatus.RETIRED or each.builder != index.builder:
                 continue
@@ -73,18 +73,18 @@ class Filling:
             except TryLater:
                 continue  # it is away: services and API tell it
             if lost and each.status != GenerationStatus.BUILDING:  # that one is compared by who builds it
-                await self._own.truth.lost(each)
+                await self._own.store.generations.lost(each)
         found = [each for each in await self._own.generations() if each.lost_at]
         return found[0] if found else None
 
     async def _lost(self, index: Index, generation: Generation) -> bool:
         name, serves = generation.name, generation.status == GenerationStatus.SERVING
-        marked = serves and not generation.epoch and await self._own.truth.any_marked(generation.kind)
+        marked = serves and not generation.epoch and await self._own.store.index_marks.any_marked(generation.kind)
         try:
             epoch = await epoch_of(index, name)
         except IndexMissing:
             if generation.epoch or marked:
-                await self._own.truth.lost(generation)
+                await self._own.store.generations.lost(generation)
             _log.warning("index.missing", index=name, message="it is made anew")
             await self._prepare[generation.kind](generation)
             if serves:
@@ -102,7 +102,7 @@ class Filling:
             following = max(epoch, generation.epoch) + 1
             await index.expose(generation.name)  # somebody may have moved the alias
             await write_epoch(index, generation.name, following)
-            await self._own.truth.whole(generation, following)
+            await self._own.store.generations.whole(generation, following)
             self._noted[generation.name] = now
 
     async def _filled(self, generation: Generation) -> AsyncIterator[bool]:
@@ -113,13 +113,13 @@ class Filling:
         serves = generation.status == GenerationStatus.SERVING
         if serves and not any(each.entries for each in (await index.sums(generation.name)).values()):
             # Nothing is left of what the rows are noted for. Of one that was restored the differences are enough.
-            async for after, until in comparison_sums.spans(own.truth, SPAN):
-                await own.truth.forget_marks(generation.kind, after, until)
+            async for after, until in comparison_sums.spans(own.store.expected_entries, SPAN):
+                await own.store.index_marks.forget_marks(generation.kind, after, until)
                 yield False
         while True:
             # What changed since is on its way by itself; what is older is announced, whenever it changed.
             asked = replace(own.asked, patient=False, grace=own.clock.now() - begun)
-            passed = Comparison(own.truth, index, generation, gate=own.gate, clock=own.clock, asked=asked)
+            passed = Comparison(own.store, index, generation, gate=own.gate, clock=own.clock, asked=asked)
             async for waits in passed.pieces():
                 yield waits
             if whole(passed.tally):
@@ -127,7 +127,7 @@ class Filling:
             yield True
         epoch = max(await epoch_of(index, generation.name), generation.epoch) + 1
         await write_epoch(index, generation.name, epoch)
-        if await own.truth.whole(generation, epoch):
+        if await own.store.generations.whole(generation, epoch):
             self._noted[generation.name] = own.clock.now()
             _log.info("index.filled", index=generation.name, entries=passed.tally.entries)
 

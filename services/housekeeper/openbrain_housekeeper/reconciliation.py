@@ -33,7 +33,7 @@ class Marks:
         """How many were announced."""
         announced = 0
         for _ in range(LOOKS):
-            until = await self._own.truth.walk(self._after, WALKED)
+            until = await self._own.store.expected_entries.walk(self._after, WALKED)
             if until is None:
                 self._after = ""
                 break
@@ -48,17 +48,17 @@ class Marks:
         now = own.clock.now()
         lost: set[str] = set()
         for kind in IndexKind:
-            generation = await own.truth.serving(kind)
+            generation = await own.store.generations.serving(kind)
             if generation is None:
                 continue
             changed = now - own.asked.grace
-            rows = await own.truth.unmarked(generation, after, until, ANNOUNCED)
+            rows = await own.store.expected_entries.unmarked(generation, after, until, ANNOUNCED)
             old = [(row.memory_id, at) for row in rows if (at := stamp(row.changed_at, now)) <= changed]
             if old:
                 open_until = await own.gate.open_until(kind)
                 lost.update(memory_id for memory_id, at in old if at < open_until)
         if lost:
-            await own.truth.announce_again(sorted(lost))
+            await own.store.outbox.announce_again(sorted(lost))
             own.gate.announced()
             _log.warning("reconcile.announced_again", count=len(lost))
         return len(lost)

@@ -10,7 +10,7 @@ from openbrain.domain.errors import NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.ticks import Tick, TickJob, Ticks, TickState
+from openbrain.ports.vault import Tick, TickJob, Ticks, TickState
 
 LOOK_BACK = 100
 IDLE_S = 60
@@ -41,8 +41,8 @@ def extraction_is_due(ticks: Iterable[Tick], slot: datetime, extract_at: str) ->
 class TickSchedule:
     """Asks for the ticks of the workspaces that have a vault."""
 
-    def __init__(self, truth: Ticks, clock: Clock, workspaces: Sequence[str], schedule: str, extract_at: str) -> None:
-        self._truth, self._clock = truth, clock
+    def __init__(self, ticks: Ticks, clock: Clock, workspaces: Sequence[str], schedule: str, extract_at: str) -> None:
+        self._ticks, self._clock = ticks, clock
         self._workspaces, self._schedule, self._extract_at = workspaces, schedule, extract_at
         self._asked: dict[str, datetime] = {}
 
@@ -55,11 +55,11 @@ class TickSchedule:
             if slot is not None and self._asked.get(workspace) != slot:
                 count += await self._ask(workspace, slot, now)
                 self._asked[workspace] = slot
-        return count + await self._truth.announce_ticks(now - IDLE_S * MICROSECONDS, ROUND)
+        return count + await self._ticks.announce_ticks(now - IDLE_S * MICROSECONDS, ROUND)
 
     async def _ask(self, workspace: str, slot: datetime, now: int) -> bool:
         try:
-            known = await self._truth.ticks(workspace, LOOK_BACK)
+            known = await self._ticks.ticks(workspace, LOOK_BACK)
             job = TickJob(
                 id=uuid7(now),
                 workspace_id=workspace,
@@ -67,7 +67,7 @@ class TickSchedule:
                 actor="schedule",
                 extract=extraction_is_due(known, slot, self._extract_at),
             )
-            return (await self._truth.request_tick(job)).job.id == job.id
+            return (await self._ticks.request_tick(job)).job.id == job.id
         except NotFound:
             _log.warning("schedule.no_workspace", workspace=workspace)
             return False

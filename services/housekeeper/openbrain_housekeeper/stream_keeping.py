@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 from redis.asyncio import Redis
 
-from openbrain.ports.groups import OutsideGroup
 from openbrain.ports.operations import Operation, Progress
+from openbrain.ports.streams import OutsideGroup
 from openbrain.settings import Streams
 from openbrain.streams.operating.dead_letter_retention import DeadKeeping
 from openbrain.streams.operating.eviction import shrink

@@ -39,7 +39,7 @@ def reindexing(container: Container, client: Redis, publisher: Publisher) -> Rei
         prepare=lambda generation: container.vectors.prepare(generation.name, generation.dimensions),
     )
     targets = {IndexKind.TEXT: text, IndexKind.VECTOR: vectors}
-    return Reindexing(container.truth, targets, publisher.publish, waiting, since, container.clock)
+    return Reindexing(container.store, targets, publisher.publish, waiting, since, container.clock)
 
 
 async def _next_text(container: Container, operation: Operation) -> Generation:
@@ -59,7 +59,7 @@ async def _next_vectors(container: Container, operation: Operation) -> Generatio
     asked = operation.request
     if MODEL in asked:
         return vector_generation(container, operation, asked[MODEL], asked["model_name"], asked["dimensions"])
-    serving = await container.truth.serving(IndexKind.VECTOR)
+    serving = await container.store.generations.serving(IndexKind.VECTOR)
     if serving is None:
         raise Conflict("there is no vector index yet: an embedder makes it as soon as its model answers")
     return vector_generation(container, operation, serving.model, serving.model_name, serving.dimensions)

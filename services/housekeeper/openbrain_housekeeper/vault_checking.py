@@ -10,8 +10,8 @@ from openbrain.domain.signals.values import OPEN_STATES, Raise, Severity, Signal
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.clock import Clock
 from openbrain.ports.signals import RaiseStatus, SignalChange, SignalFilter
-from openbrain.ports.store import Truth
-from openbrain.ports.ticks import TickState
+from openbrain.ports.store import Store
+from openbrain.ports.vault import TickState
 from openbrain.vault.pipeline import SOURCE, Finding, Patience, Run, Unheard, findings
 
 ACTOR: Final = "housekeeper"
@@ -27,7 +27,7 @@ class VaultCheck:
     """One check of all of them. `since`: when this process began, microseconds; None: with the first check, for before
     the database was asked nobody knows the time."""
 
-    truth: Truth
+    store: Store
     clock: Clock
     workspaces: Collection[str]
     patience: Patience
@@ -37,12 +37,12 @@ class VaultCheck:
         """How many signals were raised or resolved."""
         if not self.workspaces:
             return 0
-        created = {each.id: each.created_at for each in await self.truth.workspaces()}
+        created = {each.id: each.created_at for each in await self.store.workspaces.workspaces()}
         return sum([await self._check(each, created[each]) for each in self.workspaces if each in created])
 
     async def found(self, workspace_id: str, created_at: int) -> list[Finding]:
         """What is wrong in one."""
-        ticks = await self.truth.ticks(workspace_id, TICKS)
+        ticks = await self.store.ticks.ticks(workspace_id, TICKS)
         runs = [
             Run(
                 requested_at=tick.requested_at,
@@ -52,7 +52,7 @@ class VaultCheck:
             if not tick.job.dry_run
         ]
         asked = SignalFilter(states=_UNHEARD, min_severity=Severity.CRITICAL)
-        grave = await self.truth.signals(_viewer(workspace_id), asked, MOST)
+        grave = await self.store.signals.signals(_viewer(workspace_id), asked, MOST)
         # Of one without a tick nobody knows since when it has a vault.
         since = max(created_at, self._began())
         return findings(self.clock.now(), since, runs, [_unheard(each) for each in grave], self.patience)
@@ -67,7 +67,7 @@ class VaultCheck:
         # A machine that slept begins with the ticks that it missed: nothing is late before they had time.
         young = self.clock.now() - self._began() < GRACE
         due = [each for each in found if each.check == "signal" or not young]
-        outcomes = await self.truth.raise_signals([self._raise(workspace_id, each) for each in due])
+        outcomes = await self.store.signals.raise_signals([self._raise(workspace_id, each) for each in due])
         told = sum(outcome.status is not RaiseStatus.DUPLICATE for outcome in outcomes)
         return told + await self._resolve(workspace_id, {each.key for each in found})
 
@@ -75,7 +75,7 @@ class VaultCheck:
         asked = SignalFilter(states=OPEN_STATES, source=SOURCE)
         over = [
             each
-            for each in await self.truth.signals(_viewer(workspace_id), asked, MOST)
+            for each in await self.store.signals.signals(_viewer(workspace_id), asked, MOST)
             if each.dedup_key not in standing
         ]
         return sum([await self._end(each) for each in over])
@@ -90,7 +90,7 @@ class VaultCheck:
             note="it runs again",
         )
         try:
-            await self.truth.change_signal(change)
+            await self.store.signals.change_signal(change)
         except (NotFound, Conflict):
             return 0
         return 1

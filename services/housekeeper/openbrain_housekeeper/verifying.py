@@ -11,7 +11,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.operations import Operation, Progress
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
 from openbrain.usecases import comparison_sums
 from openbrain_housekeeper.comparing import Asked, Comparison, Tally
 from openbrain_housekeeper.gate import Gate
@@ -28,13 +28,13 @@ Indexes = Mapping[IndexKind, Callable[[], TextIndex | VectorIndex]]
 class Verifier:
     """What a verification works with."""
 
-    def __init__(self, truth: Truth, indexes: Indexes, gate: Gate, clock: Clock, asked: Asked) -> None:
+    def __init__(self, store: Store, indexes: Indexes, gate: Gate, clock: Clock, asked: Asked) -> None:
         """`asked`: what the duty does; an operation's own words replace parts of it."""
-        self.truth, self.indexes, self.gate, self.clock, self.asked = truth, indexes, gate, clock, asked
+        self.store, self.indexes, self.gate, self.clock, self.asked = store, indexes, gate, clock, asked
 
     async def generations(self) -> Sequence[Generation]:
         """Those that are compared: what is being built is compared by who builds it."""
-        return [each for each in await self.truth.generations() if each.status in _COMPARED]
+        return [each for each in await self.store.generations.generations() if each.status in _COMPARED]
 
 
 class Verification:
@@ -49,7 +49,7 @@ class Verification:
         own = self._verifier
         for generation in await own.generations():
             index = own.indexes[generation.kind]()
-            comparison = Comparison(own.truth, index, generation, gate=own.gate, clock=own.clock, asked=self._asked)
+            comparison = Comparison(own.store, index, generation, gate=own.gate, clock=own.clock, asked=self._asked)
             self._tallies.append(comparison.tally)
             async for waits in comparison.pieces():
                 yield waits
@@ -77,8 +77,8 @@ async def lift(verifier: Verifier) -> AsyncIterator[int]:
     seen = [await verifier.indexes[each.kind]().highest(each.name) for each in await verifier.generations()]
     above = max(seen, default=0)
     lifted = 0
-    async for after, until in comparison_sums.spans(verifier.truth, LIFTED):
-        lifted += await verifier.truth.lift_all(above, after, until)
+    async for after, until in comparison_sums.spans(verifier.store.expected_entries, LIFTED):
+        lifted += await verifier.store.index_marks.lift_all(above, after, until)
         yield lifted
     _log.info("reconcile.lifted", rows=lifted, above=above)
 

@@ -52,9 +52,9 @@ def verifier(container: Container, client: Redis) -> Verifier:
     )
     indexes: Indexes = {IndexKind.TEXT: lambda: container.text, IndexKind.VECTOR: lambda: container.vectors}
     return Verifier(
-        container.truth,
+        container.store,
         indexes,
-        Gate(container.truth.unpublished_since, oldest, container.clock),
+        Gate(container.store.outbox.unpublished_since, oldest, container.clock),
         container.clock,
         asked,
     )

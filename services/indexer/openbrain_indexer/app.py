@@ -27,7 +27,7 @@ def text_service(container: Container) -> Service:
     """Everything that changes or ends a memory, into the full-text index."""
 
     async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
-        return await project_text(ids, truth=container.truth, index=container.text, generations=generations)
+        return await project_text(ids, store=container.store, index=container.text, generations=generations)
 
     async def handle(batch: Sequence[Delivery[MemoryStored | MemorySuperseded]]) -> Results:
         await container.text_generation()
@@ -41,7 +41,7 @@ def text_service(container: Container) -> Service:
         Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True),
     ]
     checks: Mapping[str, Check] = {
-        "truth": container.truth.check,
+        "truth": container.store.check,
         "text": container.text.check,
         "generations": container.text_writers.check,
         "index": partial(_all_there, container, IndexKind.TEXT),
@@ -55,7 +55,7 @@ def vector_service(container: Container) -> Service:
     """What was embedded and what ended, into the vector index."""
 
     async def project(ids: Sequence[str], generations: Sequence[Generation]) -> Failures:
-        return await project_vector(ids, truth=container.truth, index=container.vectors, generations=generations)
+        return await project_vector(ids, store=container.store, index=container.vectors, generations=generations)
 
     async def handle(batch: Sequence[Delivery[MemoryEmbedded | MemoryStored | MemorySuperseded]]) -> Results:
         await container.existing_vector_generation()
@@ -68,7 +68,7 @@ def vector_service(container: Container) -> Service:
         Subscription(spec=REINDEX, handler=handle, on_dead=on_dead, low_priority=True, apart=True),
     ]
     checks: Mapping[str, Check] = {
-        "truth": container.truth.check,
+        "truth": container.store.check,
         "vectors": container.vectors.check,
         "generations": container.vector_writers.check,
         "index": partial(_all_there, container, IndexKind.VECTOR),
@@ -85,7 +85,7 @@ def vector_service(container: Container) -> Service:
 
 async def _all_there(container: Container, kind: IndexKind) -> None:
     index = container.text if kind is IndexKind.TEXT else container.vectors
-    await index_loss.all_there(index, index.builder, await container.truth.written(kind))
+    await index_loss.all_there(index, index.builder, await container.store.generations.written(kind))
 
 
 def __getattr__(name: str) -> Any:

@@ -17,14 +17,14 @@ from openbrain_ingest.handlers.memory_submitted import accept
 
 def service(container: Container) -> Service:
     """Submissions, from the shared stream and from the one of each bound workspace."""
-    tenants = Tenants(container.truth)
+    tenants = Tenants(container.store.workspaces)
     settings = container.settings
 
     async def handle(batch: Sequence[Delivery[MemorySubmitted]]) -> list[Exception | None]:
         await container.pressure.admit_events()
         results = await accept(
             batch,
-            truth=container.truth,
+            writes=container.store.writes,
             tenants=tenants,
             clock=container.clock,
             gate=container.gate,
@@ -35,7 +35,7 @@ def service(container: Container) -> Service:
 
     workspaces = (None, *settings.streams.bound_workspaces)
     subscriptions = [Subscription(spec=SUBMITTED, handler=handle, workspace=workspace) for workspace in workspaces]
-    checks = {"truth": container.truth.check, "outbox": container.pressure.admit_events}
+    checks = {"truth": container.store.check, "outbox": container.pressure.admit_events}
     return consumer_service(container, "ingest", subscriptions, checks=checks)
 
 

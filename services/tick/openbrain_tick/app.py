@@ -8,7 +8,7 @@ from openbrain.domain.errors import NotFound
 from openbrain.domain.events import TickRequested
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.streams import TICK_REQUESTED
-from openbrain.ports.ticks import TickJob
+from openbrain.ports.vault import TickJob
 from openbrain.runtime.consumers import consumer_service, lazy_app
 from openbrain.runtime.container import Container
 from openbrain.streams.group.delivery import Delivery
@@ -57,7 +57,7 @@ def service(container: Container) -> Service:
 
     def ports() -> Ports:
         return Ports(
-            truth=container.truth,
+            store=container.store,
             clock=container.clock,
             gate=container.gate,
             reasoner=container.reasoner,
@@ -76,13 +76,13 @@ def service(container: Container) -> Service:
 
     async def handle(batch: Sequence[Delivery[TickRequested]]) -> list[Exception | None]:
         results = await handle_all(
-            batch, truth=container.truth, clock=container.clock, work=work, holder=consumer_name(), hold_s=hold_s
+            batch, ticks=container.store.ticks, clock=container.clock, work=work, holder=consumer_name(), hold_s=hold_s
         )
         await container.wake.notify()
         return results
 
     subscriptions = [Subscription(spec=TICK_REQUESTED, handler=handle)]
-    return consumer_service(container, "tick", subscriptions, checks={"truth": container.truth.check})
+    return consumer_service(container, "tick", subscriptions, checks={"truth": container.store.check})
 
 
 def __getattr__(name: str) -> Any:

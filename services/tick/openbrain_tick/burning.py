@@ -21,10 +21,10 @@ class Burning:
     ended: Mapping[str, Signal | None]
 
 
-async def burning(workspace_id: str, pages: Iterable[Arc], truth: Signals) -> Burning:
+async def burning(workspace_id: str, pages: Iterable[Arc], signals: Signals) -> Burning:
     """The signals that burn, and what became of those whose incidents are not closed."""
     viewer = Viewer(workspace_id=workspace_id, agent_id="")
-    present = await truth.present(viewer, MOST)
+    present = await signals.present(viewer, MOST)
     burn = {signal.id for signal in present.signals}
-    rows = {each: await truth.signal(viewer, each) for each in sorted(unclosed(pages) - burn)}
+    rows = {each: await signals.signal(viewer, each) for each in sorted(unclosed(pages) - burn)}
     return Burning(present.signals, {each: row for each, row in rows.items() if row is None or not row.state.open})

@@ -14,9 +14,9 @@ from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
 from openbrain.domain.times import to_datetime
 from openbrain.ports.clock import Clock
-from openbrain.ports.content_policy import WriteGate
-from openbrain.ports.store import Origin, Outcome, Status, Truth
-from openbrain.ports.vault_memories import VaultMemory
+from openbrain.ports.store import Store
+from openbrain.ports.vault import VaultMemory
+from openbrain.ports.writes import Origin, Outcome, Status, WriteGate
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
@@ -44,7 +44,7 @@ async def bring(
     pages: Sequence[Arc],
     problems: Sequence[Problem],
     *,
-    truth: Truth,
+    store: Store,
     clock: Clock,
     gate: WriteGate,
     forget_share: float,
@@ -56,18 +56,18 @@ async def bring(
     """
     # A large vault takes a while.
     now = await asyncio.to_thread(digest, pages, problems)
-    if now == await truth.vault_digest(workspace_id):
+    if now == await store.vault.vault_digest(workspace_id):
         return Brought()
-    run = _Run(workspace_id, truth, clock, gate)
+    run = _Run(workspace_id, store, clock, gate)
     seen = await asyncio.to_thread(marked, pages, problems)
-    rows = await truth.vault_memories(workspace_id)
+    rows = await store.vault.vault_memories(workspace_id)
     run.taken.update((row.arc, row.marker) for row in rows)
     found = compared(seen, rows)
     run.done.problems += seen.problems
     for row in rows:
         run.uses[row.memory_id] = run.uses.get(row.memory_id, 0) + 1
     await run.move(found.moved)
-    memories = await truth.rows([row.memory_id for row in found.gone])
+    memories = await store.memories.rows([row.memory_id for row in found.gone])
     await run.supersede(edits(found, memories), memories)
     await run.submit(found.new)
     allowed = max(FEW, int(len(rows) * forget_share))
@@ -80,7 +80,7 @@ async def bring(
     else:
         await run.forget(found.gone, memories)
     if not run.done.problems:
-        await truth.note_vault_digest(workspace_id, now)
+        await store.vault.note_vault_digest(workspace_id, now)
     return run.done
 
 
@@ -89,7 +89,7 @@ class _Run:
     """One bringing."""
 
     workspace_id: str
-    truth: Truth
+    store: Store
     clock: Clock
     gate: WriteGate
     done: Brought = field(default_factory=Brought)
@@ -107,7 +107,7 @@ class _Run:
         """The same words in another arc: the same memory."""
         pairs = [(row, self._row(each, row.memory_id)) for row, each in moved]
         if pairs:
-            await self.truth.record_vault_memories(
+            await self.store.vault.record_vault_memories(
                 self.workspace_id, [new for _, new in pairs], [(old.arc, old.marker) for old, _ in pairs]
             )
 
@@ -124,7 +124,7 @@ class _Run:
                 self._refused(each, outcome.error)
                 continue
             new = replace(row, memory_id=outcome.memory.id, content_hash=each.content_hash)
-            await self.truth.record_vault_memories(self.workspace_id, [new], ())
+            await self.store.vault.record_vault_memories(self.workspace_id, [new], ())
             self.done.superseded += 1
 
     async def submit(self, new: Sequence[Marked]) -> None:
@@ -137,7 +137,7 @@ class _Run:
                     self._refused(each, outcome.error)
                 else:
                     rows.append(self._row(each, outcome.memory.id))
-            await self.truth.record_vault_memories(self.workspace_id, rows, ())
+            await self.store.vault.record_vault_memories(self.workspace_id, rows, ())
             self.done.submitted += len(rows)
 
     async def forget(self, gone: Sequence[VaultMemory], memories: Mapping[str, Memory]) -> None:
@@ -147,14 +147,14 @@ class _Run:
             memory = memories.get(row.memory_id)
             if memory is not None and not memory.ended and memory.source.startswith(SOURCE):
                 await self._end(row.memory_id)
-        await self.truth.record_vault_memories(self.workspace_id, [], [(row.arc, row.marker) for row in gone])
+        await self.store.vault.record_vault_memories(self.workspace_id, [], [(row.arc, row.marker) for row in gone])
 
     async def _end(self, memory_id: str) -> None:
         if self.uses[memory_id] > 0:
             return
         try:
             note = "its marker was removed from the vault"
-            await self.truth.forget(memory_id, self.actor.viewer(), Origin(actor=self.actor.label), note)
+            await self.store.writes.forget(memory_id, self.actor.viewer(), Origin(actor=self.actor.label), note)
             self.done.forgotten += 1
         except (NotFound, Conflict):
             pass  # somebody else has ended it meanwhile
@@ -162,7 +162,7 @@ class _Run:
     async def _remember(self, some: Sequence[Marked], supersedes: str | None = None) -> Sequence[Outcome]:
         offers = [_offer(each, self.actor, supersedes) for each in some]
         good = [offer for offer in offers if isinstance(offer, Offer)]
-        outcomes = iter(await remember(good, truth=self.truth, clock=self.clock, gate=self.gate))
+        outcomes = iter(await remember(good, writes=self.store.writes, clock=self.clock, gate=self.gate))
         made = [next(outcomes) if isinstance(each, Offer) else Outcome(Status.REFUSED, error=each) for each in offers]
         for outcome in made:
             if outcome.error is not None and not isinstance(outcome.error, NeverRetry):

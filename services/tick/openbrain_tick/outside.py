@@ -10,8 +10,8 @@ from openbrain.domain.signals.rules import TIME, checked
 from openbrain.domain.signals.values import Raise, Severity, Step
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.probes import Prober
 from openbrain.ports.signals import RaiseStatus, SignalChange, Signals
+from openbrain.ports.vault import Prober
 from openbrain.vault.markers.redaction import redacted
 from openbrain.vault.pages.alarm import Alarm, alarm
 from openbrain.vault.pages.arcs import raise_key
@@ -36,7 +36,7 @@ class Around:
 
 
 async def told(
-    shown: Sequence[Standing], workspace_id: str, truth: Signals, now_us: int, held_us: int
+    shown: Sequence[Standing], workspace_id: str, signals: Signals, now_us: int, held_us: int
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Raise the signals that stand in pages, and hold them for `held_us`; a mark is one raise, however many ticks see
     it. A signal that time has ended is raised again: its mark stands.
@@ -48,7 +48,7 @@ async def told(
     ended: dict[str, str] = {}
     rows: dict[str, str] = {}
     while raises:
-        outcomes = await truth.raise_signals([made for _, made in raises])
+        outcomes = await signals.raise_signals([made for _, made in raises])
         again: list[tuple[Standing, Raise]] = []
         for (each, made), outcome in zip(raises, outcomes, strict=True):
             signal = outcome.signal
@@ -62,13 +62,13 @@ async def told(
     return ended, rows
 
 
-async def resolved(notes: Mapping[str, str], workspace_id: str, truth: Signals) -> int:
+async def resolved(notes: Mapping[str, str], workspace_id: str, signals: Signals) -> int:
     """End signals of the truth, by id, each with why; how many those were. One that ended meanwhile is none."""
     count = 0
     viewer = Viewer(workspace_id=workspace_id, agent_id="")
     for signal_id, note in notes.items():
         with suppress(NotFound, Conflict):
-            await truth.change_signal(
+            await signals.change_signal(
                 SignalChange(
                     workspace_id=workspace_id,
                     step=Step.RESOLVED,
@@ -102,9 +102,9 @@ def _raise(shown: Standing, workspace_id: str, now_us: int, held_us: int) -> Rai
         return None
 
 
-async def standing_alarm(workspace_id: str, truth: Signals) -> Alarm | None:
+async def standing_alarm(workspace_id: str, signals: Signals) -> Alarm | None:
     """What everyone of the workspace should see first."""
-    present = await truth.present(Viewer(workspace_id=workspace_id, agent_id=""), 100)
+    present = await signals.present(Viewer(workspace_id=workspace_id, agent_id=""), 100)
     return alarm(present.signals, present.halts)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.times import to_iso
-from openbrain.ports.ticks import TickJob
+from openbrain.ports.vault import TickJob
 from openbrain.vault.changes import Change
 from openbrain.vault.values import Problem
 from openbrain_tick.phases.plan import Plan

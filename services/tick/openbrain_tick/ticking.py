@@ -9,11 +9,10 @@ from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.times import to_datetime, to_iso
 from openbrain.ports.clock import Clock
-from openbrain.ports.content_policy import WriteGate
-from openbrain.ports.probes import Prober
-from openbrain.ports.reasoner import Reasoner
-from openbrain.ports.store import Truth
-from openbrain.ports.ticks import TickJob, TickState
+from openbrain.ports.models import Reasoner
+from openbrain.ports.store import Store
+from openbrain.ports.vault import Prober, TickJob, TickState
+from openbrain.ports.writes import WriteGate
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.values import Problem
 from openbrain_tick.burning import burning
@@ -49,7 +48,7 @@ MOST_DAYS = 30
 class Ports:
     """What a tick works with, and how: `transcripts` None extracts nothing."""
 
-    truth: Truth
+    store: Store
     clock: Clock
     gate: WriteGate
     reasoner: Reasoner
@@ -98,12 +97,12 @@ async def _around(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tupl
     ended: Mapping[str, str] = {}
     rows: Mapping[str, str] = {}
     if not job.dry_run:
-        ended, rows = await told(shown, vault.workspace_id, ports.truth, now_us, ports.held_us)
+        ended, rows = await told(shown, vault.workspace_id, ports.store.signals, now_us, ports.held_us)
     around = Around(
         ended=ended,
         rows=rows,
-        alarm=await standing_alarm(vault.workspace_id, ports.truth),
-        burns=await burning(vault.workspace_id, seen.plan.pages.values(), ports.truth),
+        alarm=await standing_alarm(vault.workspace_id, ports.store.signals),
+        burns=await burning(vault.workspace_id, seen.plan.pages.values(), ports.store.signals),
         probes=probes,
     )
     return around, seen.plan.scan
@@ -115,7 +114,7 @@ async def _sessions(job: TickJob, ports: Ports, report: Report) -> tuple[Session
     if not job.extract or folder is None:
         return ()
     since_us = report.now_us - round(ports.since_h * 3600 * MICROSECONDS)
-    for done in await ports.truth.ticks(job.workspace_id, LOOK_BACK_TICKS):
+    for done in await ports.store.ticks.ticks(job.workspace_id, LOOK_BACK_TICKS):
         if done.state is TickState.COMPLETED and done.job.extract and not done.job.dry_run:
             since_us = min(since_us, (done.started_at or done.requested_at) - MARGIN_S * MICROSECONDS)
             break
@@ -147,7 +146,7 @@ async def _first(
 
     if job.dry_run:
         return await thought_out(vault, now_us, make, scan)
-    return await settle(vault, ports.truth, now_us, make, scan)
+    return await settle(vault, ports.store.leases, now_us, make, scan)
 
 
 async def _answer(plan: Plan, kept: Kept, ports: Ports, report: Report) -> Answer | None:
@@ -205,7 +204,7 @@ async def _second(
             made = await whole(lambda: make(first.plan))
             settled = Settled(first.plan, made, first.plan.changes())
         else:
-            settled = await settle(vault, ports.truth, report.now_us, make)
+            settled = await settle(vault, ports.store.leases, report.now_us, make)
         done = settled.made.outcome.done
         refused = [*settled.made.accepted.refused, *settled.made.outcome.refused]
         phase["result"] = {"done": list(done), "refused": refusals(refused), "refused_count": len(refused)}
@@ -225,9 +224,9 @@ async def _cleared(made: _Applied, vault: Vault, ports: Ports, now_us: int, arou
         for place, change in made.accepted.signals.items()
         if place in made.outcome.done and change.op == "clear" and (name := change.signal or "") in around.rows
     }
-    if await resolved(notes, vault.workspace_id, ports.truth):
-        alarm = await standing_alarm(vault.workspace_id, ports.truth)
-        await settle(vault, ports.truth, now_us, lambda plan: alarmed(plan, alarm))
+    if await resolved(notes, vault.workspace_id, ports.store.signals):
+        alarm = await standing_alarm(vault.workspace_id, ports.store.signals)
+        await settle(vault, ports.store.leases, now_us, lambda plan: alarmed(plan, alarm))
 
 
 async def _remembered(plan: Plan, vault: Vault, ports: Ports, report: Report) -> Sequence[Problem]:
@@ -237,7 +236,7 @@ async def _remembered(plan: Plan, vault: Vault, ports: Ports, report: Report) ->
             vault.workspace_id,
             list(plan.pages.values()),
             plan.scan.problems,
-            truth=ports.truth,
+            store=ports.store,
             clock=ports.clock,
             gate=ports.gate,
             forget_share=ports.forget_share,

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import structlog
 
 from openbrain.domain.errors import Conflict, TryLater
-from openbrain.ports.housekeeping import Leases
+from openbrain.ports.operations import Leases
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.changes import Change
 from openbrain.vault.folder import Folder

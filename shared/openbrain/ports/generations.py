@@ -103,6 +103,10 @@ class Generations(Protocol):
     async def drop(self, kind: IndexKind, name: str) -> None:
         """Remove the row of a retired one, once its index is gone. Nothing where there is none."""
 
+
+class IndexWriters(Protocol):
+    """Processes that write the indexes."""
+
     async def confirm(self, consumer: str, kind: IndexKind, builder: str, seconds: float) -> Sequence[Generation]:
         """The written generations, as of the row that says so: this process knows them, for so long from now."""
 

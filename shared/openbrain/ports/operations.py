@@ -106,3 +106,13 @@ class Operations(Protocol):
 
     async def purge_operations(self, ended_before: int, limit: int) -> int:
         """Remove those that ended before a time; returns how many."""
+
+
+class Leases(Protocol):
+    """One leader at a time, by the database's word."""
+
+    async def acquire(self, name: str, holder: str, seconds: float) -> bool:
+        """Take or prolong; False while another's has not run out."""
+
+    async def release(self, name: str, holder: str) -> None:
+        """Give back at once, if it is ours."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from openbrain.domain.errors import NeverRetry
 from openbrain.domain.signals.values import (
     Acknowledgement,
     BroadcastRow,
@@ -151,23 +152,6 @@ class Signals(Protocol):
         """What burns and what is halted now, with the seq to go on from. A halt of the whole workspace is shown to
         every viewer, without its title where he does not see its org."""
 
-    async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
-        """(workspace, seq of its newest broadcast) of those that have any, in order of their ids, behind `after`."""
-
-    async def last_seq(self, workspace_id: str) -> int:
-        """Of the workspace's newest broadcast; 0 before the first, and for an unknown workspace."""
-
-    async def broadcasts_after(self, workspace_id: str, seq: int, limit: int) -> Sequence[BroadcastRow]:
-        """In order, of every org: the caller filters by `BroadcastRow.org` and `everyone`. Those older than the
-        retention are gone: then the first is not seq + 1, and the present state stands for them."""
-
-    async def broadcast_floor(self, workspace_id: str, before: int) -> int:
-        """The highest seq broadcast before that time; 0 for none. Where the stream is to be trimmed at."""
-
-    async def renumber(self, workspace_id: str, since: int, above: int) -> int:
-        """The truth was put back to an earlier hour, and the stream is ahead of it: the broadcasts from `since` on are
-        told again, in order, as new ones above `above`. Returns the new last seq."""
-
     async def sweep_due(self, limit: int, now: int) -> Swept:
         """What is due by `now` (the database's clock: `Upkeep.time`): escalation, lowering and resolution by quiet, the
         ttl of signals and halts, tombstones. Each row moves by one step a call; two sweepers at once do it once."""
@@ -204,8 +188,30 @@ class Halts(Protocol):
         """Everyone goes on; again: the same. `NotFound` where not seen; `Conflict` for one that has expired."""
 
 
-class Subscribers(Protocol):
-    """Who listens."""
+class Passed(NeverRetry):
+    """A stream takes rising numbers only, and has reached this one: it holds the event, or it knows a later time of
+    the truth than the truth does."""
+
+
+class Broadcasts(Protocol):
+    """What was broadcast, numbered, and who listens."""
+
+    async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
+        """(workspace, seq of its newest broadcast) of those that have any, in order of their ids, behind `after`."""
+
+    async def last_seq(self, workspace_id: str) -> int:
+        """Of the workspace's newest broadcast; 0 before the first, and for an unknown workspace."""
+
+    async def broadcasts_after(self, workspace_id: str, seq: int, limit: int) -> Sequence[BroadcastRow]:
+        """In order, of every org: the caller filters by `BroadcastRow.org` and `everyone`. Those older than the
+        retention are gone: then the first is not seq + 1, and the present state stands for them."""
+
+    async def broadcast_floor(self, workspace_id: str, before: int) -> int:
+        """The highest seq broadcast before that time; 0 for none. Where the stream is to be trimmed at."""
+
+    async def renumber(self, workspace_id: str, since: int, above: int) -> int:
+        """The truth was put back to an earlier hour, and the stream is ahead of it: the broadcasts from `since` on are
+        told again, in order, as new ones above `above`. Returns the new last seq."""
 
     async def seen(self, subscribers: Sequence[Subscriber]) -> None:
         """They are there, by `seen_at`; a cursor and a time only rise. Many at once cost one transaction."""
@@ -217,3 +223,22 @@ class Subscribers(Protocol):
 
     async def forget_subscribers(self, seen_before: int, limit: int) -> int:
         """Remove those not seen for so long; returns how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """One entry of a workspace's stream."""
+
+    seq: int
+    event: bytes
+    """As it was published."""
+
+
+class Hearing(Protocol):
+    """The stream of broadcasts. Everybody has a place of his own in it; reading takes nothing away."""
+
+    async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[Spoken]:
+        """What stands behind the number `after`, in order; none when nothing came within `wait_s` seconds.
+
+        `TryLater` while the stream server does not answer.
+        """

@@ -1,9 +1,11 @@
-"""The stream server as operators see it: how each stream and group stands, and what lies among the dead letters.
+"""The stream server as operators see it: streams, groups, dead letters, and what was said of groups.
 
 Streams are named without the settings' prefix. Ages are seconds by the server's clock, times are milliseconds of it.
+Pauses and registrations stand in the database, so that neither a restart nor a stream server that lost its data forgets
+them; their times are microseconds.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Protocol
@@ -210,3 +212,64 @@ REPLAY, DEAD_REPLAY, DEAD_DISCARD, BURY = "replay", "dead-replay", "dead-discard
 """Kinds of operations that change streams."""
 BURIED = "Buried"
 """The error of a dead letter that was buried."""
+
+
+Doomed = Callable[[bytes, str, int | None], bool]
+"""(event's bytes, workspace that the stream is bound to or '', when it was added by our clock or None) -> whether it
+must go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What was taken out of the streams."""
+
+    looked_at: int
+    deleted: Mapping[str, int] = field(default_factory=dict)
+    """Entries by stream, as the server names it."""
+    too_long: tuple[str, ...] = ()
+    """Streams that were not written anew: what was deleted leaves their blocks when they are trimmed."""
+    unjudged: int = 0
+    """Entries that could not be judged, and stay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pause:
+    """A group that rests."""
+
+    name: str
+    actor: str
+    reason: str
+    paused_at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutsideGroup:
+    """A reader that is none of our services: a stream keeps what it has not read."""
+
+    stream: str
+    name: str
+    actor: str
+    reason: str
+    created_at: int
+
+
+class Groups(Protocol):
+    """Doing it again changes nothing."""
+
+    async def pause_group(self, name: str, actor: str, reason: str) -> Pause:
+        """Let every replica of a service rest, on all its streams; again: the pause that stands."""
+
+    async def resume_group(self, name: str) -> bool:
+        """Let it work; whether it rested."""
+
+    async def pauses(self) -> Sequence[Pause]:
+        """Those that rest, by name."""
+
+    async def register_group(self, stream: str, name: str, actor: str, reason: str) -> OutsideGroup:
+        """Wait for this reader; again: the registration that stands."""
+
+    async def unregister_group(self, stream: str, name: str) -> bool:
+        """Wait for it no more; whether it was registered."""
+
+    async def outside_groups(self) -> Sequence[OutsideGroup]:
+        """By stream and name."""

@@ -55,7 +55,7 @@ class WebhookDeadLetter:
 
 
 class Webhooks(Protocol):
-    """Who is posted to."""
+    """Who is posted to, and how far each has come."""
 
     async def add_webhook(self, webhook: Webhook, most: int) -> Webhook:
         """It hears what is broadcast from now on (`cursor` is set here). `NotFound` for an unknown workspace,
@@ -72,6 +72,26 @@ class Webhooks(Protocol):
 
     async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
         """With its dead letters; False where there is none."""
+
+    async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
+        """Enabled ones whose next attempt is due and whose workspace has broadcasts behind their cursor, the longest
+        due first."""
+
+    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
+        """Everything up to `seq` is delivered, or is none of its business. A cursor only rises."""
+
+    async def webhook_passed(self, webhook_id: str, seq: int) -> None:
+        """What is between its cursor and `seq`, and `seq` itself, is none of its business."""
+
+    async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
+        """So many attempts failed for the broadcast behind the cursor."""
+
+    async def webhook_given_up(self, letter: WebhookDeadLetter) -> None:
+        """Keep the dead letter and go on behind it."""
+
+
+class WebhookLetters(Protocol):
+    """What webhooks could not be given."""
 
     async def webhook_dead_letters(
         self, workspace_id: str, webhook_id: str, limit: int, after: int = 0
@@ -92,22 +112,6 @@ class Webhooks(Protocol):
 
     async def webhook_letter_refused(self, webhook_id: str, seq: int, error: str, at: int) -> None:
         """It was tried once more, and is dead again."""
-
-    async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
-        """Enabled ones whose next attempt is due and whose workspace has broadcasts behind their cursor, the longest
-        due first."""
-
-    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
-        """Everything up to `seq` is delivered, or is none of its business. A cursor only rises."""
-
-    async def webhook_passed(self, webhook_id: str, seq: int) -> None:
-        """What is between its cursor and `seq`, and `seq` itself, is none of its business."""
-
-    async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
-        """So many attempts failed for the broadcast behind the cursor."""
-
-    async def webhook_given_up(self, letter: WebhookDeadLetter) -> None:
-        """Keep the dead letter and go on behind it."""
 
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
         """Remove those that died before that time; how many."""

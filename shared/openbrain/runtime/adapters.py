@@ -5,18 +5,17 @@ from pathlib import Path
 
 from openbrain.adapters.local.disk_space import DiskSpace
 from openbrain.domain.errors import SetupError
-from openbrain.ports.broadcast_stream import Hearing
 from openbrain.ports.clock import Clock
-from openbrain.ports.content_policy import WriteGate
-from openbrain.ports.embedder import Embedder
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.probes import Prober
-from openbrain.ports.rates import Rates
-from openbrain.ports.reasoner import Reasoner
-from openbrain.ports.store import Truth
+from openbrain.ports.models import Embedder, Reasoner
+from openbrain.ports.outbox import Wake
+from openbrain.ports.signals import Hearing
+from openbrain.ports.store import Store
 from openbrain.ports.streams import StreamAdmin
-from openbrain.ports.wake import Wake
+from openbrain.ports.tenants import Rates
+from openbrain.ports.vault import Prober
 from openbrain.ports.webhooks import Poster
+from openbrain.ports.writes import WriteGate
 from openbrain.settings import Settings
 from openbrain.usecases.backpressure import Pressure
 
@@ -37,12 +36,12 @@ def write_gate() -> WriteGate:
     return OpenGate()
 
 
-def truth(settings: Settings, clock: Clock) -> Truth:
+def store(settings: Settings, clock: Clock) -> Store:
     """The database. A clock that follows it is told its time."""
     from openbrain.adapters.local.clock import DatabaseClock
-    from openbrain.adapters.sql.store import open_truth
+    from openbrain.adapters.sql.store import open_store
 
-    return open_truth(
+    return open_store(
         settings.truth,
         settings.data_dir,
         clock,
@@ -153,13 +152,13 @@ def rates(settings: Settings, clock: Clock, *, in_process: bool) -> Rates:
     return RedisRates(settings.streams, clock)
 
 
-def pressure(settings: Settings, truth: Truth) -> Pressure:
+def pressure(settings: Settings, store: Store) -> Pressure:
     """What refuses writes while too much waits behind them."""
     from openbrain.streams.redis.memory import StreamMemory
 
     memory = StreamMemory(settings.streams)
     return Pressure(
-        truth,
+        store.outbox,
         memory,
         outbox_limit=settings.housekeeping.outbox_limit,
         memory_share=settings.streams.memory_share,

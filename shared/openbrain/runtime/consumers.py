@@ -44,7 +44,7 @@ def consumer_service(
                 await container.close()
 
     async def paused() -> bool:
-        return group in {each.name for each in await container.truth.pauses()}
+        return group in {each.name for each in await container.store.groups.pauses()}
 
     return Service(group, subscriptions, streams, resources=resources, checks=checks, paused=paused)
 
@@ -57,7 +57,7 @@ def note_failure(container: Container, index: IndexKind) -> OnDead:
         if getattr(delivery.event.data, "generation", None) is not None:
             return
         reason = f"{error_kind(error)}: {error_text(error)}"
-        await container.truth.record_failure(index, delivery.event.data.memory_id, reason)
+        await container.store.index_marks.record_failure(index, delivery.event.data.memory_id, reason)
 
     return on_dead
 

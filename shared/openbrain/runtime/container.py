@@ -6,19 +6,18 @@ from types import TracebackType
 from typing import Self
 
 from openbrain.domain.errors import OpenBrainError, SetupError
-from openbrain.ports.broadcast_stream import Hearing
 from openbrain.ports.clock import Clock
-from openbrain.ports.content_policy import WriteGate
-from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.probes import Prober
-from openbrain.ports.rates import Rates
-from openbrain.ports.reasoner import Reasoner
-from openbrain.ports.store import Truth
+from openbrain.ports.models import Embedder, Reasoner
+from openbrain.ports.outbox import Wake
+from openbrain.ports.signals import Hearing
+from openbrain.ports.store import Store
 from openbrain.ports.streams import StreamAdmin
-from openbrain.ports.wake import Wake
+from openbrain.ports.tenants import Rates
+from openbrain.ports.vault import Prober
 from openbrain.ports.webhooks import Poster
+from openbrain.ports.writes import WriteGate
 from openbrain.runtime import adapters
 from openbrain.settings import Settings
 from openbrain.streams.handling.runtime import consumer_name
@@ -45,8 +44,8 @@ class Container:
         return adapters.write_gate()
 
     @cached_property
-    def truth(self) -> Truth:
-        return adapters.truth(self.settings, self.clock)
+    def store(self) -> Store:
+        return adapters.store(self.settings, self.clock)
 
     @cached_property
     def text(self) -> TextIndex:
@@ -79,7 +78,7 @@ class Container:
 
     @cached_property
     def pressure(self) -> Pressure:
-        return adapters.pressure(self.settings, self.truth)
+        return adapters.pressure(self.settings, self.store)
 
     @cached_property
     def rates(self) -> Rates:
@@ -109,7 +108,9 @@ class Container:
     def text_generation(self) -> LazyReady[Generation]:
         """The serving full-text generation."""
         return LazyReady(
-            lambda: serving_indexes.text_generation(self.truth, self.text, adapters.text_name(self.settings))
+            lambda: serving_indexes.text_generation(
+                self.store.generations, self.text, adapters.text_name(self.settings)
+            )
         )
 
     @cached_property
@@ -119,7 +120,7 @@ class Container:
 
     async def _vector_generation(self) -> Generation:
         await self._noted_vector_generation()
-        return await serving_indexes.existing_vector_generation(self.truth, self.vectors)
+        return await serving_indexes.existing_vector_generation(self.store.generations, self.vectors)
 
     @cached_property
     def noted_vector_generation(self) -> LazyReady[Generation]:
@@ -128,7 +129,7 @@ class Container:
         return LazyReady(self._noted_vector_generation)
 
     async def _noted_vector_generation(self) -> Generation:
-        serving = await self.truth.serving(IndexKind.VECTOR)
+        serving = await self.store.generations.serving(IndexKind.VECTOR)
         if serving is not None and not (self.shared and self._others_than_set(serving)):
             return serving
         try:
@@ -139,7 +140,9 @@ class Container:
                 raise
             return serving
         builder, first = self.vectors.builder, adapters.vector_name(self.settings)
-        return await serving_indexes.noted_vector_generation(self.truth, builder, identity, first, alone=self.shared)
+        return await serving_indexes.noted_vector_generation(
+            self.store.generations, builder, identity, first, alone=self.shared
+        )
 
     def _others_than_set(self, serving: Generation) -> bool:
         """Whether the settings name another model than the one that serves. As long as nothing is stored they count."""
@@ -151,13 +154,13 @@ class Container:
     @cached_property
     def existing_vector_generation(self) -> LazyReady[Generation]:
         """The serving vector generation, for who has not."""
-        return LazyReady(lambda: serving_indexes.existing_vector_generation(self.truth, self.vectors))
+        return LazyReady(lambda: serving_indexes.existing_vector_generation(self.store.generations, self.vectors))
 
     @cached_property
     def text_writers(self) -> WritableIndexes:
         """The full-text generations that this process writes."""
         return WritableIndexes(
-            self.truth,
+            self.store,
             IndexKind.TEXT,
             lambda: self.text.builder,
             lambda generation: self.text.prepare(generation.name),
@@ -168,7 +171,7 @@ class Container:
     def vector_writers(self) -> WritableIndexes:
         """The vector generations that this process writes."""
         return WritableIndexes(
-            self.truth,
+            self.store,
             IndexKind.VECTOR,
             lambda: self.vectors.builder,
             lambda generation: self.vectors.prepare(generation.name, generation.dimensions),
@@ -186,7 +189,7 @@ class Container:
         """Close what was opened, all of it even where one fails."""
         async with AsyncExitStack() as stack:
             for name in (
-                "truth",
+                "store",
                 "text",
                 "vectors",
                 "embedders",

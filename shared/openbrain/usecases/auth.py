@@ -15,8 +15,8 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.access import Access, ApiKey
 from openbrain.ports.clock import Clock
+from openbrain.ports.tenants import ApiKey, ApiKeys
 
 SECRET_PREFIX = "ob_"  # noqa: S105 - how a key begins, not a key
 ANY_AGENT = "*"
@@ -140,8 +140,8 @@ class Keyring:
     """Turns secrets into actors. Remembers each answer for `fresh_s`, so that a request costs no read of the
     database and a revoked key still ends within that time."""
 
-    def __init__(self, access: Access, clock: Clock, *, fresh_s: float = 1.0, size: int = 4096) -> None:
-        self._access = access
+    def __init__(self, api_keys: ApiKeys, clock: Clock, *, fresh_s: float = 1.0, size: int = 4096) -> None:
+        self._api_keys = api_keys
         self._clock = clock
         self._fresh = int(fresh_s * MICROSECONDS)
         self._size = size
@@ -175,7 +175,7 @@ class Keyring:
         known = self._known.get(secret_hash)
         if known is not None and 0 <= now - known[0] < self._fresh:
             return known[1]
-        key = await self._access.key_by_hash(secret_hash)
+        key = await self._api_keys.key_by_hash(secret_hash)
         found = None if key is None or key.revoked_at is not None else _Known(_actor(key), key.expires_at)
         self._known[secret_hash] = (now, found)
         self._known.move_to_end(secret_hash)

@@ -9,7 +9,7 @@ import structlog
 
 from openbrain.domain.errors import Backlogged, OpenBrainError
 from openbrain.observability import metrics
-from openbrain.ports.housekeeping import Backlog
+from openbrain.ports.outbox import Outbox
 
 FRESH_S = 1.0
 """How old a look may be before another is taken, beside the writes."""
@@ -47,7 +47,7 @@ class Pressure:
 
     def __init__(
         self,
-        backlog: Backlog,
+        backlog: Outbox,
         memory: Ask | None,
         *,
         outbox_limit: int,

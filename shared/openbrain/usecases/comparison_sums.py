@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from openbrain.domain.ids import BUCKETS
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import Accountable, Standing, Sum
-from openbrain.ports.reconciling import Reconciling
+from openbrain.ports.index_entries import ExpectedEntries
 from openbrain.usecases.background import GivesWay
 
 SUMMED = 5_000
@@ -31,14 +31,14 @@ class Account:
 
 
 async def accounting(
-    truth: Reconciling, index: Accountable, generation: Generation, *, digests: bool = True
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, *, digests: bool = True
 ) -> AsyncIterator[Account]:
     """`account` part by part: each is about the rows that were added up so far, the last about all of them. Without
     `digests` an engine may only count."""
     standing = await index.sums(generation.name, digests=digests)
     due: dict[int, Sum] = {}
-    async for after, until in spans(truth):
-        for number, some in (await truth.due_sums(generation, after, until)).items():
+    async for after, until in spans(expected_entries):
+        for number, some in (await expected_entries.due_sums(generation, after, until)).items():
             due[number] = _plus(due.get(number, Sum()), some)
         yield _account(due, standing)
     yield _account(due, standing)
@@ -57,16 +57,16 @@ def _equal(due: Sum, standing: Sum) -> bool:
     return due.entries == standing.entries and standing.digests in (None, due.digests)
 
 
-async def account(truth: Reconciling, index: Accountable, generation: Generation) -> Account:
+async def account(expected_entries: ExpectedEntries, index: Accountable, generation: Generation) -> Account:
     """Add both sides up. Cheap for us: the databases and engines do it; rows are not read."""
-    found = [each async for each in accounting(truth, index, generation)]
+    found = [each async for each in accounting(expected_entries, index, generation)]
     return found[-1]
 
 
-async def spans(truth: Reconciling, size: int = SUMMED) -> AsyncIterator[tuple[str, str]]:
+async def spans(expected_entries: ExpectedEntries, size: int = SUMMED) -> AsyncIterator[tuple[str, str]]:
     """The truth cut into parts: behind this id, up to that one."""
     after = ""
-    while (until := await truth.walk(after, size)) is not None:
+    while (until := await expected_entries.walk(after, size)) is not None:
         yield after, until
         after = until
 
@@ -84,7 +84,9 @@ def _total(sums: Iterable[Sum]) -> Sum:
     return total
 
 
-async def closer(truth: Reconciling, index: Accountable, generation: Generation) -> AsyncIterator[Account]:
+async def closer(
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation
+) -> AsyncIterator[Account]:
     """As `accounting`, but entries are added up in so many parts that up to a million each is nearly alone: what
     differs is seen where the sums of buckets agree. What came while both were read differs too, and is looked at again.
 
@@ -100,11 +102,11 @@ async def closer(truth: Reconciling, index: Accountable, generation: Generation)
             digest_of = mark & _DIGEST
             table[(mark >> 32) * PARTS + digest_of % PARTS] += _ONE + digest_of
         if tombstones:
-            ahead.update(await _ahead(truth, generation, tombstones))
+            ahead.update(await _ahead(expected_entries, generation, tombstones))
         entries, removed = entries + len(living), removed + len(tombstones)
         yield Account(due=Sum(), standing=Sum(entries, 0, removed), differing=frozenset())
-    async for after, until in spans(truth, MARKED):
-        marks = await truth.due_marks(generation, after, until)
+    async for after, until in spans(expected_entries, MARKED):
+        marks = await expected_entries.due_marks(generation, after, until)
         for mark in marks:
             digest_of = mark & _DIGEST
             table[(mark >> 32) * PARTS + digest_of % PARTS] -= _ONE + digest_of
@@ -116,9 +118,11 @@ async def closer(truth: Reconciling, index: Accountable, generation: Generation)
     yield Account(due=Sum(due), standing=Sum(entries, 0, removed), differing=frozenset(ahead.union(left)))
 
 
-async def _ahead(truth: Reconciling, generation: Generation, tombstones: Sequence[Standing]) -> Collection[int]:
+async def _ahead(
+    expected_entries: ExpectedEntries, generation: Generation, tombstones: Sequence[Standing]
+) -> Collection[int]:
     """The buckets of those whose revision their row has not come to."""
-    rows = await truth.due(generation, {each.memory_id for each in tombstones})
+    rows = await expected_entries.due(generation, {each.memory_id for each in tombstones})
     return [
         each.bucket for each in tombstones if each.memory_id in rows and rows[each.memory_id].revision < each.revision
     ]

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from openbrain.domain.errors import ModelChanged, OpenBrainError, SetupError
-from openbrain.ports.embedder import Embedder, ModelIdentity
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import Checked
+from openbrain.ports.models import Embedder, ModelIdentity
 
 
 class Embedders:

@@ -53,7 +53,7 @@ async def all_there(index: Accountable, builder: str, written: Sequence[Generati
             await epoch_of(index, each.name)
 
 
-async def note_loss(truth: Generations, index: Accountable, generation: Generation) -> None:
+async def note_loss(generations: Generations, index: Accountable, generation: Generation) -> None:
     """Asked before an index is made where it is missing: one that was filled is noted as lost first, so that nobody
     takes the new one, which is empty, for whole."""
     if not generation.epoch or generation.lost_at or generation.status == GenerationStatus.BUILDING:
@@ -61,6 +61,6 @@ async def note_loss(truth: Generations, index: Accountable, generation: Generati
     try:
         await epoch_of(index, generation.name)
     except IndexMissing:
-        await truth.lost(generation)
+        await generations.lost(generation)
     except TryLater:
         return  # whoever makes it meets that himself

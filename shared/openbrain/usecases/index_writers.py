@@ -13,7 +13,7 @@ import structlog
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Replaceable
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
 
 LEASE_S = 5.0
 """How long a new generation may wait for a writer that has just asked."""
@@ -28,7 +28,7 @@ class WritableIndexes:
 
     def __init__(
         self,
-        truth: Truth,
+        store: Store,
         kind: IndexKind,
         builder: Callable[[], str],
         prepare: Prepare,
@@ -38,7 +38,7 @@ class WritableIndexes:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`builder`: of this process's index; `prepare` makes a generation ready to be written, once each."""
-        self._truth, self._kind, self._builder, self._prepare = truth, kind, builder, prepare
+        self._store, self._kind, self._builder, self._prepare = store, kind, builder, prepare
         self.consumer, self._lease_s, self._clock = consumer, lease_s, clock
         self._known: Sequence[Generation] = ()
         self._until = float("-inf")
@@ -51,7 +51,7 @@ class WritableIndexes:
             if self._clock() >= self._until:
                 asked = self._clock()
                 builder = self._builder()
-                written = await self._truth.confirm(self.consumer, self._kind, builder, self._lease_s)
+                written = await self._store.index_writers.confirm(self.consumer, self._kind, builder, self._lease_s)
                 self._known = await self._ready(writable(written, self._kind, builder))
                 self._until = asked + self._lease_s
             return self._known
@@ -59,7 +59,7 @@ class WritableIndexes:
     async def check(self) -> None:
         """Raise what `get` would, for /ready."""
         builder = self._builder()
-        writable(await self._truth.written(self._kind), self._kind, builder)
+        writable(await self._store.generations.written(self._kind), self._kind, builder)
 
     async def _ready(self, generations: Sequence[Generation]) -> Sequence[Generation]:
         for each in generations:
@@ -89,16 +89,16 @@ def writable(written: Sequence[Generation], kind: IndexKind, builder: str) -> Se
     )
 
 
-async def drop_generation(truth: Truth, index: Replaceable, generation: Generation) -> None:
+async def drop_generation(store: Store, index: Replaceable, generation: Generation) -> None:
     """Remove one that does not serve: first nobody writes it, then the index goes, then its row. `TryLater` while
     somebody may still write it."""
-    known = any(each.name == generation.name for each in await truth.generations(generation.kind))
+    known = any(each.name == generation.name for each in await store.generations.generations(generation.kind))
     if known:
-        await truth.retire(generation.kind, generation.name)
-    if any(generation.name in each.names for each in await truth.writers(generation.kind)):
+        await store.generations.retire(generation.kind, generation.name)
+    if any(generation.name in each.names for each in await store.index_writers.writers(generation.kind)):
         raise TryLater("this index is still being written: that ends within seconds")
     await index.drop(generation.name)
-    await truth.drop(generation.kind, generation.name)
+    await store.generations.drop(generation.kind, generation.name)
 
 
 async def write_to_all(

@@ -11,7 +11,7 @@ from openbrain.domain.ids import content_hash, joined_hash
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.streams import SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
-from openbrain.ports.erasing import Doomed
+from openbrain.ports.streams import Doomed
 from openbrain.usecases.remember import normalised, own_key
 from openbrain.usecases.submit import from_event
 

@@ -15,8 +15,8 @@ from openbrain.domain.ids import bucket as bucket_of
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus
 from openbrain.ports.index import Accountable, Standing, Tombstone
-from openbrain.ports.reconciling import Due, Reconciling
-from openbrain.ports.store import Truth
+from openbrain.ports.index_entries import Due, ExpectedEntries
+from openbrain.ports.store import Store
 from openbrain.usecases.comparison_sums import SUMMED, spans
 
 LOOKED_AT = 1000
@@ -119,35 +119,37 @@ def _difference(fault: Fault, row: Due | None, entry: Standing | None) -> Differ
 
 
 async def differences(
-    truth: Reconciling, index: Accountable, generation: Generation, buckets: Collection[int]
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, buckets: Collection[int]
 ) -> AsyncIterator[list[Difference]]:
     """What differs in these buckets, some at a time: first what the index lacks, then what it has too much."""
     if not buckets:
         return
-    async for after, until in spans(truth, min(SUMMED, AT_ONCE * BUCKETS // len(buckets))):
-        rows = await truth.due_in(generation, after, until, buckets)
+    async for after, until in spans(expected_entries, min(SUMMED, AT_ONCE * BUCKETS // len(buckets))):
+        rows = await expected_entries.due_in(generation, after, until, buckets)
         for start in range(0, len(rows), LOOKED_AT):
-            yield await _lacking(truth, index, generation, rows[start : start + LOOKED_AT])
+            yield await _lacking(expected_entries, index, generation, rows[start : start + LOOKED_AT])
     async for entries in index.in_buckets(generation.name, buckets):
         for start in range(0, len(entries), LOOKED_AT):
-            yield await _too_much(truth, index, generation, entries[start : start + LOOKED_AT])
+            yield await _too_much(expected_entries, index, generation, entries[start : start + LOOKED_AT])
 
 
 async def _lacking(
-    truth: Reconciling, index: Accountable, generation: Generation, rows: Sequence[Due]
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, rows: Sequence[Due]
 ) -> list[Difference]:
     entries = await _entries(index, generation, rows)
     suspects = [row for row in rows if judge(row, entries[row.memory_id], generation.builder)]
     living = {row.memory_id for row in rows if row.living}
-    found = await look(truth, index, generation, suspects) if suspects else []
+    found = await look(expected_entries, index, generation, suspects) if suspects else []
     # What is too much is found from the other side, with all that stands there.
     return [each for each in found if not _too_much_of(each, living)]
 
 
-async def look(truth: Reconciling, index: Accountable, generation: Generation, rows: Sequence[Due]) -> list[Difference]:
+async def look(
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, rows: Sequence[Due]
+) -> list[Difference]:
     """Once more: the entries and then the rows."""
     entries = await _entries(index, generation, rows)
-    fresh = await truth.due(generation, [row.memory_id for row in rows])
+    fresh = await expected_entries.due(generation, [row.memory_id for row in rows])
     return [
         each for row in rows for each in judge(fresh.get(row.memory_id), entries[row.memory_id], generation.builder)
     ]
@@ -164,13 +166,13 @@ async def _entries(index: Accountable, generation: Generation, rows: Sequence[Du
 
 
 async def _too_much(
-    truth: Reconciling, index: Accountable, generation: Generation, some: Sequence[Standing]
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, some: Sequence[Standing]
 ) -> list[Difference]:
     """Of these entries. The others of their memories may be in another part: they are read where something is amiss."""
     entries: dict[str, list[Standing]] = defaultdict(list)
     for each in some:
         entries[each.memory_id].append(each)
-    rows = await truth.due(generation, sorted(entries))
+    rows = await expected_entries.due(generation, sorted(entries))
     living = {row.memory_id for row in rows.values() if row.living}
 
     def judged(owner: str, of: Iterable[Standing]) -> list[Difference]:
@@ -191,17 +193,17 @@ def _too_much_of(found: Difference, living: Collection[str]) -> bool:
     return found.fault is Fault.GHOST or (found.fault is Fault.AHEAD and found.memory_id not in living)
 
 
-async def unmarked(truth: Reconciling, generation: Generation) -> AsyncIterator[list[Difference]]:
+async def unmarked(expected_entries: ExpectedEntries, generation: Generation) -> AsyncIterator[list[Difference]]:
     """Rows that no indexer noted as done, some at a time, found in the truth alone: what a lost stream looks like."""
-    async for after, until in spans(truth):
+    async for after, until in spans(expected_entries):
         start: str | None = after
         while start is not None:
-            rows = await truth.unmarked(generation, start, until, AT_ONCE)
+            rows = await expected_entries.unmarked(generation, start, until, AT_ONCE)
             yield [_difference(Fault.WAITING if row.waiting else Fault.UNMARKED, row, None) for row in rows]
             start = rows[-1].memory_id if len(rows) == AT_ONCE else None
 
 
-async def repair(truth: Truth, index: Index, generation: Generation, found: Sequence[Difference], now: int) -> None:
+async def repair(store: Store, index: Index, generation: Generation, found: Sequence[Difference], now: int) -> None:
     """Make these equal: what is lacking is announced again, what is ahead is lifted, ghosts are removed."""
     ghosts = [
         Tombstone(
@@ -223,8 +225,8 @@ async def repair(truth: Truth, index: Index, generation: Generation, found: Sequ
         if each.fault is Fault.AHEAD:
             seen[each.memory_id] = max(each.seen, seen.get(each.memory_id, 0))
     if seen:
-        await truth.lift(seen)
+        await store.index_marks.lift(seen)
     again = {each.memory_id for each in found if each.fault not in (Fault.GHOST, Fault.AHEAD)}
     if again:
         serves = generation.status == GenerationStatus.SERVING
-        await truth.announce_again(sorted(again), None if serves else generation.name)
+        await store.outbox.announce_again(sorted(again), None if serves else generation.name)

@@ -19,8 +19,7 @@ from openbrain.domain.submission import Submission
 from openbrain.domain.times import from_datetime
 from openbrain.domain.visibility import NEVER
 from openbrain.ports.clock import Clock
-from openbrain.ports.content_policy import WriteGate
-from openbrain.ports.store import Edit, Origin, Outcome, Status, Write, Writing
+from openbrain.ports.writes import Edit, MemoryWrites, Origin, Outcome, Status, Write, WriteGate
 from openbrain.usecases.auth import Actor
 
 HOUR = 3600 * MICROSECONDS
@@ -121,19 +120,21 @@ def expiry(now: int, hours: int | None, at: int | None) -> int | None:
     return at
 
 
-async def remember(offers: Sequence[Offer], *, truth: Writing, clock: Clock, gate: WriteGate) -> Sequence[Outcome]:
+async def remember(
+    offers: Sequence[Offer], *, writes: MemoryWrites, clock: Clock, gate: WriteGate
+) -> Sequence[Outcome]:
     """Store each once, in order and in one transaction. One that is refused never fails its neighbours."""
-    writes: list[Write] = []
+    prepared: list[Write] = []
     outcomes: list[Outcome | None] = []
     for number, offer in enumerate(offers, 1):
         if number % _AT_A_STRETCH == 0:
             await asyncio.sleep(0)
         try:
-            writes.append(prepare(offer, clock=clock, gate=gate))
+            prepared.append(prepare(offer, clock=clock, gate=gate))
             outcomes.append(None)
         except OpenBrainError as error:
             outcomes.append(Outcome(Status.REFUSED, error=error))
-    stored = iter(await truth.remember(writes) if writes else ())
+    stored = iter(await writes.remember(prepared) if prepared else ())
     return [next(stored) if outcome is None else outcome for outcome in outcomes]
 
 

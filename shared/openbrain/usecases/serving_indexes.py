@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 import structlog
 
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
-from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.generations import Generation, Generations, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.models import ModelIdentity
 from openbrain.usecases.index_loss import note_loss
 from openbrain.usecases.index_writers import FLAGS
 
@@ -18,20 +18,20 @@ T = TypeVar("T")
 _log = structlog.get_logger(__name__)
 
 
-async def text_generation(truth: Generations, index: TextIndex, first_name: str) -> Generation:
+async def text_generation(generations: Generations, index: TextIndex, first_name: str) -> Generation:
     """The serving full-text generation, ready to be written. `first_name` names it where there is none yet."""
     wanted = Generation(
         kind=IndexKind.TEXT, name=first_name, model="", dimensions=0, builder=index.builder, status=SERVING
     )
-    generation = await truth.ensure(wanted)
+    generation = await generations.ensure(wanted)
     if _same_builder(generation, index.builder):
-        await note_loss(truth, index, generation)
+        await note_loss(generations, index, generation)
         await index.prepare(generation.name)
     return generation
 
 
 async def noted_vector_generation(
-    truth: Generations, builder: str, identity: ModelIdentity, first_name: str, *, alone: bool = False
+    generations: Generations, builder: str, identity: ModelIdentity, first_name: str, *, alone: bool = False
 ) -> Generation:
     """The serving vector generation; where there is none, the truth notes one of this model, which knows all that an
     index is made by. What serves decides which model is used, not who asks. Who writes the index makes it.
@@ -47,20 +47,20 @@ async def noted_vector_generation(
         builder=builder,
         status=SERVING,
     )
-    return await truth.ensure(wanted, replace_unused=alone)
+    return await generations.ensure(wanted, replace_unused=alone)
 
 
 async def vector_generation(
-    truth: Generations, index: VectorIndex, identity: ModelIdentity, first_name: str, *, alone: bool = False
+    generations: Generations, index: VectorIndex, identity: ModelIdentity, first_name: str, *, alone: bool = False
 ) -> Generation:
     """The same, ready to be written."""
-    generation = await noted_vector_generation(truth, index.builder, identity, first_name, alone=alone)
-    return await _ready(truth, index, generation)
+    generation = await noted_vector_generation(generations, index.builder, identity, first_name, alone=alone)
+    return await _ready(generations, index, generation)
 
 
-async def _ready(truth: Generations, index: VectorIndex, generation: Generation) -> Generation:
+async def _ready(generations: Generations, index: VectorIndex, generation: Generation) -> Generation:
     if _same_builder(generation, index.builder):
-        await note_loss(truth, index, generation)
+        await note_loss(generations, index, generation)
         await index.prepare(generation.name, generation.dimensions)
     return generation
 
@@ -109,9 +109,9 @@ class LazyReady(Generic[T]):
             return self._value
 
 
-async def existing_vector_generation(truth: Generations, index: VectorIndex) -> Generation:
+async def existing_vector_generation(generations: Generations, index: VectorIndex) -> Generation:
     """For a process that does not know the model: the serving generation, once an embedder has made it."""
-    generation = await truth.serving(IndexKind.VECTOR)
+    generation = await generations.serving(IndexKind.VECTOR)
     if generation is None:
         raise TryLater("no vector index yet: an embedder makes it as soon as its model answers")
-    return await _ready(truth, index, generation)
+    return await _ready(generations, index, generation)

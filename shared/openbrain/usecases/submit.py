@@ -11,8 +11,8 @@ from openbrain.domain.ids import joined_hash
 from openbrain.domain.memory import DAY
 from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import MemorySubmitted
-from openbrain.ports.access import Access
-from openbrain.ports.store import Origin
+from openbrain.ports.tenants import Workspaces
+from openbrain.ports.writes import Origin
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer
 
@@ -61,8 +61,10 @@ def _actor(source: str, workspace_id: str, agent_id: str) -> Actor:
 class Tenants:
     """Which workspaces there are, looked up again after a second: one that was deleted takes nothing any more."""
 
-    def __init__(self, access: Access, *, fresh_s: float = 1.0, clock: Callable[[], float] = time.monotonic) -> None:
-        self._access = access
+    def __init__(
+        self, workspaces: Workspaces, *, fresh_s: float = 1.0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._workspaces = workspaces
         self._fresh_s = fresh_s
         self._clock = clock
         self._known: frozenset[str] = frozenset()
@@ -72,7 +74,7 @@ class Tenants:
         """`NeverRetry` for a workspace that isn't there."""
         if workspace_id not in self._known or self._clock() - self._looked >= self._fresh_s:
             looked = self._clock()
-            self._known = frozenset(workspace.id for workspace in await self._access.workspaces())
+            self._known = frozenset(workspace.id for workspace in await self._workspaces.workspaces())
             self._looked = looked
         if workspace_id not in self._known:
             raise NeverRetry("data.workspace_id names no workspace: make it first, then replay this entry")

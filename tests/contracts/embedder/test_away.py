@@ -11,7 +11,7 @@ from qdrant_client import AsyncQdrantClient
 from openbrain.adapters.embedding.minilm import MiniLM
 from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import Memory
 from openbrain.ports.generations import IndexKind
@@ -34,13 +34,13 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def container(url: str, tmp_path: Path, truth: SqlTruth, model: WithFaults) -> AsyncIterator[Container]:
+async def container(url: str, tmp_path: Path, store: SqlStore, model: WithFaults) -> AsyncIterator[Container]:
     """Of a process that has not asked its model yet; the index was made by another one."""
     streams = scaled(url, batch=8)
     made = Container(Settings(_env_file=None, data_dir=tmp_path, streams=streams.model_dump()), shared=True)
     index = QdrantEdgeVectors(tmp_path / "vectors")
-    made.__dict__.update(truth=truth, embedder=model, vectors=index)
-    await serving_indexes.vector_generation(truth, index, await MiniLM.identity(model), "v")
+    made.__dict__.update(store=store, embedder=model, vectors=index)
+    await serving_indexes.vector_generation(store.generations, index, await MiniLM.identity(model), "v")
     yield made
     await index.close()
 
@@ -48,14 +48,14 @@ async def container(url: str, tmp_path: Path, truth: SqlTruth, model: WithFaults
 async def _stored(service: Handler, container: Container) -> tuple[list[Memory], list[Memory]]:
     """Forty memories on the stream: every second says what was said before."""
     for text in KNOWN:
-        await service.embed(await service.store(text))
+        await service.embed(await service.add(text))
     await service.announced()
     known, new = [], []
     for number in range(20):
-        known.append(await service.store(KNOWN[number % len(KNOWN)]))
-        new.append(await service.store(f"number {number} was never said before"))
-    entries = await service.truth.take(1000)
-    await service.truth.delete([entry.id for entry in entries])
+        known.append(await service.add(KNOWN[number % len(KNOWN)]))
+        new.append(await service.add(f"number {number} was never said before"))
+    entries = await service.store.outbox.take(1000)
+    await service.store.outbox.delete([entry.id for entry in entries])
     await publish(container.settings.streams, *(entry.body for entry in entries if entry.stream == "memory.stored"))
     return known, new
 
@@ -72,7 +72,7 @@ async def test_known_vectors_pass_and_the_others_come_when_the_model_does(
     model.fault = lambda _: TryLater("the model's server is away")
 
     async def announced() -> list[str]:
-        entries = [entry for entry in await service.truth.take(1000) if entry.stream == "memory.embedded"]
+        entries = [entry for entry in await service.store.outbox.take(1000) if entry.stream == "memory.embedded"]
         return [str(orjson.loads(entry.body)["subject"]) for entry in entries]
 
     async def all_known_are() -> bool:
@@ -108,32 +108,32 @@ async def no_vector_server() -> AsyncIterator[str]:
 
 
 async def test_the_first_start_of_all_waits_for_no_vector_server(
-    url: str, tmp_path: Path, service: Handler, truth: SqlTruth, model: WithFaults, no_vector_server: str
+    url: str, tmp_path: Path, service: Handler, store: SqlStore, model: WithFaults, no_vector_server: str
 ) -> None:
     """What is stored is embedded, and the index noted with all that it is made by; it is made when its server comes."""
     streams, vectors = scaled(url, batch=8).model_dump(), {"url": no_vector_server}
     alone = Container(Settings(_env_file=None, data_dir=tmp_path, streams=streams, vectors=vectors), shared=True)
-    alone.__dict__.update(truth=truth, embedder=model)
-    row = await service.store("nothing was said before")
-    entries = await truth.take(1000)
-    await truth.delete([entry.id for entry in entries])
+    alone.__dict__.update(store=store, embedder=model)
+    row = await service.add("nothing was said before")
+    entries = await store.outbox.take(1000)
+    await store.outbox.delete([entry.id for entry in entries])
     await publish(alone.settings.streams, *(entry.body for entry in entries if entry.stream == "memory.stored"))
 
     async def announced() -> bool:
-        return [entry.stream for entry in await truth.take(1000)] == ["memory.embedded"]
+        return [entry.stream for entry in await store.outbox.take(1000)] == ["memory.embedded"]
 
     async with looking(alone.settings.streams) as looks, started(embedder_room(alone)):
         await eventually(announced)
         await eventually(looks.idle)
         assert await service.vectors(row)
         assert (await looks.state(), await looks.dead()) == ({}, [])
-    noted = await truth.serving(IndexKind.VECTOR)
+    noted = await store.generations.serving(IndexKind.VECTOR)
     identity = await MiniLM.identity(model)
     assert noted is not None
     assert (noted.model, noted.dimensions) == (identity.key, identity.dimensions)
 
     index = QdrantVectors(lambda: AsyncQdrantClient(":memory:"), alone.settings.vectors.collection)
-    made = await serving_indexes.existing_vector_generation(truth, index)
+    made = await serving_indexes.existing_vector_generation(store.generations, index)
     assert made == noted
     assert await index.exists(noted.name)
     await index.close()

@@ -13,7 +13,7 @@ from openbrain.adapters.embedding.minilm import MiniLM
 from openbrain.adapters.embedding.mpnet import MPNet
 from openbrain.adapters.embedding.ollama import Ollama
 from openbrain.adapters.embedding.onnx_sentences import OnnxSentences
-from openbrain.ports.embedder import Embedder
+from openbrain.ports.models import Embedder
 from tests.support.waiting import PATIENCE_S
 
 HEADER = "2023-05-08 Caroline:"

@@ -4,7 +4,7 @@ import sqlalchemy
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import outbox
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from tests.support.store.fixtures import rows, stored
 
 
@@ -16,29 +16,29 @@ async def _filled(database: Database, count: int) -> None:
     )
 
 
-async def test_what_waits_is_told_from_below_and_above_the_limit(truth: SqlTruth, database: Database) -> None:
-    assert await truth.waiting(10) == 0
+async def test_what_waits_is_told_from_below_and_above_the_limit(store: SqlStore, database: Database) -> None:
+    assert await store.outbox.waiting(10) == 0
     for number in range(3):
-        await stored(truth, f"memory {number}")
-    assert await truth.waiting(10) == 3
+        await stored(store.writes, f"memory {number}")
+    assert await store.outbox.waiting(10) == 3
     await _filled(database, 20)
-    assert await truth.waiting(10) == 10, "no more are counted than matter"
-    assert await truth.waiting(1000) == 23
-    await truth.delete([entry.id for entry in await truth.take(500)])
-    assert await truth.waiting(10) == 0
+    assert await store.outbox.waiting(10) == 10, "no more are counted than matter"
+    assert await store.outbox.waiting(1000) == 23
+    await store.outbox.delete([entry.id for entry in await store.outbox.take(500)])
+    assert await store.outbox.waiting(10) == 0
 
 
 async def test_a_gap_that_low_priority_leaves_behind_is_not_taken_for_events(
-    truth: SqlTruth, database: Database
+    store: SqlStore, database: Database
 ) -> None:
     await _filled(database, 50)
-    ids = [entry.id for entry in await truth.take(500)]
-    await truth.delete(ids[1:-1])
-    assert await truth.waiting(10) == 2
-    assert await truth.waiting(1000) >= 2
+    ids = [entry.id for entry in await store.outbox.take(500)]
+    await store.outbox.delete(ids[1:-1])
+    assert await store.outbox.waiting(10) == 2
+    assert await store.outbox.waiting(1000) >= 2
 
 
-async def test_while_there_are_few_nothing_is_counted(truth: SqlTruth, database: Database) -> None:
+async def test_while_there_are_few_nothing_is_counted(store: SqlStore, database: Database) -> None:
     """The look costs the same with ten rows and with a hundred thousand."""
     await _filled(database, 2000)
     said: list[str] = []
@@ -49,7 +49,7 @@ async def test_while_there_are_few_nothing_is_counted(truth: SqlTruth, database:
     engine = sqlalchemy.engine.Engine
     sqlalchemy.event.listen(engine, "before_cursor_execute", note)
     try:
-        await truth.waiting(1_000_000)
+        await store.outbox.waiting(1_000_000)
     finally:
         sqlalchemy.event.remove(engine, "before_cursor_execute", note)
     assert [each for each in said if "count" in each.lower()] == []

@@ -3,19 +3,19 @@
 import asyncio
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, TryLater
-from openbrain.ports.store import Outcome, Status
+from openbrain.ports.writes import Outcome, Status
 from tests.support.store.fixtures import FakeClock, rows, write
 
 LENGTH = 40
 
 
-async def follow(truth: SqlTruth, content: str, head: str) -> str:
+async def follow(store: SqlStore, content: str, head: str) -> str:
     """Supersede whatever is the head by now; the new memory's id."""
     while True:
         try:
-            (outcome,) = await truth.remember([write(content, supersedes_id=head)])
+            (outcome,) = await store.writes.remember([write(content, supersedes_id=head)])
         except TryLater:
             continue
         if outcome.status is Status.CREATED:
@@ -30,11 +30,11 @@ def _named(outcome: Outcome) -> str:
     return outcome.error.head
 
 
-async def test_everyone_gets_a_place_in_one_line(truth: SqlTruth, database: Database, database_url: str) -> None:
+async def test_everyone_gets_a_place_in_one_line(store: SqlStore, database: Database, database_url: str) -> None:
     first = write("version 0")
-    await truth.remember([first])
-    elsewhere = SqlTruth(Database.open(database_url), FakeClock())
-    writers = (truth, elsewhere)
+    await store.writes.remember([first])
+    elsewhere = SqlStore(Database.open(database_url), FakeClock())
+    writers = (store, elsewhere)
     try:
         made = await asyncio.gather(
             *(follow(writers[number % 2], f"version {number}", first.memory.id) for number in range(1, LENGTH + 1))
@@ -43,7 +43,7 @@ async def test_everyone_gets_a_place_in_one_line(truth: SqlTruth, database: Data
         await elsewhere.close()
 
     (head,) = [each["id"] for each in await rows(database, "SELECT id FROM memories WHERE reason IS NULL")]
-    line = await truth.ancestry(head, 1000)
+    line = await store.memories.ancestry(head, 1000)
     assert {head, *line.parents} == {first.memory.id, *made}
     assert (len(line.parents), line.parents[-1], line.children) == (LENGTH, first.memory.id, ())
     assert len(await rows(database, "SELECT child_id FROM memory_lineage")) == LENGTH

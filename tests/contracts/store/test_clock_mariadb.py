@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.local.clock import DatabaseClock, SystemClock
-from openbrain.adapters.sql.store import open_truth
+from openbrain.adapters.sql.store import open_store
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.settings import Truth
 from tests.support.store.fixtures import FakeClock
@@ -18,14 +18,14 @@ NEAR = 60_000_000
 @pytest.mark.servers("mariadb")
 async def test_stamps_are_of_the_servers_time(mariadb_tables_url: str, tmp_path: Path, wrong: int) -> None:
     clock = DatabaseClock(FakeClock(SystemClock().now() + wrong))
-    truth = open_truth(Truth(url=mariadb_tables_url), tmp_path, clock, follower=clock)
+    store = open_store(Truth(url=mariadb_tables_url), tmp_path, clock, follower=clock)
     try:
-        server = await truth.time()
+        server = await store.time()
         assert abs(clock.now() - server) < NEAR
         kind = IndexKind.TEXT
         made = Generation(kind=kind, name="t", model="", dimensions=0, builder="b", status="serving")
-        await truth.ensure(made)
-        (standing,) = await truth.generations(kind)
+        await store.generations.ensure(made)
+        (standing,) = await store.generations.generations(kind)
         assert abs(standing.created_at - server) < NEAR
     finally:
-        await truth.close()
+        await store.close()

@@ -14,12 +14,11 @@ from sqlalchemy.engine import Engine
 from openbrain.adapters.sql.engine.database import SQLITE, Database
 from openbrain.adapters.sql.schema.signal_tables import signal_acks, signal_history, signals
 from openbrain.adapters.sql.schema.tables import outbox, recalls
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
-from openbrain.ports.access import Workspace
-from openbrain.ports.erasing import CLOSE
 from openbrain.ports.operations import Operation
 from openbrain.ports.signals import RaiseOutcome
+from openbrain.ports.tenants import CLOSE, Workspace
 from tests.support.signals.raising import raised
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import START, rows
@@ -70,10 +69,10 @@ def watched(kill_after: int | None = None) -> Iterator[Seen]:
         event.remove(Engine, "commit", committing)
 
 
-async def full(truth: SqlTruth, database: Database, name: str) -> None:
+async def full(store: SqlStore, database: Database, name: str) -> None:
     """A tenant with much of everything that may be much."""
-    await truth.create_workspace(Workspace(id=name, name=name, created_at=START))
-    (outcome,) = await truth.raise_signals([raised(workspace_id=name)])
+    await store.workspaces.create_workspace(Workspace(id=name, name=name, created_at=START))
+    (outcome,) = await store.signals.raise_signals([raised(workspace_id=name)])
     assert isinstance(outcome, RaiseOutcome)
     assert outcome.signal is not None
     told: dict[str, Any] = {"workspace_id": name, "query": "", "results": "[]", "took_ms": 1.0, "created_at": START}
@@ -98,19 +97,19 @@ async def held(database: Database, name: str) -> dict[str, int]:
 
 
 @pytest.fixture
-async def asked(truth: SqlTruth, database: Database) -> Operation:
+async def asked(store: SqlStore, database: Database) -> Operation:
     """Two tenants alike, of whom one is to go."""
     for name in ("w1", "w2"):
-        await full(truth, database, name)
+        await full(store, database, name)
     operation = Operation(id=uuid7(START), workspace_id="system", kind=CLOSE, actor="op", request={"workspace": "w1"})
-    return await truth.close_workspace("w1", operation)
+    return await store.workspaces.close_workspace("w1", operation)
 
 
-async def test_no_transaction_takes_all_rows_of_a_tenant(truth: SqlTruth, database: Database, asked: Operation) -> None:
+async def test_no_transaction_takes_all_rows_of_a_tenant(store: SqlStore, database: Database, asked: Operation) -> None:
     stays, goes = await held(database, "w2"), await held(database, "w1")
 
     with watched() as seen:
-        gone = await truth.drop_workspace("w1", asked.id)
+        gone = await store.workspaces.drop_workspace("w1", asked.id)
 
     assert max(seen.transactions) <= MOST
     assert sum(seen.transactions) == sum(gone.values()) + 1, "and its own row"
@@ -119,31 +118,31 @@ async def test_no_transaction_takes_all_rows_of_a_tenant(truth: SqlTruth, databa
     assert await held(database, "w2") == stays
 
 
-async def test_one_that_was_killed_is_gone_on_with(truth: SqlTruth, database: Database, asked: Operation) -> None:
+async def test_one_that_was_killed_is_gone_on_with(store: SqlStore, database: Database, asked: Operation) -> None:
     """Its own row is the last to go, so that it can be found until nothing is left."""
     left = await held(database, "w1")
     for after in (0, 2, 3):
         with watched(kill_after=after) as seen, pytest.raises(KilledError):
-            await truth.drop_workspace("w1", asked.id)
+            await store.workspaces.drop_workspace("w1", asked.id)
         before, left = left, await held(database, "w1")
         assert sum(before.values()) - sum(left.values()) == sum(seen.transactions)
         assert await rows(database, "SELECT id FROM workspaces WHERE id = 'w1'")
 
-    await truth.drop_workspace("w1", asked.id)
+    await store.workspaces.drop_workspace("w1", asked.id)
 
     assert set((await held(database, "w1")).values()) == {0}
     assert not await rows(database, "SELECT id FROM workspaces WHERE id = 'w1'")
-    assert set((await truth.drop_workspace("w1", asked.id)).values()) == {0}
+    assert set((await store.workspaces.drop_workspace("w1", asked.id)).values()) == {0}
 
 
-async def test_no_table_is_walked_through_as_a_whole(truth: SqlTruth, database: Database) -> None:
+async def test_no_table_is_walked_through_as_a_whole(store: SqlStore, database: Database) -> None:
     """Rows that no index finds by their tenant are found by what they belong to."""
     for name in ("w1", "w2"):
-        await truth.create_workspace(Workspace(id=name, name=name, created_at=START))
-    await truth.raise_signals([raised(workspace_id="w2", content=str(number)) for number in range(1000)])
-    await truth.raise_signals([raised()])
+        await store.workspaces.create_workspace(Workspace(id=name, name=name, created_at=START))
+    await store.signals.raise_signals([raised(workspace_id="w2", content=str(number)) for number in range(1000)])
+    await store.signals.raise_signals([raised()])
     with watched() as seen:
-        await truth.drop_workspace("w1", "")
+        await store.workspaces.drop_workspace("w1", "")
 
     explain = "EXPLAIN QUERY PLAN " if database.dialect == SQLITE else "EXPLAIN "
     found_by_others = [each for each in seen.said if each[0].startswith(FOUND_BY_OTHERS)]

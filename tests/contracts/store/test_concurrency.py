@@ -8,10 +8,9 @@ from collections import Counter
 from typing import Any
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.writes.expiry import SqlUpkeep
-from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict
-from openbrain.ports.store import Status
+from openbrain.ports.writes import Status
 from tests.support.store.fixtures import START, FakeClock, announced, patiently, row, rows, stored, write
 from tests.support.waiting import PATIENCE_S
 
@@ -21,7 +20,7 @@ EACH = 100
 WORKER = """
 import asyncio, json, sys
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from tests.support.store.fixtures import FakeClock, patiently, write
 from tests.support.waiting import PATIENCE_S
 
@@ -29,7 +28,7 @@ url, each, number, changes = sys.argv[1], int(sys.argv[2]), sys.argv[3], json.lo
 
 async def main():
     database = Database.open(url, pool=8, lock_wait_s=PATIENCE_S)
-    writing = SqlWriting(database, FakeClock())
+    writing = SqlMemoryWrites(database, FakeClock())
     await writing.remember([write(f"ready {number}")])
     print(flush=True)
     sys.stdin.readline()
@@ -64,10 +63,10 @@ async def at_once(url: str, **changes: Any) -> list[tuple[str, str | None, str |
     return [tuple(each) for answer, _ in answers for each in json.loads(answer)]
 
 
-async def beside(url: str, writing: SqlWriting, **changes: Any) -> list[tuple[str, str | None, str | None]]:
+async def beside(url: str, writing: SqlMemoryWrites, **changes: Any) -> list[tuple[str, str | None, str | None]]:
     """The same in one process, by two openings of the database."""
     other = Database.open(url, pool=8, lock_wait_s=PATIENCE_S)
-    writers = [writing, SqlWriting(other, FakeClock())]
+    writers = [writing, SqlMemoryWrites(other, FakeClock())]
     done = await asyncio.gather(*[patiently(writers[number % 2], [write(**changes)]) for number in range(200)])
     await other.close()
     return [
@@ -85,7 +84,9 @@ async def test_two_hundred_of_the_same_content_are_one_row(database: Database, d
     assert len(await announced(database)) == 1 + PROCESSES
 
 
-async def test_two_hundred_with_one_key_are_one_row(database: Database, database_url: str, writing: SqlWriting) -> None:
+async def test_two_hundred_with_one_key_are_one_row(
+    database: Database, database_url: str, writing: SqlMemoryWrites
+) -> None:
     outcomes = await beside(database_url, writing, content="the same", idempotency_key="k", allow_duplicate=True)
     assert Counter(status for status, _, _ in outcomes) == {"created": 1, "duplicate": 199}
     assert len({memory for _, memory, _ in outcomes}) == 1
@@ -93,7 +94,7 @@ async def test_two_hundred_with_one_key_are_one_row(database: Database, database
 
 
 async def test_two_hundred_superseding_one_memory_leave_one_head(
-    database: Database, database_url: str, writing: SqlWriting
+    database: Database, database_url: str, writing: SqlMemoryWrites
 ) -> None:
     old = await stored(writing, "old")
     outcomes = await at_once(database_url, supersedes_id=old.id)
@@ -107,7 +108,7 @@ async def test_two_hundred_superseding_one_memory_leave_one_head(
 
 
 async def test_two_hundred_superseding_with_one_content_are_one_head(
-    database: Database, database_url: str, writing: SqlWriting
+    database: Database, database_url: str, writing: SqlMemoryWrites
 ) -> None:
     old = await stored(writing, "old")
     outcomes = await beside(database_url, writing, content="the same", supersedes_id=old.id)
@@ -119,7 +120,7 @@ async def test_two_hundred_superseding_with_one_content_are_one_head(
 async def test_batches_of_the_same_in_any_order_lose_nothing(database: Database, database_url: str) -> None:
     """Overlapping batches, each in another order, and two that take the same memories' places."""
     others = [Database.open(database_url, pool=4, lock_wait_s=PATIENCE_S) for _ in range(3)]
-    writers = [SqlWriting(each, FakeClock()) for each in (database, *others)]
+    writers = [SqlMemoryWrites(each, FakeClock()) for each in (database, *others)]
     words = [f"word {number}" for number in range(40)]
     orders = [words, words[::-1], words[20:] + words[:20], words[1::2] + words[::2]]
     batches = [
@@ -145,14 +146,14 @@ async def test_batches_of_the_same_in_any_order_lose_nothing(database: Database,
 
 
 async def test_expiry_in_two_places_ends_each_once(
-    database: Database, database_url: str, writing: SqlWriting, clock: FakeClock
+    database: Database, database_url: str, writing: SqlMemoryWrites, clock: FakeClock
 ) -> None:
     await writing.remember([write(f"due {number}", expires_at=START + 1) for number in range(100)])
     clock.advance(1)
     other = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
-    keepers = [SqlUpkeep(each, clock) for each in (database, other)]
+    keepers = [SqlMemoryWrites(each, clock) for each in (database, other)]
 
-    async def until_done(keeper: SqlUpkeep) -> int:
+    async def until_done(keeper: SqlMemoryWrites) -> int:
         ended = 0
         while more := await keeper.expire_due(7, clock.now()):
             ended += more

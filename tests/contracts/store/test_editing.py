@@ -7,11 +7,11 @@ import orjson
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
-from openbrain.ports.store import Edit, Status
+from openbrain.ports.writes import Edit, Status
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 
 
@@ -27,7 +27,7 @@ async def history(database: Database, memory_id: str) -> Sequence[dict[str, Any]
     return lines
 
 
-async def test_new_content_is_a_new_version(database: Database, writing: SqlWriting, clock: FakeClock) -> None:
+async def test_new_content_is_a_new_version(database: Database, writing: SqlMemoryWrites, clock: FakeClock) -> None:
     old = await stored(writing, "old")
     clock.advance(7)
     new = await writing.update(edit(old.id, content="new", tags=("t",)))
@@ -58,7 +58,7 @@ async def test_new_content_is_a_new_version(database: Database, writing: SqlWrit
     ],
 )
 async def test_what_is_about_it_changes_its_revision_too(
-    database: Database, writing: SqlWriting, clock: FakeClock, *, change: dict[str, Any], field: str, value: object
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock, *, change: dict[str, Any], field: str, value: object
 ) -> None:
     old = await stored(writing, expires_at=START + 100)
     clock.advance(7)
@@ -71,7 +71,7 @@ async def test_what_is_about_it_changes_its_revision_too(
 
 
 async def test_confirming_moves_only_what_decay_counts_from(
-    database: Database, writing: SqlWriting, clock: FakeClock
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
 ) -> None:
     old = await stored(writing)
     clock.advance(7)
@@ -84,7 +84,9 @@ async def test_confirming_moves_only_what_decay_counts_from(
     assert (both.confirmed_at, both.revision) == (START + 7, 2)
 
 
-async def test_what_changes_nothing_writes_nothing(database: Database, writing: SqlWriting, clock: FakeClock) -> None:
+async def test_what_changes_nothing_writes_nothing(
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
+) -> None:
     old = await stored(writing, tags=("a",), metadata={"k": 1})
     clock.advance(7)
     for nothing in ({}, {"content": old.content, "tags": ("a",), "metadata": {"k": 1}, "expires_at": 0}):
@@ -92,7 +94,7 @@ async def test_what_changes_nothing_writes_nothing(database: Database, writing: 
     assert len(await history(database, old.id)) == len(await announced(database)) == 1
 
 
-async def test_content_that_another_holds_is_refused(database: Database, writing: SqlWriting) -> None:
+async def test_content_that_another_holds_is_refused(database: Database, writing: SqlMemoryWrites) -> None:
     old, other = await stored(writing, "old"), await stored(writing, "other")
     with pytest.raises(Conflict) as caught:
         await writing.update(edit(old.id, content="other"))
@@ -102,7 +104,7 @@ async def test_content_that_another_holds_is_refused(database: Database, writing
 
 
 async def test_content_that_a_due_memory_holds_is_taken(
-    database: Database, writing: SqlWriting, clock: FakeClock
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
 ) -> None:
     old, due = await stored(writing, "old"), await stored(writing, "other", expires_at=START + 1)
     clock.advance(1)
@@ -110,7 +112,7 @@ async def test_content_that_a_due_memory_holds_is_taken(
     assert (await row(database, due.id)).reason is Reason.EXPIRED
 
 
-async def test_an_allowed_duplicate_may_become_another(writing: SqlWriting) -> None:
+async def test_an_allowed_duplicate_may_become_another(writing: SqlMemoryWrites) -> None:
     await stored(writing, "a")
     await stored(writing, "b")
     (outcome,) = await writing.remember([write("a", allow_duplicate=True)])
@@ -118,7 +120,7 @@ async def test_an_allowed_duplicate_may_become_another(writing: SqlWriting) -> N
     assert (await writing.update(edit(outcome.memory.id, content="b"))).content == "b"
 
 
-async def out_of_sight(writing: SqlWriting, clock: FakeClock) -> list[str]:
+async def out_of_sight(writing: SqlMemoryWrites, clock: FakeClock) -> list[str]:
     kept: list[Memory] = [
         await stored(writing, "agent's", agent_id="bo", memory_scope=Scope.AGENT),
         await stored(writing, "tenant's", workspace_id="w2"),
@@ -131,7 +133,7 @@ async def out_of_sight(writing: SqlWriting, clock: FakeClock) -> list[str]:
 
 
 async def test_what_is_not_seen_is_like_what_never_was(
-    database: Database, writing: SqlWriting, clock: FakeClock
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
 ) -> None:
     said = set()
     limited = viewer(orgs=("acme",))
@@ -145,7 +147,7 @@ async def test_what_is_not_seen_is_like_what_never_was(
     assert len(await announced(database)) == 5
 
 
-async def test_forgetting_once_and_again(database: Database, writing: SqlWriting, clock: FakeClock) -> None:
+async def test_forgetting_once_and_again(database: Database, writing: SqlMemoryWrites, clock: FakeClock) -> None:
     old = await stored(writing)
     clock.advance(7)
     gone = await writing.forget(old.id, viewer(), origin("bo", causation_id="e"), "it was wrong")
@@ -163,7 +165,7 @@ async def test_forgetting_once_and_again(database: Database, writing: SqlWriting
         await writing.update(edit(old.id, content="x"))
 
 
-async def test_forgetting_what_was_superseded_names_the_head(database: Database, writing: SqlWriting) -> None:
+async def test_forgetting_what_was_superseded_names_the_head(database: Database, writing: SqlMemoryWrites) -> None:
     old = await stored(writing, "old")
     new = await stored(writing, "new", supersedes_id=old.id)
     with pytest.raises(Conflict) as caught:

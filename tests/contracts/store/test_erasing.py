@@ -7,15 +7,15 @@ import pytest
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import embeddings, memory_passages, workspace_usage
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound, Outdated
 from openbrain.domain.ids import content_hash, joined_hash, uuid7
 from openbrain.domain.memory import Memory, Reason, Scope
 from openbrain.domain.visibility import Criteria, visible
-from openbrain.ports.erasing import PURGE, Bulk, Living
 from openbrain.ports.generations import IndexKind
-from openbrain.ports.store import Edit, Mark, Status
+from openbrain.ports.index_entries import Mark
 from openbrain.ports.transfer import Landed, Told
+from openbrain.ports.writes import PURGE, Bulk, Edit, Living, Status
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 
@@ -34,13 +34,13 @@ async def everything(database: Database) -> str:
     return repr(found)
 
 
-async def test_the_row_stays_as_a_proof_and_says_nothing(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
-    memory = await stored(truth, SECRET, idempotency_key="k", **EVERYWHERE)
-    await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content=f"{SECRET} or so"))
-    await truth.forget(memory.id, viewer(), origin(), "the vault moved")
+async def test_the_row_stays_as_a_proof_and_says_nothing(store: SqlStore, database: Database, clock: FakeClock) -> None:
+    memory = await stored(store.writes, SECRET, idempotency_key="k", **EVERYWHERE)
+    await store.writes.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content=f"{SECRET} or so"))
+    await store.writes.forget(memory.id, viewer(), origin(), "the vault moved")
     clock.advance(5)
 
-    erased = await truth.erase(memory.id, viewer(), origin("bob"), "asked to")
+    erased = await store.writes.erase(memory.id, viewer(), origin("bob"), "asked to")
 
     after = await row(database, memory.id)
     assert after == erased.memory
@@ -50,7 +50,7 @@ async def test_the_row_stays_as_a_proof_and_says_nothing(truth: SqlTruth, databa
     assert "vault" not in await everything(database)
     told = (await announced(database))[-1]
     assert (told["stream"], told["reason"], told["revision"]) == ("memory.superseded", "erased", 4)
-    lines = await truth.history(memory.id)
+    lines = await store.memories.history(memory.id)
     assert [(line.action, line.before, line.after, line.reason) for line in lines] == [
         ("created", None, None, ""),
         ("updated", None, None, ""),
@@ -59,10 +59,10 @@ async def test_the_row_stays_as_a_proof_and_says_nothing(truth: SqlTruth, databa
     ]
 
 
-async def test_an_import_brings_no_history_of_what_was_erased_meanwhile(truth: SqlTruth, database: Database) -> None:
-    memory = await stored(truth, SECRET)
-    await truth.erase(memory.id, viewer(), origin(), "")
-    before = await truth.history(memory.id)
+async def test_an_import_brings_no_history_of_what_was_erased_meanwhile(store: SqlStore, database: Database) -> None:
+    memory = await stored(store.writes, SECRET)
+    await store.writes.erase(memory.id, viewer(), origin(), "")
+    before = await store.memories.history(memory.id)
     line = Told(
         memory_id=memory.id,
         version=9,
@@ -75,19 +75,19 @@ async def test_an_import_brings_no_history_of_what_was_erased_meanwhile(truth: S
         note="about the vault",
     )
 
-    assert await truth.load("w1", [line]) == [Landed.PRESENT]
+    assert await store.transfer.load("w1", [line]) == [Landed.PRESENT]
 
-    assert await truth.history(memory.id) == before
+    assert await store.memories.history(memory.id) == before
     assert "vault" not in await everything(database)
 
 
-async def test_what_must_still_be_purged_is_queued_with_it(truth: SqlTruth, database: Database) -> None:
-    memory = await stored(truth, SECRET)
-    await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="another"))
+async def test_what_must_still_be_purged_is_queued_with_it(store: SqlStore, database: Database) -> None:
+    memory = await stored(store.writes, SECRET)
+    await store.writes.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="another"))
     passage = {"memory_id": memory.id, "model": "m", "passage": 0, "revision": 2, "input_hash": "i" * 64}
     await put_into(database, memory_passages, passage)
 
-    operation = (await truth.erase(memory.id, viewer(), origin(), "")).operation
+    operation = (await store.writes.erase(memory.id, viewer(), origin(), "")).operation
 
     assert operation is not None
     assert (operation.kind, operation.workspace_id, operation.actor) == (PURGE, "w1", "ada")
@@ -96,80 +96,82 @@ async def test_what_must_still_be_purged_is_queued_with_it(truth: SqlTruth, data
     assert await rows(database, "SELECT * FROM memory_passages") == []
 
 
-async def test_again_the_answer_is_the_same(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
-    memory = await stored(truth, SECRET)
+async def test_again_the_answer_is_the_same(store: SqlStore, database: Database, clock: FakeClock) -> None:
+    memory = await stored(store.writes, SECRET)
 
-    first = await truth.erase(memory.id, viewer(), origin(), "once")
+    first = await store.writes.erase(memory.id, viewer(), origin(), "once")
     events = await announced(database)
     clock.advance(1000)
-    again = await truth.erase(memory.id, viewer(), origin("bob"), "twice")
+    again = await store.writes.erase(memory.id, viewer(), origin("bob"), "twice")
 
     assert again == first
     assert await announced(database) == events
-    assert await truth.forget(memory.id, viewer(), origin(), "") == first.memory
+    assert await store.writes.forget(memory.id, viewer(), origin(), "") == first.memory
     with pytest.raises(Conflict, match="erased"):
-        await truth.restore(memory.id, viewer(), origin(), "")
+        await store.writes.restore(memory.id, viewer(), origin(), "")
     with pytest.raises(NotFound):
-        await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="back"))
+        await store.writes.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="back"))
 
 
 @pytest.mark.parametrize("eyes", [viewer("w2"), viewer(agent="bob"), viewer(agent="")])
-async def test_a_foreign_memory_is_unknown(truth: SqlTruth, eyes: Any) -> None:
-    memory = await stored(truth, SECRET, memory_scope=Scope.AGENT)
+async def test_a_foreign_memory_is_unknown(store: SqlStore, eyes: Any) -> None:
+    memory = await stored(store.writes, SECRET, memory_scope=Scope.AGENT)
 
     for memory_id in (memory.id, uuid7(START)):
         with pytest.raises(NotFound, match="no memory with this id"):
-            await truth.erase(memory_id, eyes, origin(), "")
+            await store.writes.erase(memory_id, eyes, origin(), "")
 
-    assert (await truth.rows([memory.id]))[memory.id].content == SECRET
+    assert (await store.memories.rows([memory.id]))[memory.id].content == SECRET
 
 
-async def test_another_edition_than_was_seen_is_not_erased(truth: SqlTruth) -> None:
-    memory = await stored(truth, SECRET)
+async def test_another_edition_than_was_seen_is_not_erased(store: SqlStore) -> None:
+    memory = await stored(store.writes, SECRET)
 
     with pytest.raises(Outdated):
-        await truth.erase(memory.id, viewer(), origin(), "", frozenset({"another"}))
+        await store.writes.erase(memory.id, viewer(), origin(), "", frozenset({"another"}))
 
-    assert (await truth.erase(memory.id, viewer(), origin(), "", frozenset({memory.edition}))).memory.content == ""
+    assert (
+        await store.writes.erase(memory.id, viewer(), origin(), "", frozenset({memory.edition}))
+    ).memory.content == ""
 
 
-async def test_what_has_expired_or_was_superseded_can_be_erased(truth: SqlTruth, clock: FakeClock) -> None:
-    due = await stored(truth, "due", expires_at=START + 5)
-    old = await stored(truth, SECRET)
-    (new,) = await truth.remember([write("the vault is gone", supersedes_id=old.id)])
+async def test_what_has_expired_or_was_superseded_can_be_erased(store: SqlStore, clock: FakeClock) -> None:
+    due = await stored(store.writes, "due", expires_at=START + 5)
+    old = await stored(store.writes, SECRET)
+    (new,) = await store.writes.remember([write("the vault is gone", supersedes_id=old.id)])
     assert new.memory is not None
     clock.advance(10)
 
     for each in (due, old):
-        assert (await truth.erase(each.id, viewer(), origin(), "")).memory.reason is Reason.ERASED
+        assert (await store.writes.erase(each.id, viewer(), origin(), "")).memory.reason is Reason.ERASED
 
-    assert (await truth.ancestry(new.memory.id, 5)).parents == (old.id,)
-    (late,) = await truth.remember([write("yet another", supersedes_id=old.id)])
+    assert (await store.memories.ancestry(new.memory.id, 5)).parents == (old.id,)
+    (late,) = await store.writes.remember([write("yet another", supersedes_id=old.id)])
     assert late.status is Status.REFUSED
     assert isinstance(late.error, Conflict)
     assert late.error.head == new.memory.id
-    await truth.erase(new.memory.id, viewer(), origin(), "")
-    assert (await truth.measure_living(living().condition)).rows == 0
+    await store.writes.erase(new.memory.id, viewer(), origin(), "")
+    assert (await store.writes.measure_living(living().condition)).rows == 0
 
 
-async def test_the_same_key_again_is_the_same_memory_and_the_same_content_a_new_one(truth: SqlTruth) -> None:
-    memory = await stored(truth, SECRET, idempotency_key="k")
-    await truth.erase(memory.id, viewer(), origin(), "")
+async def test_the_same_key_again_is_the_same_memory_and_the_same_content_a_new_one(store: SqlStore) -> None:
+    memory = await stored(store.writes, SECRET, idempotency_key="k")
+    await store.writes.erase(memory.id, viewer(), origin(), "")
 
-    keys = await truth.blank_keys("w1", [memory.id])
-    (again,) = await truth.remember([write(SECRET, idempotency_key="k")])
-    (new,) = await truth.remember([write(SECRET)])
+    keys = await store.writes.blank_keys("w1", [memory.id])
+    (again,) = await store.writes.remember([write(SECRET, idempotency_key="k")])
+    (new,) = await store.writes.remember([write(SECRET)])
 
     assert keys == [joined_hash("w1", "k")]
-    assert await truth.blank_keys("w2", [memory.id]) == []
+    assert await store.writes.blank_keys("w2", [memory.id]) == []
     assert again.status is Status.DUPLICATE
     assert again.memory is not None
     assert (again.memory.id, again.memory.content) == (memory.id, "")
     assert new.status is Status.CREATED
 
 
-async def test_a_vector_goes_when_no_passage_uses_it(truth: SqlTruth, database: Database) -> None:
-    mine, theirs = await stored(truth, SECRET), await stored(truth, "another")
+async def test_a_vector_goes_when_no_passage_uses_it(store: SqlStore, database: Database) -> None:
+    mine, theirs = await stored(store.writes, SECRET), await stored(store.writes, "another")
     hashes = {name: name * 64 for name in "abc"}
     vector = {"model": "m", "vector": b"\0" * 8, "created_at": START}
     await put_into(database, embeddings, *({**vector, "input_hash": each} for each in hashes.values()))
@@ -181,45 +183,45 @@ async def test_a_vector_goes_when_no_passage_uses_it(truth: SqlTruth, database: 
         {**passage, "memory_id": mine.id, "passage": 1, "input_hash": hashes["b"]},
         {**passage, "memory_id": theirs.id, "input_hash": hashes["b"]},
     )
-    await truth.erase(mine.id, viewer(), origin(), "")
+    await store.writes.erase(mine.id, viewer(), origin(), "")
 
-    dropped = await truth.drop_embeddings([hashes["a"], hashes["b"], "unknown"])
+    dropped = await store.vectors.drop_embeddings([hashes["a"], hashes["b"], "unknown"])
 
     left = await rows(database, "SELECT input_hash FROM embeddings ORDER BY input_hash")
     assert dropped == 1
     assert [each["input_hash"] for each in left] == [hashes["b"], hashes["c"]]
-    assert await truth.drop_embeddings([hashes["a"]]) == 0
+    assert await store.vectors.drop_embeddings([hashes["a"]]) == 0
 
 
-async def test_it_is_told_when_both_indexes_have_let_go(truth: SqlTruth) -> None:
-    memory = await stored(truth, SECRET)
-    revision = (await truth.erase(memory.id, viewer(), origin(), "")).memory.revision
+async def test_it_is_told_when_both_indexes_have_let_go(store: SqlStore) -> None:
+    memory = await stored(store.writes, SECRET)
+    revision = (await store.writes.erase(memory.id, viewer(), origin(), "")).memory.revision
 
-    assert not await truth.tombstoned([memory.id])
-    await truth.mark(IndexKind.TEXT, [Mark(memory.id, revision)])
-    assert not await truth.tombstoned([memory.id])
-    await truth.mark(IndexKind.VECTOR, [Mark(memory.id, revision)])
-    assert await truth.tombstoned([memory.id, uuid7(START)])
-    assert await truth.tombstoned([])
+    assert not await store.index_marks.tombstoned([memory.id])
+    await store.index_marks.mark(IndexKind.TEXT, [Mark(memory.id, revision)])
+    assert not await store.index_marks.tombstoned([memory.id])
+    await store.index_marks.mark(IndexKind.VECTOR, [Mark(memory.id, revision)])
+    assert await store.index_marks.tombstoned([memory.id, uuid7(START)])
+    assert await store.index_marks.tombstoned([])
 
 
-async def filed(truth: SqlTruth) -> dict[str, Memory]:
+async def filed(store: SqlStore) -> dict[str, Memory]:
     contents = {"a1": "p", "a2": "p", "b1": "q"}
-    made = {name: await stored(truth, name, project=project) for name, project in contents.items()}
-    made["bob's own"] = await stored(truth, "own", project="p", agent_id="bob", memory_scope=Scope.AGENT)
-    made["theirs"] = await stored(truth, "theirs", project="p", workspace_id="w2", viewer=viewer("w2"))
+    made = {name: await stored(store.writes, name, project=project) for name, project in contents.items()}
+    made["bob's own"] = await stored(store.writes, "own", project="p", agent_id="bob", memory_scope=Scope.AGENT)
+    made["theirs"] = await stored(store.writes, "theirs", project="p", workspace_id="w2", viewer=viewer("w2"))
     return made
 
 
 @pytest.mark.parametrize("erase", [False, True])
-async def test_all_that_match_end_a_few_at_a_time(truth: SqlTruth, database: Database, erase: bool) -> None:
-    made = await filed(truth)
-    late = await stored(truth, "later", project="p", now=START + 1)
+async def test_all_that_match_end_a_few_at_a_time(store: SqlStore, database: Database, erase: bool) -> None:
+    made = await filed(store)
+    late = await stored(store.writes, "later", project="p", now=START + 1)
     bulk = living(project="p")
-    assert await truth.measure_living(bulk.condition) == Living(3, START + 1)
-    assert set(await truth.sample_living(bulk, 9)) == {made["a1"].id, made["a2"].id}
+    assert await store.writes.measure_living(bulk.condition) == Living(3, START + 1)
+    assert set(await store.writes.sample_living(bulk, 9)) == {made["a1"].id, made["a2"].id}
 
-    ended = [await truth.end_living(bulk, 1, origin(), "tidy", erase=erase) for _ in range(3)]
+    ended = [await store.writes.end_living(bulk, 1, origin(), "tidy", erase=erase) for _ in range(3)]
 
     assert [each.rows for each in ended] == [1, 1, 0]
     assert [each.reached for each in ended] == [made["a2"].created_at, made["a1"].created_at, None]
@@ -227,16 +229,16 @@ async def test_all_that_match_end_a_few_at_a_time(truth: SqlTruth, database: Dat
     gone = Reason.ERASED if erase else Reason.FORGOTTEN
     assert reasons == {"a1": gone, "a2": gone, "b1": None, "bob's own": None, "theirs": None}
     assert (await row(database, late.id)).alive(START)
-    queued = await truth.operations("w1", 9, kinds=[PURGE])
+    queued = await store.operations.operations("w1", 9, kinds=[PURGE])
     assert sorted(each.request["ids"][0] for each in queued) == (
         sorted([made["a1"].id, made["a2"].id]) if erase else []
     )
 
 
-async def test_the_files_are_scrubbed(truth: SqlTruth) -> None:
-    await stored(truth, SECRET)
+async def test_the_files_are_scrubbed(store: SqlStore) -> None:
+    await stored(store.writes, SECRET)
 
-    told = await truth.scrub()
+    told = await store.scrub()
 
     assert told["product"] in ("SQLite", "MariaDB")
     if told["product"] == "MariaDB":
@@ -248,15 +250,15 @@ async def test_the_files_are_scrubbed(truth: SqlTruth) -> None:
         }
 
 
-async def test_what_is_erased_makes_room_in_the_quota_once(truth: SqlTruth, database: Database) -> None:
+async def test_what_is_erased_makes_room_in_the_quota_once(store: SqlStore, database: Database) -> None:
     usage = {"workspace_id": "w1", "memories": 2, "bytes": 100, "counted_at": START}
-    living_one, ended = await stored(truth, "12345"), await stored(truth, "another")
-    await truth.forget(ended.id, viewer(), origin(), "")
+    living_one, ended = await stored(store.writes, "12345"), await stored(store.writes, "another")
+    await store.writes.forget(ended.id, viewer(), origin(), "")
     await put_into(database, workspace_usage, usage)
 
     for _ in range(2):
         for memory in (living_one, ended):
-            await truth.erase(memory.id, viewer(), origin(), "")
+            await store.writes.erase(memory.id, viewer(), origin(), "")
 
     (left,) = await rows(database, "SELECT memories, bytes FROM workspace_usage")
     assert left == {"memories": 1, "bytes": 95}

@@ -5,26 +5,26 @@ import random
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.ports.generations import IndexKind
-from openbrain.ports.reindexing import Extent
+from openbrain.ports.index_entries import Extent
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, memory
 
 PAGE = 7
 
 
-async def walked(truth: SqlTruth, extent: Extent) -> list[str]:
+async def walked(store: SqlStore, extent: Extent) -> list[str]:
     """The ids of all pages."""
     found: list[str] = []
-    while page := await truth.list_extent(extent, found[-1] if found else "", PAGE):
+    while page := await store.expected_entries.list_extent(extent, found[-1] if found else "", PAGE):
         assert len(page) <= PAGE
         found += [each.id for each in page]
     return found
 
 
 @pytest.mark.parametrize("workspace", ["", "w1"])
-async def test_each_memory_is_met_once_whatever_its_time(truth: SqlTruth, database: Database, workspace: str) -> None:
+async def test_each_memory_is_met_once_whatever_its_time(store: SqlStore, database: Database, workspace: str) -> None:
     """Many were made at one time, and ids do not rise with it: imports bring both."""
     chance = random.Random(5)
     made = [
@@ -36,24 +36,24 @@ async def test_each_memory_is_met_once_whatever_its_time(truth: SqlTruth, databa
     await put(database, *made)
     extent = Extent(kind=IndexKind.TEXT, workspace_id=workspace)
 
-    found = await walked(truth, extent)
+    found = await walked(store, extent)
 
-    assert len(found) == len(set(found)) == await truth.count_extent(extent)
+    assert len(found) == len(set(found)) == await store.expected_entries.count_extent(extent)
     assert sorted(found) == sorted(each.id for each in made if workspace in ("", each.workspace_id))
 
 
-async def test_a_walk_with_an_end_meets_what_was_there_before(truth: SqlTruth, database: Database) -> None:
+async def test_a_walk_with_an_end_meets_what_was_there_before(store: SqlStore, database: Database) -> None:
     made = [memory(str(number), now=START + number, created_at=START + number) for number in range(20)]
     await put(database, *made)
     extent = Extent(kind=IndexKind.TEXT, until=START + 12)
 
-    assert sorted(await walked(truth, extent)) == sorted(each.id for each in made[:12])
-    assert await truth.count_extent(extent) == 12
+    assert sorted(await walked(store, extent)) == sorted(each.id for each in made[:12])
+    assert await store.expected_entries.count_extent(extent) == 12
 
 
-async def test_an_extent_ends_behind_the_newest_of_its_memories(truth: SqlTruth, database: Database) -> None:
+async def test_an_extent_ends_behind_the_newest_of_its_memories(store: SqlStore, database: Database) -> None:
     text = Extent(kind=IndexKind.TEXT)
-    assert await truth.measure_extent(text) == (0, 1)
+    assert await store.expected_entries.measure_extent(text) == (0, 1)
     await put(
         database,
         memory("mine", created_at=START + 5),
@@ -61,17 +61,20 @@ async def test_an_extent_ends_behind_the_newest_of_its_memories(truth: SqlTruth,
         memory("another's", workspace_id="w2", created_at=START + 9),
     )
 
-    assert await truth.measure_extent(text) == (3, START + 10)
-    assert await truth.measure_extent(Extent(kind=IndexKind.TEXT, workspace_id="w1")) == (2, START + 8)
-    assert await truth.measure_extent(Extent(kind=IndexKind.VECTOR, workspace_id="w1")) == (1, START + 6)
-    assert len(await walked(truth, Extent(kind=IndexKind.TEXT, until=START + 10))) == 3
+    assert await store.expected_entries.measure_extent(text) == (3, START + 10)
+    assert await store.expected_entries.measure_extent(Extent(kind=IndexKind.TEXT, workspace_id="w1")) == (2, START + 8)
+    assert await store.expected_entries.measure_extent(Extent(kind=IndexKind.VECTOR, workspace_id="w1")) == (
+        1,
+        START + 6,
+    )
+    assert len(await walked(store, Extent(kind=IndexKind.TEXT, until=START + 10))) == 3
 
 
-async def test_a_walk_goes_on_behind_what_has_ended_meanwhile(truth: SqlTruth, database: Database) -> None:
+async def test_a_walk_goes_on_behind_what_has_ended_meanwhile(store: SqlStore, database: Database) -> None:
     made = [memory(str(number), now=START + number) for number in range(20)]
     await put(database, *made)
     extent = Extent(kind=IndexKind.TEXT, workspace_id="w1")
-    first = [each.id for each in await truth.list_extent(extent, "", PAGE)]
+    first = [each.id for each in await store.expected_entries.list_extent(extent, "", PAGE)]
     await database.write(
         lambda connection: (
             connection.exec_driver_sql(
@@ -80,7 +83,7 @@ async def test_a_walk_goes_on_behind_what_has_ended_meanwhile(truth: SqlTruth, d
         )
     )
 
-    rest = [each.id for each in await truth.list_extent(extent, first[-1], 100)]
+    rest = [each.id for each in await store.expected_entries.list_extent(extent, first[-1], 100)]
 
     assert {*first, *rest} == {each.id for each in made}
     assert not {*first} & {*rest}

@@ -1,18 +1,20 @@
-"""Contract of `ports.truth.Reading.indexable`: rows that this process wrote a moment ago are as if they were read."""
+"""Contract of `Memories.indexable`: rows that this process wrote a moment ago are as if they were read."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.memories.reading import SqlMemories
 from openbrain.adapters.sql.memories.recent_rows import _LONG_CHARS, _MOST, RecentRows
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Memory, Scope
 from openbrain.ports.generations import IndexKind
-from openbrain.ports.store import Edit, Mark, Status
+from openbrain.ports.index_entries import Mark
+from openbrain.ports.writes import Edit, Status
 from tests.support.forms import examples
 from tests.support.store.fixtures import START, FakeClock, memory, origin, stored, viewer, write
 
@@ -20,21 +22,21 @@ NOBODY = uuid7(START)
 
 
 @pytest.fixture
-async def truth(database: Database, clock: FakeClock) -> SqlTruth:
+async def store(database: Database, clock: FakeClock) -> SqlStore:
     """One whose process indexes, so that it keeps what it writes."""
-    made = SqlTruth(database, clock)
-    assert await made.indexable([NOBODY]) == {}
+    made = SqlStore(database, clock)
+    assert await made.memories.indexable([NOBODY]) == {}
     return made
 
 
 @pytest.fixture
-def elsewhere(database: Database, clock: FakeClock) -> SqlTruth:
+def elsewhere(database: Database, clock: FakeClock) -> SqlStore:
     """Another process on the same database."""
-    return SqlTruth(database, clock)
+    return SqlStore(database, clock)
 
 
-async def assert_current(truth: SqlTruth, *ids: str) -> None:
-    assert await truth.indexable([*ids, NOBODY, "no id"]) == await truth.rows(ids)
+async def assert_current(store: SqlStore, *ids: str) -> None:
+    assert await store.memories.indexable([*ids, NOBODY, "no id"]) == await store.memories.rows(ids)
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -63,56 +65,58 @@ changes = st.fixed_dictionaries(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(st.tuples(texts.filter(str.strip), changes), min_size=1, max_size=4))
-async def test_what_was_written_is_what_is_read(truth: SqlTruth, given: list[tuple[str, dict[str, Any]]]) -> None:
-    outcomes = await truth.remember([write(content, allow_duplicate=True, **more) for content, more in given])
+async def test_what_was_written_is_what_is_read(store: SqlStore, given: list[tuple[str, dict[str, Any]]]) -> None:
+    outcomes = await store.writes.remember([write(content, allow_duplicate=True, **more) for content, more in given])
     ids = [each.memory.id for each in outcomes if each.memory is not None]
 
     assert len(ids) == len(given)
-    await assert_current(truth, *ids)
+    await assert_current(store, *ids)
 
 
-async def test_what_was_written_is_not_read_whole(truth: SqlTruth) -> None:
-    row = await stored(truth)
-    await truth.mark(IndexKind.TEXT, [Mark(row.id, row.revision)])
+async def test_what_was_written_is_not_read_whole(store: SqlStore) -> None:
+    row = await stored(store.writes)
+    await store.index_marks.mark(IndexKind.TEXT, [Mark(row.id, row.revision)])
 
-    assert (await truth.indexable([row.id]))[row.id] is row  # as it was written: its mark is not among what is indexed
-    assert (await truth.rows([row.id]))[row.id].text_revision == row.revision
+    assert (await store.memories.indexable([row.id]))[
+        row.id
+    ] is row  # as it was written: its mark is not among what is indexed
+    assert (await store.memories.rows([row.id]))[row.id].text_revision == row.revision
 
 
-async def test_a_change_is_seen_wherever_it_is_made(truth: SqlTruth, elsewhere: SqlTruth, clock: FakeClock) -> None:
-    kept, other = await stored(truth), await stored(truth, "else")
-    for at, writer in enumerate((truth, elsewhere)):
+async def test_a_change_is_seen_wherever_it_is_made(store: SqlStore, elsewhere: SqlStore, clock: FakeClock) -> None:
+    kept, other = await stored(store.writes), await stored(store.writes, "else")
+    for at, writer in enumerate((store, elsewhere)):
         clock.advance(1)
-        await writer.update(Edit(memory_id=kept.id, viewer=viewer(), origin=origin(), content=f"green {at}"))
-        await assert_current(truth, kept.id, other.id)
-        assert (await truth.indexable([kept.id]))[kept.id].content == f"green {at}"
-    await elsewhere.forget(kept.id, viewer(), origin(), "")
-    assert not (await truth.indexable([kept.id]))[kept.id].alive(clock.now())
-    await assert_current(truth, kept.id, other.id)
+        await writer.writes.update(Edit(memory_id=kept.id, viewer=viewer(), origin=origin(), content=f"green {at}"))
+        await assert_current(store, kept.id, other.id)
+        assert (await store.memories.indexable([kept.id]))[kept.id].content == f"green {at}"
+    await elsewhere.writes.forget(kept.id, viewer(), origin(), "")
+    assert not (await store.memories.indexable([kept.id]))[kept.id].alive(clock.now())
+    await assert_current(store, kept.id, other.id)
 
 
-async def test_an_erased_memory_is_forgotten_here_too(truth: SqlTruth, elsewhere: SqlTruth) -> None:
-    row = await stored(truth, "my secret")
-    await elsewhere.erase(row.id, viewer(), origin(), "")
+async def test_an_erased_memory_is_forgotten_here_too(store: SqlStore, elsewhere: SqlStore) -> None:
+    row = await stored(store.writes, "my secret")
+    await elsewhere.writes.erase(row.id, viewer(), origin(), "")
 
-    assert (await truth.indexable([row.id]))[row.id].content == ""
-    assert not truth._recent.among([row.id])
+    assert (await store.memories.indexable([row.id]))[row.id].content == ""
+    assert not cast(SqlMemories, store.memories)._recent.among([row.id])
 
 
-async def test_passages_are_counted(truth: SqlTruth, database: Database) -> None:
-    row = await stored(truth)
+async def test_passages_are_counted(store: SqlStore, database: Database) -> None:
+    row = await stored(store.writes)
     await database.write(lambda c: c.exec_driver_sql("UPDATE memories SET passages_high = 3"))
 
-    assert (await truth.indexable([row.id]))[row.id].passages_high == 3
-    await assert_current(truth, row.id)
+    assert (await store.memories.indexable([row.id]))[row.id].passages_high == 3
+    await assert_current(store, row.id)
 
 
-async def test_a_duplicate_is_read(truth: SqlTruth, elsewhere: SqlTruth) -> None:
-    row = await stored(elsewhere)
-    (again,) = await truth.remember([write()])
+async def test_a_duplicate_is_read(store: SqlStore, elsewhere: SqlStore) -> None:
+    row = await stored(elsewhere.writes)
+    (again,) = await store.writes.remember([write()])
 
     assert again.status is Status.DUPLICATE
-    await assert_current(truth, row.id)
+    await assert_current(store, row.id)
 
 
 def test_no_more_is_kept_than_is_of_use() -> None:

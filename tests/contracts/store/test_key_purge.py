@@ -7,14 +7,14 @@ from sqlalchemy.engine import Engine
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import idempotency_keys
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from tests.support.store.fixtures import START, FakeClock, rows
 
 KEYS, LIMIT = 20_000, 500
 
 
 async def test_a_round_finds_its_keys_by_their_time_and_removes_no_more_than_its_limit(
-    truth: SqlTruth, database: Database, clock: FakeClock
+    store: SqlStore, database: Database, clock: FakeClock
 ) -> None:
     made = [
         dict(zip(idempotency_keys.c.keys(), ("w1", f"{number:064}", "m", "c", START + number), strict=True))
@@ -31,7 +31,7 @@ async def test_a_round_finds_its_keys_by_their_time_and_removes_no_more_than_its
 
     sqlalchemy.event.listen(Engine, "before_cursor_execute", note)
     try:
-        assert await truth.purge_idempotency_keys(LIMIT) == LIMIT
+        assert await store.writes.purge_idempotency_keys(LIMIT) == LIMIT
     finally:
         sqlalchemy.event.remove(Engine, "before_cursor_execute", note)
 

@@ -22,11 +22,10 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories, metadata
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.expiry import SqlUpkeep
-from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict, Invalid, NotFound
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.store import Edit, Outcome, Status
+from openbrain.ports.writes import Edit, Outcome, Status
 from tests.support.forms import examples
 from tests.support.store.fixtures import FakeClock, announced, origin, row, rows, viewer, write
 from tests.support.store.schema import make_tables
@@ -66,8 +65,8 @@ class Users(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.clock = FakeClock()
         self.database = Database.open(self.url, pool=2)
-        self.writing = SqlWriting(self.database, self.clock)
-        self.upkeep = SqlUpkeep(self.database, self.clock)
+        self.writing = SqlMemoryWrites(self.database, self.clock)
+        self.upkeep = SqlMemoryWrites(self.database, self.clock)
         self.model: dict[str, Known] = {}
 
     @initialize()

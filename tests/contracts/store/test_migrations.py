@@ -16,7 +16,7 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories, metadata
-from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
 from tests.support.store.fixtures import FakeClock, memory, write
@@ -114,7 +114,7 @@ async def test_an_older_schema_keeps_what_it_holds(database_url: str, clock: Fak
         )
         assert [memory_from_row(row) for row in connection.execute(query)] == sorted(kept, key=lambda each: each.id)
     database = Database.open(database_url)
-    (outcome,) = await SqlWriting(database, clock).remember([write("after the upgrade")])
+    (outcome,) = await SqlMemoryWrites(database, clock).remember([write("after the upgrade")])
     await database.close()
     assert outcome.memory is not None
     commands.downgrade(database_url, "0001")

@@ -10,10 +10,10 @@ from sqlalchemy import Connection
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.schema.health import examine
-from openbrain.adapters.sql.store import SqlTruth, open_truth
+from openbrain.adapters.sql.store import SqlStore, open_store
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.ids import uuid7
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
 from openbrain.settings import Truth as TruthSettings
 from tests.support.store.fixtures import START, FakeClock, write
 from tests.support.store.fixtures import bare_database_url as database_url
@@ -22,12 +22,12 @@ __all__ = ["database_url"]
 
 
 @pytest.fixture
-async def made(database_url: str, clock: FakeClock) -> AsyncIterator[SqlTruth]:
+async def made(database_url: str, clock: FakeClock) -> AsyncIterator[SqlStore]:
     """A truth whose schema was made as users make it."""
     await asyncio.to_thread(commands.upgrade, database_url)
-    truth = SqlTruth(Database.open(database_url), clock)
-    yield truth
-    await truth.close()
+    store = SqlStore(Database.open(database_url), clock)
+    yield store
+    await store.close()
 
 
 async def change(database_url: str, statement: str) -> None:
@@ -38,7 +38,7 @@ async def change(database_url: str, statement: str) -> None:
         await database.close()
 
 
-async def test_a_sound_database_has_no_problems(made: SqlTruth, database_url: str) -> None:
+async def test_a_sound_database_has_no_problems(made: SqlStore, database_url: str) -> None:
     product, version, found = await made.check()
     # The tests' own server gives up a power cut's worth of safety for speed, and is told so.
     problems = tuple(problem for problem in found if "innodb_flush_log_at_trx_commit" not in problem)
@@ -48,21 +48,21 @@ async def test_a_sound_database_has_no_problems(made: SqlTruth, database_url: st
     assert problems == ()
 
 
-async def test_check_tells_of_a_missing_column(made: SqlTruth, database_url: str) -> None:
+async def test_check_tells_of_a_missing_column(made: SqlStore, database_url: str) -> None:
     await change(database_url, "ALTER TABLE api_keys DROP COLUMN agent_id")
 
     _, _, problems = await made.check()
     assert any("openbrain db upgrade" in problem for problem in problems)
 
 
-async def test_check_tells_of_an_older_schema(made: SqlTruth, database_url: str) -> None:
+async def test_check_tells_of_an_older_schema(made: SqlStore, database_url: str) -> None:
     await asyncio.to_thread(commands.downgrade, database_url, "base")
 
     (problem,) = (await made.check())[2]
     assert "openbrain db upgrade" in problem
 
 
-async def test_check_tells_of_a_newer_schema(made: SqlTruth, database_url: str) -> None:
+async def test_check_tells_of_a_newer_schema(made: SqlStore, database_url: str) -> None:
     await change(database_url, "UPDATE alembic_version SET version_num = 'f00'")
 
     (problem,) = (await made.check())[2]
@@ -70,7 +70,7 @@ async def test_check_tells_of_a_newer_schema(made: SqlTruth, database_url: str) 
 
 
 @pytest.mark.parametrize("database_url", ["mariadb"], indirect=True)
-async def test_check_tells_of_names_compared_loosely(made: SqlTruth, database_url: str) -> None:
+async def test_check_tells_of_names_compared_loosely(made: SqlStore, database_url: str) -> None:
     await change(database_url, "ALTER TABLE memories MODIFY org VARCHAR(128) COLLATE utf8mb4_general_ci NOT NULL")
 
     _, _, problems = await made.check()
@@ -105,12 +105,12 @@ async def test_check_tells_of_a_file_that_forgets(database: Database) -> None:
 
 async def test_embedded_is_a_file_in_the_data_folder(tmp_path: Path, clock: FakeClock) -> None:
     folder = tmp_path / "a b%41?#ü"
-    truth: Truth = open_truth(TruthSettings(), folder, clock)
+    store: Store = open_store(TruthSettings(), folder, clock)
     assert not folder.exists()
     try:
-        await truth.check()
+        await store.check()
     finally:
-        await truth.close()
+        await store.close()
 
     assert (folder / "truth.sqlite3").exists()
 
@@ -118,13 +118,13 @@ async def test_embedded_is_a_file_in_the_data_folder(tmp_path: Path, clock: Fake
 async def test_a_url_opens_what_it_names(
     database_url: str, database: Database, tmp_path: Path, clock: FakeClock
 ) -> None:
-    truth = open_truth(TruthSettings(url=database_url), tmp_path / "none", clock)
+    store = open_store(TruthSettings(url=database_url), tmp_path / "none", clock)
     try:
-        (outcome,) = await truth.remember([write()])
+        (outcome,) = await store.writes.remember([write()])
         assert outcome.memory is not None
-        assert await truth.rows([outcome.memory.id]) == {outcome.memory.id: outcome.memory}
+        assert await store.memories.rows([outcome.memory.id]) == {outcome.memory.id: outcome.memory}
     finally:
-        await truth.close()
+        await store.close()
     assert not (tmp_path / "none").exists()
 
 
@@ -142,7 +142,7 @@ async def test_a_url_opens_what_it_names(
 )
 def test_another_url_is_refused_with_the_forms(url: str, tmp_path: Path, clock: FakeClock) -> None:
     with pytest.raises(SetupError) as refused:
-        open_truth(TruthSettings(url=url), tmp_path, clock)
+        open_store(TruthSettings(url=url), tmp_path, clock)
 
     told = str(refused.value)
     assert "embedded" in told
@@ -152,10 +152,10 @@ def test_another_url_is_refused_with_the_forms(url: str, tmp_path: Path, clock: 
 
 
 async def test_a_server_that_is_away_is_worth_another_try(tmp_path: Path, clock: FakeClock) -> None:
-    truth = open_truth(TruthSettings(url="mysql+aiomysql://u:hunter2@127.0.0.1:1/openbrain"), tmp_path, clock)
+    store = open_store(TruthSettings(url="mysql+aiomysql://u:hunter2@127.0.0.1:1/openbrain"), tmp_path, clock)
     try:
         with pytest.raises(TryLater) as refused:
-            await truth.rows([uuid7(START)])
+            await store.memories.rows([uuid7(START)])
         assert "hunter2" not in str(refused.value)
     finally:
-        await truth.close()
+        await store.close()

@@ -4,56 +4,58 @@ import asyncio
 from itertools import pairwise
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
-from openbrain.ports.store import Outcome, Write
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.ports.transfer import Kept, Landed
+from openbrain.ports.writes import Outcome, Write
 from openbrain_api.writing.bulk import LIVE_FIRST
 from openbrain_api.writing.committing import Committer
 from tests.support.store.fixtures import memory, origin, rows, stored, write
 
 
-async def published(truth: SqlTruth, limit: int) -> list[str]:
+async def published(store: SqlStore, limit: int) -> list[str]:
     """Streams, in the order in which a relay empties the outbox."""
     order: list[str] = []
-    while entries := await truth.take(limit):
+    while entries := await store.outbox.take(limit):
         order += [entry.stream for entry in entries]
-        await truth.delete([entry.id for entry in entries])
+        await store.outbox.delete([entry.id for entry in entries])
     return order
 
 
-async def imported(truth: SqlTruth, count: int) -> None:
-    landed = await truth.load("w2", [Kept(memory(f"imported {number}", workspace_id="w2")) for number in range(count)])
+async def imported(store: SqlStore, count: int) -> None:
+    landed = await store.transfer.load(
+        "w2", [Kept(memory(f"imported {number}", workspace_id="w2")) for number in range(count)]
+    )
     assert set(landed) == {Landed.CREATED}
 
 
-async def test_a_live_memory_is_published_before_an_import_that_came_first(truth: SqlTruth) -> None:
-    await imported(truth, 60)
-    await stored(truth, "live")
-    await imported(truth, 60)
-    await stored(truth, "live too")
+async def test_a_live_memory_is_published_before_an_import_that_came_first(store: SqlStore) -> None:
+    await imported(store, 60)
+    await stored(store.writes, "live")
+    await imported(store, 60)
+    await stored(store.writes, "live too")
 
-    order = await published(truth, 10)
+    order = await published(store, 10)
 
     assert order == ["memory.stored"] * 2 + ["memory.reindex"] * 120
 
 
-async def test_live_ones_that_come_while_an_import_drains_do_not_wait_for_its_end(truth: SqlTruth) -> None:
-    await imported(truth, 40)
+async def test_live_ones_that_come_while_an_import_drains_do_not_wait_for_its_end(store: SqlStore) -> None:
+    await imported(store, 40)
     order: list[str] = []
     for number in range(4):
-        entries = await truth.take(10)
+        entries = await store.outbox.take(10)
         order += [entry.stream for entry in entries]
-        await truth.delete([entry.id for entry in entries])
-        await stored(truth, f"live {number}")
-    order += await published(truth, 10)
+        await store.outbox.delete([entry.id for entry in entries])
+        await stored(store.writes, f"live {number}")
+    order += await published(store, 10)
 
     assert [place for place, stream in enumerate(order) if stream == "memory.stored"] == [10, 20, 30, 40]
     assert len(order) == 44
 
 
-async def test_memories_of_an_import_are_remembered_at_low_priority(truth: SqlTruth, database: Database) -> None:
+async def test_memories_of_an_import_are_remembered_at_low_priority(store: SqlStore, database: Database) -> None:
     """Also those that go the way of any other."""
-    outcomes = await truth.remember([write("waits", origin=origin(bulk=True)), write("does not")])
+    outcomes = await store.writes.remember([write("waits", origin=origin(bulk=True)), write("does not")])
 
     assert [outcome.status for outcome in outcomes] == ["created", "created"]
     found = await rows(database, "SELECT stream FROM outbox ORDER BY id")
@@ -96,32 +98,32 @@ class NoWake:
 
 async def test_single_writes_pass_an_import_but_do_not_stop_it() -> None:
     """While single writes keep coming, an import gets one commit in five, and never the first."""
-    truth = Slow()
-    committer = Committer(truth, NoWake(), group=1, lanes=1)  # type: ignore[arg-type]
+    store = Slow()
+    committer = Committer(store, NoWake(), group=1, lanes=1)  # type: ignore[arg-type]
     live = [asyncio.create_task(committer.remember(write(f"live {number}"))) for number in range(12)]
     await asyncio.sleep(0)
-    bulk = [asyncio.create_task(committer.may_wait(truth.load)) for _ in range(4)]
+    bulk = [asyncio.create_task(committer.may_wait(store.load)) for _ in range(4)]
     for _ in range(16):
-        await truth.end_one()
+        await store.end_one()
         await asyncio.sleep(0.001)
     await asyncio.gather(*live, *bulk)
     await committer.close()
 
-    places = [place for place, what in enumerate(truth.order) if what == "bulk"]
-    assert truth.order.count("live") == 12
+    places = [place for place, what in enumerate(store.order) if what == "bulk"]
+    assert store.order.count("live") == 12
     assert places[0] >= LIVE_FIRST
-    assert places[0] < 12, truth.order
+    assert places[0] < 12, store.order
     alone = [later - earlier for earlier, later in pairwise(places) if later < 12]
-    assert all(gap >= LIVE_FIRST for gap in alone), truth.order
+    assert all(gap >= LIVE_FIRST for gap in alone), store.order
 
 
 async def test_an_import_alone_has_every_commit() -> None:
-    truth = Slow()
-    committer = Committer(truth, NoWake(), group=1, lanes=1)  # type: ignore[arg-type]
-    bulk = [asyncio.create_task(committer.may_wait(truth.load)) for _ in range(3)]
+    store = Slow()
+    committer = Committer(store, NoWake(), group=1, lanes=1)  # type: ignore[arg-type]
+    bulk = [asyncio.create_task(committer.may_wait(store.load)) for _ in range(3)]
     for _ in range(3):
-        await truth.end_one()
+        await store.end_one()
     await asyncio.gather(*bulk)
     await committer.close()
 
-    assert truth.order == ["bulk"] * 3
+    assert store.order == ["bulk"] * 3

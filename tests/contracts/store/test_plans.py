@@ -9,20 +9,19 @@ from sqlalchemy import Connection, and_, event
 
 from openbrain.adapters.sql.engine import raw_cursor
 from openbrain.adapters.sql.engine.database import SQLITE, Database
-from openbrain.adapters.sql.indexes import expected_entries, index_marks, reindexing, vectors
-from openbrain.adapters.sql.memories import reading, recalls
+from openbrain.adapters.sql.indexes import expected_entries, index_marks, reindexing, unused_vectors, vectors
+from openbrain.adapters.sql.memories import reading, recalls, whole_rows
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.adapters.sql.tenants import closing, purging
+from openbrain.adapters.sql.tenants import closing
 from openbrain.adapters.sql.work import operations
-from openbrain.adapters.sql.writes import erasing
+from openbrain.adapters.sql.writes import erasing, idempotency
 from openbrain.domain.memory import MemoryType
 from openbrain.domain.visibility import Criteria, Viewer, visible
-from openbrain.ports.erasing import Bulk
 from openbrain.ports.generations import Generation, IndexKind
-from openbrain.ports.reindexing import Extent
-from openbrain.ports.store import Embedded
+from openbrain.ports.index_entries import Embedded, Extent
+from openbrain.ports.writes import Bulk
 from tests.support.store.fixtures import START, FakeClock, memory
 from tests.support.store.mariadb import filled
 from tests.support.waiting import PATIENCE_S
@@ -141,7 +140,7 @@ async def test_ids_are_found_by_the_primary_key(many: Database) -> None:
     embedded = [Embedded(memory_id=each, workspace_id="w1", revision=1, input_hashes=()) for each in IDS]
 
     for work in (
-        lambda connection: reading.read_rows(connection, IDS),
+        lambda connection: whole_rows.read_rows(connection, IDS),
         lambda connection: index_marks._mark(connection, IndexKind.TEXT, marked, START),
         lambda connection: vectors._lock_current(connection, embedded),
     ):
@@ -210,8 +209,8 @@ async def test_what_ends_in_steps_is_found_in_the_order_of_the_index(many: Datab
     bulk = Bulk(condition=visible(Viewer("w1", "ada", ("o",)), Criteria(project="p"), START), made_by=START + 500)
 
     for work in (
-        lambda connection: erasing._newest(connection, bulk, 200),
-        lambda connection: closing._erase_all(connection, "w1", 20, START + 500, START),
+        lambda connection: erasing.newest(connection, bulk, 200),
+        lambda connection: closing.erase_all(connection, "w1", 20, START + 500, START),
         lambda connection: closing._drop_rows(connection, "w1", 20),
     ):
         plan, *_ = await plans(many, work)
@@ -224,11 +223,11 @@ async def test_the_rest_of_what_is_new_finds_its_rows_by_an_index(many: Database
     """Nobody looks for work, for past recalls or for a workspace's keys by reading whole tables."""
     looked: list[tuple[str, Callable[[Connection], object]]] = [
         ("operations", lambda connection: operations._hold(connection, "me", ["forget"], START, START + 1)),
-        ("operations", purging._awaited),
-        ("recalls", lambda connection: recalls._purge(connection, START, 500)),
-        ("idempotency_keys", lambda connection: purging._blank_keys(connection, "w1", IDS)),
-        ("memory_history", lambda connection: closing._counts(connection, "w1")),
-        ("signal_history", lambda connection: closing._counts(connection, "w1")),
+        ("operations", unused_vectors.awaited_inputs),
+        ("recalls", lambda connection: recalls.purge(connection, START, 500)),
+        ("idempotency_keys", lambda connection: idempotency.blank_keys(connection, "w1", IDS)),
+        ("memory_history", lambda connection: closing.counts(connection, "w1")),
+        ("signal_history", lambda connection: closing.counts(connection, "w1")),
     ]
 
     for table, work in looked:

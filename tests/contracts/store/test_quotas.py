@@ -8,16 +8,16 @@ import pytest
 
 from openbrain.adapters.local.open_content_policy import OpenGate
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, QuotaExceeded
 from openbrain.domain.events import CloudEvent, event_type
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS, MemoryType, Reason
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.domain.visibility import Criteria, visible
-from openbrain.ports.access import UNLIMITED, Usage, Workspace, WorkspaceChange
-from openbrain.ports.store import Edit, Outcome, Status
+from openbrain.ports.tenants import UNLIMITED, Usage, Workspace, WorkspaceChange
 from openbrain.ports.transfer import Kept
+from openbrain.ports.writes import Edit, Outcome, Status
 from openbrain.usecases.submit import Tenants
 from openbrain_ingest.handlers.memory_submitted import accept
 from tests.support.store.direct_rows import put
@@ -25,15 +25,17 @@ from tests.support.store.fixtures import FakeClock, memory, origin, rows, stored
 
 
 @pytest.fixture
-async def limited(truth: SqlTruth, clock: FakeClock) -> SqlTruth:
+async def limited(store: SqlStore, clock: FakeClock) -> SqlStore:
     """w1 may hold three memories and a hundred bytes."""
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now(), max_memories=3, max_bytes=100))
+    await store.workspaces.create_workspace(
+        Workspace(id="w1", name="w1", created_at=clock.now(), max_memories=3, max_bytes=100)
+    )
     clock.advance(3 * MICROSECONDS)
-    return truth
+    return store
 
 
-async def used(truth: SqlTruth) -> Usage:
-    return (await truth.usage(["w1"]))["w1"]
+async def used(store: SqlStore) -> Usage:
+    return (await store.workspaces.usage(["w1"]))["w1"]
 
 
 async def counted(database: Database) -> Usage:
@@ -47,9 +49,9 @@ def refusals(outcomes: Sequence[Outcome]) -> list[tuple[str, int, int] | None]:
 
 
 async def test_what_does_not_fit_is_refused_and_its_neighbours_are_stored(
-    limited: SqlTruth, database: Database
+    limited: SqlStore, database: Database
 ) -> None:
-    outcomes = await limited.remember([write(text) for text in ("a", "b", "b", "x" * 99, "c", "d", "a")])
+    outcomes = await limited.writes.remember([write(text) for text in ("a", "b", "b", "x" * 99, "c", "d", "a")])
     statuses = [outcome.status for outcome in outcomes]
 
     created, duplicate, refused = Status.CREATED, Status.DUPLICATE, Status.REFUSED
@@ -61,112 +63,116 @@ async def test_what_does_not_fit_is_refused_and_its_neighbours_are_stored(
         assert (await rows(database, f"SELECT count(*) AS n FROM {table}"))[0]["n"] == 3
 
 
-async def test_an_idempotency_key_of_what_was_refused_is_free(limited: SqlTruth) -> None:
-    await limited.remember([write(text) for text in "abc"])
-    (full,) = await limited.remember([write("d", idempotency_key="k")])
-    (first, *_) = await limited.listing(visible(viewer(), Criteria(), 0), 1)
-    await limited.forget(first.id, viewer(), origin(), "")
-    (fits,) = await limited.remember([write("d", idempotency_key="k")])
+async def test_an_idempotency_key_of_what_was_refused_is_free(limited: SqlStore) -> None:
+    await limited.writes.remember([write(text) for text in "abc"])
+    (full,) = await limited.writes.remember([write("d", idempotency_key="k")])
+    (first, *_) = await limited.memories.listing(visible(viewer(), Criteria(), 0), 1)
+    await limited.writes.forget(first.id, viewer(), origin(), "")
+    (fits,) = await limited.writes.remember([write("d", idempotency_key="k")])
 
     assert (full.status, fits.status) == (Status.REFUSED, Status.CREATED)
 
 
-async def test_who_is_full_may_replace_shorten_and_free(limited: SqlTruth, database: Database) -> None:
-    first = await stored(limited, "é" * 20)
-    await stored(limited, "b" * 30)
-    await stored(limited, "c" * 30)
-    (replaced,) = await limited.remember([write("d" * 40, supersedes_id=first.id)])
+async def test_who_is_full_may_replace_shorten_and_free(limited: SqlStore, database: Database) -> None:
+    first = await stored(limited.writes, "é" * 20)
+    await stored(limited.writes, "b" * 30)
+    await stored(limited.writes, "c" * 30)
+    (replaced,) = await limited.writes.remember([write("d" * 40, supersedes_id=first.id)])
     assert replaced.memory is not None
-    (too_long,) = await limited.remember([write("e" * 41, supersedes_id=replaced.memory.id)])
+    (too_long,) = await limited.writes.remember([write("e" * 41, supersedes_id=replaced.memory.id)])
     shorter = Edit(memory_id=replaced.memory.id, viewer=viewer(), origin=origin(), content="d")
-    await limited.update(shorter)
+    await limited.writes.update(shorter)
 
     assert refusals([replaced, too_long]) == [None, ("max_bytes", 100, 100)]
     assert await used(limited) == await counted(database) == Usage(3, 61)
     with pytest.raises(QuotaExceeded) as longer:
-        await limited.update(Edit(memory_id=replaced.memory.id, viewer=viewer(), origin=origin(), content="d" * 41))
+        await limited.writes.update(
+            Edit(memory_id=replaced.memory.id, viewer=viewer(), origin=origin(), content="d" * 41)
+        )
     assert (longer.value.limit, longer.value.used) == (100, 61)
     assert await used(limited) == await counted(database) == Usage(3, 61)
 
 
 async def test_whatever_ends_frees_and_what_comes_back_counts(
-    limited: SqlTruth, database: Database, clock: FakeClock
+    limited: SqlStore, database: Database, clock: FakeClock
 ) -> None:
-    kept = await stored(limited, "kept")
-    erased = await stored(limited, "erased")
-    await stored(limited, "short", expires_at=clock.now() + 10)
-    await limited.erase(erased.id, viewer(), origin(), "")
-    await limited.erase(erased.id, viewer(), origin(), "")
+    kept = await stored(limited.writes, "kept")
+    erased = await stored(limited.writes, "erased")
+    await stored(limited.writes, "short", expires_at=clock.now() + 10)
+    await limited.writes.erase(erased.id, viewer(), origin(), "")
+    await limited.writes.erase(erased.id, viewer(), origin(), "")
     clock.advance(10)
-    await limited.expire_due(10, clock.now())
+    await limited.writes.expire_due(10, clock.now())
     assert await used(limited) == await counted(database) == Usage(1, 4)
 
-    await limited.forget(kept.id, viewer(), origin(), "")
-    await limited.forget(kept.id, viewer(), origin(), "")
-    await limited.remember([write(text) for text in "abc"])
+    await limited.writes.forget(kept.id, viewer(), origin(), "")
+    await limited.writes.forget(kept.id, viewer(), origin(), "")
+    await limited.writes.remember([write(text) for text in "abc"])
     with pytest.raises(QuotaExceeded):
-        await limited.restore(kept.id, viewer(), origin(), "")
+        await limited.writes.restore(kept.id, viewer(), origin(), "")
     assert await used(limited) == await counted(database) == Usage(3, 3)
 
 
 async def test_what_had_ended_or_is_only_due_is_not_counted_twice(
-    limited: SqlTruth, database: Database, clock: FakeClock
+    limited: SqlStore, database: Database, clock: FakeClock
 ) -> None:
-    due = await stored(limited, "due", expires_at=clock.now() + 10)
+    due = await stored(limited.writes, "due", expires_at=clock.now() + 10)
     archived = memory("archived", reason=Reason.ARCHIVED, archived_at=clock.now())
     await put(database, archived)
     clock.advance(10)
-    assert (await limited.restore(due.id, viewer(), origin(), "")).reason is None
+    assert (await limited.writes.restore(due.id, viewer(), origin(), "")).reason is None
     assert await used(limited) == await counted(database) == Usage(1, 3)
 
-    await limited.forget(archived.id, viewer(), origin(), "")
+    await limited.writes.forget(archived.id, viewer(), origin(), "")
     assert await used(limited) == await counted(database) == Usage(1, 3)
 
 
-async def test_many_at_once_never_hold_more(limited: SqlTruth, database: Database) -> None:
-    outcomes = await asyncio.gather(*(limited.remember([write(f"text {number}")]) for number in range(12)))
+async def test_many_at_once_never_hold_more(limited: SqlStore, database: Database) -> None:
+    outcomes = await asyncio.gather(*(limited.writes.remember([write(f"text {number}")]) for number in range(12)))
 
     assert sum(outcome.status is Status.CREATED for each in outcomes for outcome in each) == 3
     assert await used(limited) == await counted(database) == Usage(3, 18)
 
 
 async def test_a_quota_on_a_full_workspace_takes_nothing_away(
-    truth: SqlTruth, database: Database, clock: FakeClock
+    store: SqlStore, database: Database, clock: FakeClock
 ) -> None:
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
     for text in ("a", "b"):
-        await stored(truth, text)
-    assert await truth.usage(["w1"]) == {}
-    await truth.change_workspace("w1", WorkspaceChange(max_memories=1))
-    (full,) = await truth.remember([write("c")])
-    await truth.change_workspace("w1", WorkspaceChange(max_memories=UNLIMITED))
-    (fits,) = await truth.remember([write("c")])
+        await stored(store.writes, text)
+    assert await store.workspaces.usage(["w1"]) == {}
+    await store.workspaces.change_workspace("w1", WorkspaceChange(max_memories=1))
+    (full,) = await store.writes.remember([write("c")])
+    await store.workspaces.change_workspace("w1", WorkspaceChange(max_memories=UNLIMITED))
+    (fits,) = await store.writes.remember([write("c")])
 
     assert (full.status, fits.status) == (Status.REFUSED, Status.CREATED)
     assert (await counted(database)).memories == 3
-    assert await truth.usage(["w1"]) == {}
+    assert await store.workspaces.usage(["w1"]) == {}
 
 
 async def test_a_process_that_has_not_heard_of_a_quota_does_not_spoil_the_count(
-    truth: SqlTruth, database: Database, clock: FakeClock
+    store: SqlStore, database: Database, clock: FakeClock
 ) -> None:
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
-    other = SqlTruth(database, clock)
-    await other.remember([write("a")])  # from here on it thinks for a second that nobody has a quota
-    await truth.change_workspace("w1", WorkspaceChange(max_memories=3))
-    await other.remember([write("b")])
-    (third,) = await truth.remember([write("c")])
-    (fourth,) = await truth.remember([write("d")])
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
+    other = SqlStore(database, clock)
+    await other.writes.remember([write("a")])  # from here on it thinks for a second that nobody has a quota
+    await store.workspaces.change_workspace("w1", WorkspaceChange(max_memories=3))
+    await other.writes.remember([write("b")])
+    (third,) = await store.writes.remember([write("c")])
+    (fourth,) = await store.writes.remember([write("d")])
     clock.advance(2 * MICROSECONDS)
-    (late,) = await other.remember([write("e")])
+    (late,) = await other.writes.remember([write("e")])
 
     assert [each.status for each in (third, fourth, late)] == [Status.CREATED, Status.REFUSED, Status.REFUSED]
-    assert await used(truth) == await counted(database) == Usage(3, 3)
+    assert await used(store) == await counted(database) == Usage(3, 3)
 
 
-async def test_writers_without_a_quota_do_not_wait_for_one_with(limited: SqlTruth, database: Database) -> None:
+async def test_writers_without_a_quota_do_not_wait_for_one_with(limited: SqlStore, database: Database) -> None:
     """Two tenants in one group: the one's refusal is not the other's."""
-    outcomes = await limited.remember([write(text, workspace_id=name) for text in "abcd" for name in ("w1", "w2")])
+    outcomes = await limited.writes.remember(
+        [write(text, workspace_id=name) for text in "abcd" for name in ("w1", "w2")]
+    )
 
     assert [outcome.status is Status.CREATED for outcome in outcomes] == [*[True] * 6, False, True]
     assert await used(limited) == await counted(database)
@@ -180,9 +186,9 @@ class Submitted:
     workspace: str | None = None
 
 
-async def test_a_full_workspace_refuses_submissions_for_good(limited: SqlTruth, clock: FakeClock) -> None:
+async def test_a_full_workspace_refuses_submissions_for_good(limited: SqlStore, clock: FakeClock) -> None:
     """Its dead letter says why; another tenant's submission beside it is stored."""
-    await limited.create_workspace(Workspace(id="w2", name="w2", created_at=clock.now()))
+    await limited.workspaces.create_workspace(Workspace(id="w2", name="w2", created_at=clock.now()))
     events = [
         CloudEvent[MemorySubmitted](
             id=f"{name} {text}",
@@ -195,8 +201,8 @@ async def test_a_full_workspace_refuses_submissions_for_good(limited: SqlTruth, 
     ]
     results = await accept(
         [Submitted(event) for event in events],
-        truth=limited,
-        tenants=Tenants(limited),
+        writes=limited.writes,
+        tenants=Tenants(limited.workspaces),
         clock=clock,
         gate=OpenGate(),
         key_lifetime=MICROSECONDS,
@@ -208,13 +214,13 @@ async def test_a_full_workspace_refuses_submissions_for_good(limited: SqlTruth, 
 
 
 async def test_an_import_that_does_not_fit_leaves_nothing_of_its_transaction(
-    limited: SqlTruth, database: Database
+    limited: SqlStore, database: Database
 ) -> None:
     kept = [Kept(memory(text, id=uuid7(number))) for number, text in enumerate("abcd")]
     with pytest.raises(QuotaExceeded):
-        await limited.load("w1", kept)
+        await limited.transfer.load("w1", kept)
     assert await used(limited) == await counted(database) == Usage(0, 0)
 
-    await limited.load("w1", kept[:3])
-    await limited.load("w1", kept[:3])
+    await limited.transfer.load("w1", kept[:3])
+    await limited.transfer.load("w1", kept[:3])
     assert await used(limited) == await counted(database) == Usage(3, 3)

@@ -1,4 +1,4 @@
-"""Contract of `ports.truth.Reading`, on every database."""
+"""Contract of `ports.memories.Memories`, on every database."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from sqlalchemy import delete
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.memories.reading import SqlReading
+from openbrain.adapters.sql.memories.reading import SqlMemories
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, Memory, MemoryType, Reason, Scope
 from openbrain.domain.visibility import AllOf, Condition, Criteria, Equals, visible
-from openbrain.ports.store import Status
+from openbrain.ports.memories import Memories
+from openbrain.ports.writes import Status
 from tests.support.forms import examples
 from tests.support.store.direct_rows import put, put_lineage
 from tests.support.store.fixtures import START, FakeClock, memory, origin, viewer, write
@@ -63,10 +64,10 @@ FULL = Memory(
 )
 
 
-async def test_a_row_comes_back_whole(truth: SqlTruth, database: Database) -> None:
+async def test_a_row_comes_back_whole(store: SqlStore, database: Database) -> None:
     await put(database, FULL)
 
-    assert await truth.rows([FULL.id]) == {FULL.id: FULL}
+    assert await store.memories.rows([FULL.id]) == {FULL.id: FULL}
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -84,44 +85,46 @@ any_row = st.builds(
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(row=any_row)
-async def test_any_row_comes_back_as_it_was(truth: SqlTruth, database: Database, row: Memory) -> None:
+async def test_any_row_comes_back_as_it_was(store: SqlStore, database: Database, row: Memory) -> None:
     # An earlier try may have put it there.
     await database.write(lambda connection: connection.execute(delete(memories)).rowcount)
     await put(database, row)
 
-    (found,) = (await truth.rows([row.id])).values()
+    (found,) = (await store.memories.rows([row.id])).values()
 
     assert found == row
     assert isinstance(found.confidence, float)
 
 
-async def test_rows_of_any_workspace_and_state(truth: SqlTruth, database: Database) -> None:
+async def test_rows_of_any_workspace_and_state(store: SqlStore, database: Database) -> None:
     stored = [memory(), memory(workspace_id="w2"), memory(deleted_at=START, reason=Reason.FORGOTTEN)]
     await put(database, *stored)
 
-    assert await truth.rows([*(each.id for each in stored), uuid7(START)]) == {each.id: each for each in stored}
+    assert await store.memories.rows([*(each.id for each in stored), uuid7(START)]) == {
+        each.id: each for each in stored
+    }
 
 
-async def test_rows_beyond_one_statement(truth: SqlTruth, database: Database) -> None:
+async def test_rows_beyond_one_statement(store: SqlStore, database: Database) -> None:
     stored = [memory(str(number)) for number in range(1201)]
     await put(database, *stored)
 
-    found = await truth.rows([each.id for each in stored] * 2)
+    found = await store.memories.rows([each.id for each in stored] * 2)
 
     assert len(found) == 1201
 
 
 @pytest.mark.parametrize("odd", ["", " ", "%", "'", "\\", "ä", "x" * 5000, "{id} ", "{upper}", "{id}\0"])
-async def test_what_is_no_id_has_no_row(truth: SqlTruth, database: Database, odd: str) -> None:
+async def test_what_is_no_id_has_no_row(store: SqlStore, database: Database, odd: str) -> None:
     stored = memory()
     await put(database, stored)
     asked = odd.format(id=stored.id, upper=stored.id.upper())
 
-    assert await truth.rows([asked]) == {}
-    assert await truth.rows([]) == {}
+    assert await store.memories.rows([asked]) == {}
+    assert await store.memories.rows([]) == {}
 
 
-async def test_a_listing_is_of_the_living_newest_first(truth: SqlTruth, database: Database) -> None:
+async def test_a_listing_is_of_the_living_newest_first(store: SqlStore, database: Database) -> None:
     living = [memory(str(number), created_at=START + number // 2) for number in range(6)]
     dead: list[dict[str, Any]] = [
         {"deleted_at": START, "reason": Reason.FORGOTTEN},
@@ -133,33 +136,31 @@ async def test_a_listing_is_of_the_living_newest_first(truth: SqlTruth, database
 
     newest = sorted(living, key=lambda each: (each.created_at, each.id), reverse=True)
 
-    assert await truth.listing(EVERYTHING, 100) == newest
-    assert await truth.listing(EVERYTHING, 4) == newest[:4]
+    assert await store.memories.listing(EVERYTHING, 100) == newest
+    assert await store.memories.listing(EVERYTHING, 4) == newest[:4]
 
 
-async def test_a_listing_ends_with_what_is_due(truth: SqlTruth, database: Database) -> None:
+async def test_a_listing_ends_with_what_is_due(store: SqlStore, database: Database) -> None:
     stored = memory(expires_at=START + DAY)
     await put(database, stored)
 
-    assert await truth.listing(visible(viewer(), Criteria(), START + DAY - 1), 10) == [stored]
-    assert await truth.listing(visible(viewer(), Criteria(), START + DAY), 10) == []
+    assert await store.memories.listing(visible(viewer(), Criteria(), START + DAY - 1), 10) == [stored]
+    assert await store.memories.listing(visible(viewer(), Criteria(), START + DAY), 10) == []
 
 
-async def found(
-    reading: SqlReading, *words: str, condition: Condition = EVERYTHING, limit: int = 10
-) -> dict[str, float]:
+async def found(reading: Memories, *words: str, condition: Condition = EVERYTHING, limit: int = 10) -> dict[str, float]:
     return {hit.memory_id: hit.score for hit in await reading.keyword_hits(words, condition, limit)}
 
 
-async def test_keywords_score_the_share_that_is_present(truth: SqlTruth, database: Database) -> None:
+async def test_keywords_score_the_share_that_is_present(store: SqlStore, database: Database) -> None:
     both, one, none = memory("Redis loses nothing"), memory("redis again"), memory("else")
     await put(database, both, one, none)
 
-    assert await found(truth, "redis", "nothing") == {both.id: 1.0, one.id: 0.5}
-    assert list(await found(truth, "redis", "nothing")) == [both.id, one.id]
-    assert await found(truth, "redis", "redis", "") == {both.id: 1.0, one.id: 1.0}
-    assert await found(truth, "redis", "nothing", limit=1) == {both.id: 1.0}
-    thirds = await found(truth, "redis", "absent", "missing")
+    assert await found(store.memories, "redis", "nothing") == {both.id: 1.0, one.id: 0.5}
+    assert list(await found(store.memories, "redis", "nothing")) == [both.id, one.id]
+    assert await found(store.memories, "redis", "redis", "") == {both.id: 1.0, one.id: 1.0}
+    assert await found(store.memories, "redis", "nothing", limit=1) == {both.id: 1.0}
+    thirds = await found(store.memories, "redis", "absent", "missing")
     assert thirds == {both.id: pytest.approx(1 / 3), one.id: pytest.approx(1 / 3)}
 
 
@@ -181,21 +182,21 @@ async def test_keywords_score_the_share_that_is_present(truth: SqlTruth, databas
         ("so 😀 happy", "😀"),
     ],
 )
-async def test_a_word_is_found_in_any_case(truth: SqlTruth, database: Database, content: str, word: str) -> None:
+async def test_a_word_is_found_in_any_case(store: SqlStore, database: Database, content: str, word: str) -> None:
     stored = memory(content)
     await put(database, stored)
 
-    assert await found(truth, word) == {stored.id: 1.0}
+    assert await found(store.memories, word) == {stored.id: 1.0}
 
 
 @pytest.mark.parametrize("word", ["%", "_", "a_c", "a%c", "\\", "'", "", "100%"])
-async def test_a_word_is_no_pattern(truth: SqlTruth, database: Database, word: str) -> None:
+async def test_a_word_is_no_pattern(store: SqlStore, database: Database, word: str) -> None:
     await put(database, memory("abc 1000"))
 
-    assert await found(truth, word) == {}
+    assert await found(store.memories, word) == {}
 
 
-async def test_keywords_find_only_what_is_alive_and_visible(truth: SqlTruth, database: Database) -> None:
+async def test_keywords_find_only_what_is_alive_and_visible(store: SqlStore, database: Database) -> None:
     mine = memory("redis", memory_scope=Scope.AGENT)
     await put(
         database,
@@ -206,33 +207,35 @@ async def test_keywords_find_only_what_is_alive_and_visible(truth: SqlTruth, dat
         memory("redis", expires_at=START),
     )
 
-    assert await found(truth, "redis", condition=visible(viewer(), Criteria(), START)) == {mine.id: 1.0}
+    assert await found(store.memories, "redis", condition=visible(viewer(), Criteria(), START)) == {mine.id: 1.0}
 
 
 async def test_keywords_look_at_the_newest_only(database: Database) -> None:
     await put(database, *(memory("redis", created_at=START + number) for number in range(5)))
-    newest = (await SqlReading(database).listing(EVERYTHING, 2))[:2]
+    newest = (await SqlMemories(database).listing(EVERYTHING, 2))[:2]
 
-    assert set(await found(SqlReading(database, degraded_scan=2), "redis")) == {each.id for each in newest}
+    assert set(await found(SqlMemories(database, degraded_scan=2), "redis")) == {each.id for each in newest}
 
 
-async def test_a_thousand_keywords_are_no_error(truth: SqlTruth, database: Database) -> None:
+async def test_a_thousand_keywords_are_no_error(store: SqlStore, database: Database) -> None:
     stored = memory("word7 ärger")
     await put(database, stored)
 
-    hits = await found(truth, *(f"word{number}" for number in range(500)), *(f"ä{number}" for number in range(500)))
+    hits = await found(
+        store.memories, *(f"word{number}" for number in range(500)), *(f"ä{number}" for number in range(500))
+    )
 
     assert list(hits) == [stored.id]
 
 
-async def test_history_tells_who_did_what_oldest_first(truth: SqlTruth, clock: FakeClock) -> None:
-    (outcome,) = await truth.remember([write(tags=("a",))])
+async def test_history_tells_who_did_what_oldest_first(store: SqlStore, clock: FakeClock) -> None:
+    (outcome,) = await store.writes.remember([write(tags=("a",))])
     assert outcome.status is Status.CREATED
     assert outcome.memory is not None
     clock.advance(5)
-    await truth.forget(outcome.memory.id, viewer(), origin("bob"), "not true any more")
+    await store.writes.forget(outcome.memory.id, viewer(), origin("bob"), "not true any more")
 
-    created, forgotten = await truth.history(outcome.memory.id)
+    created, forgotten = await store.memories.history(outcome.memory.id)
 
     assert (created.memory_id, created.version, created.revision, created.at) == (outcome.memory.id, 1, 1, START)
     assert created.before is None
@@ -240,58 +243,58 @@ async def test_history_tells_who_did_what_oldest_first(truth: SqlTruth, clock: F
     assert created.after["content"] == "the sky is blue"
     assert (forgotten.actor, forgotten.at, forgotten.reason) == ("bob", START + 5, "not true any more")
     assert forgotten.revision == 2
-    assert await truth.history(uuid7(START)) == []
+    assert await store.memories.history(uuid7(START)) == []
 
 
-async def test_ancestry_is_nearest_first_on_both_sides(truth: SqlTruth, database: Database) -> None:
+async def test_ancestry_is_nearest_first_on_both_sides(store: SqlStore, database: Database) -> None:
     chain = [uuid7(START + number * 1000) for number in range(6)]
     await put_lineage(database, *((child, parent, START) for parent, child in pairwise(chain)))
 
-    around = await truth.ancestry(chain[3], 10)
+    around = await store.memories.ancestry(chain[3], 10)
 
     assert around.parents == (chain[2], chain[1], chain[0])
     assert around.children == (chain[4], chain[5])
-    assert (await truth.ancestry(chain[3], 2)).parents == (chain[2], chain[1])
-    assert (await truth.ancestry(chain[3], 0)).parents == ()
-    assert (await truth.ancestry(uuid7(START), 5)).children == ()
+    assert (await store.memories.ancestry(chain[3], 2)).parents == (chain[2], chain[1])
+    assert (await store.memories.ancestry(chain[3], 0)).parents == ()
+    assert (await store.memories.ancestry(uuid7(START), 5)).children == ()
 
 
-async def test_ancestry_of_a_merge_has_every_parent_once(truth: SqlTruth, database: Database) -> None:
+async def test_ancestry_of_a_merge_has_every_parent_once(store: SqlStore, database: Database) -> None:
     merged, left, right, first = (uuid7(START) for _ in range(4))
     await put_lineage(
         database, (merged, left, START + 2), (merged, right, START + 3), (left, first, START), (right, first, START + 1)
     )
 
-    assert (await truth.ancestry(merged, 10)).parents == (right, left, first)
-    assert (await truth.ancestry(first, 10)).children == (right, left, merged)
+    assert (await store.memories.ancestry(merged, 10)).parents == (right, left, first)
+    assert (await store.memories.ancestry(first, 10)).children == (right, left, merged)
 
 
-async def test_ancestry_ends_in_a_circle(truth: SqlTruth, database: Database) -> None:
+async def test_ancestry_ends_in_a_circle(store: SqlStore, database: Database) -> None:
     one, two, three = (uuid7(START) for _ in range(3))
     await put_lineage(database, (two, one, START), (three, two, START), (one, three, START))
 
-    around = await truth.ancestry(one, 10)
+    around = await store.memories.ancestry(one, 10)
 
     assert set(around.parents) == {two, three}
     assert set(around.children) == {two, three}
 
 
-async def test_rows_and_listing_agree(truth: SqlTruth, database: Database) -> None:
+async def test_rows_and_listing_agree(store: SqlStore, database: Database) -> None:
     alive = replace(FULL, deleted_at=None, archived_at=None, reason=None)
     await put(database, alive)
 
-    assert await truth.listing(EVERYTHING, 1) == [alive]
+    assert await store.memories.listing(EVERYTHING, 1) == [alive]
 
 
-async def test_a_listing_goes_on_where_a_page_ended(truth: SqlTruth, clock: FakeClock) -> None:
+async def test_a_listing_goes_on_where_a_page_ended(store: SqlStore, clock: FakeClock) -> None:
     """Also between memories of the same moment."""
     for moment in range(3):
-        await truth.remember([write(f"{moment}-{n}", now=START + moment) for n in range(3)])
-    whole = [each.id for each in await truth.listing(EVERYTHING, 100)]
+        await store.writes.remember([write(f"{moment}-{n}", now=START + moment) for n in range(3)])
+    whole = [each.id for each in await store.memories.listing(EVERYTHING, 100)]
     pages: list[str] = []
     before = None
 
-    while page := await truth.listing(EVERYTHING, 2, before):
+    while page := await store.memories.listing(EVERYTHING, 2, before):
         pages += [each.id for each in page]
         before = (page[-1].created_at, page[-1].id)
 

@@ -6,10 +6,10 @@ import orjson
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY
-from openbrain.ports.recalls import RecallRecord
+from openbrain.ports.memories import RecallRecord
 from tests.support.store.fixtures import FakeClock, rows
 
 FIRST, SECOND = uuid7(1_000_000), uuid7(2_000_000)
@@ -24,8 +24,8 @@ def record(clock: FakeClock, *found: str, query: str = "") -> RecallRecord:
 
 
 @pytest.fixture
-def truth(database: Database, clock: FakeClock) -> SqlTruth:
-    return SqlTruth(database, clock)
+def store(database: Database, clock: FakeClock) -> SqlStore:
+    return SqlStore(database, clock)
 
 
 async def usage(database: Database) -> dict[str, tuple[int, int]]:
@@ -33,12 +33,12 @@ async def usage(database: Database) -> dict[str, tuple[int, int]]:
     return {row["memory_id"]: (row["recall_count"], row["last_recalled_at"]) for row in found}
 
 
-async def test_a_recall_is_kept_counted_and_announced(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
+async def test_a_recall_is_kept_counted_and_announced(store: SqlStore, database: Database, clock: FakeClock) -> None:
     first, second = record(clock, FIRST, SECOND), record(clock, FIRST, query="what?")
-    await truth.record_recalls([first, second])
+    await store.memories.record_recalls([first, second])
 
     assert await usage(database) == {FIRST: (2, clock.now()), SECOND: (1, clock.now())}
-    announced = [orjson.loads(entry.body) for entry in await truth.take(10) if entry.stream == "memory.recalled"]
+    announced = [orjson.loads(entry.body) for entry in await store.outbox.take(10) if entry.stream == "memory.recalled"]
     assert [each["subject"] for each in announced] == [first.id, second.id]
     assert announced[0]["data"] == {
         "recall_id": first.id,
@@ -51,42 +51,42 @@ async def test_a_recall_is_kept_counted_and_announced(truth: SqlTruth, database:
     assert announced[1]["data"]["query"] == "what?"
 
 
-async def test_the_same_again_counts_nothing(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
+async def test_the_same_again_counts_nothing(store: SqlStore, database: Database, clock: FakeClock) -> None:
     one = record(clock, FIRST)
-    await truth.record_recalls([one])
-    await truth.record_recalls([one, record(clock, SECOND)])
+    await store.memories.record_recalls([one])
+    await store.memories.record_recalls([one, record(clock, SECOND)])
 
     assert {memory_id: times for memory_id, (times, _) in (await usage(database)).items()} == {FIRST: 1, SECOND: 1}
-    assert len([entry for entry in await truth.take(10) if entry.stream == "memory.recalled"]) == 2
+    assert len([entry for entry in await store.outbox.take(10) if entry.stream == "memory.recalled"]) == 2
 
 
-async def test_an_answer_without_memories_is_kept_too(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
-    await truth.record_recalls([record(clock)])
-    await truth.record_recalls([])
+async def test_an_answer_without_memories_is_kept_too(store: SqlStore, database: Database, clock: FakeClock) -> None:
+    await store.memories.record_recalls([record(clock)])
+    await store.memories.record_recalls([])
 
     assert await usage(database) == {}
-    assert len(await truth.take(10)) == 1
+    assert len(await store.outbox.take(10)) == 1
 
 
-async def test_many_at_once_lose_no_count(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
+async def test_many_at_once_lose_no_count(store: SqlStore, database: Database, clock: FakeClock) -> None:
     await asyncio.gather(
-        *(truth.record_recalls([record(clock, FIRST, SECOND), record(clock, SECOND)]) for _ in range(20))
+        *(store.memories.record_recalls([record(clock, FIRST, SECOND), record(clock, SECOND)]) for _ in range(20))
     )
 
     assert {memory_id: times for memory_id, (times, _) in (await usage(database)).items()} == {FIRST: 20, SECOND: 40}
 
 
 async def test_records_go_after_their_time_and_counts_stay(
-    truth: SqlTruth, database: Database, clock: FakeClock
+    store: SqlStore, database: Database, clock: FakeClock
 ) -> None:
-    await truth.record_recalls([record(clock, FIRST) for _ in range(5)])
+    await store.memories.record_recalls([record(clock, FIRST) for _ in range(5)])
     clock.advance(DAY)
     young = record(clock, SECOND)
-    await truth.record_recalls([young])
+    await store.memories.record_recalls([young])
 
-    assert await truth.purge_recalls(clock.now(), 3) == 3
-    assert await truth.purge_recalls(clock.now(), 3) == 2
-    assert await truth.purge_recalls(clock.now(), 3) == 0
+    assert await store.memories.purge_recalls(clock.now(), 3) == 3
+    assert await store.memories.purge_recalls(clock.now(), 3) == 2
+    assert await store.memories.purge_recalls(clock.now(), 3) == 0
     left = [row["id"] for row in await rows(database, "SELECT id FROM recalls")]
     assert left == [young.id]
     assert (await usage(database))[FIRST][0] == 5

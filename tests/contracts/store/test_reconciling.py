@@ -1,4 +1,4 @@
-"""Contract of `ports.reconciling.Reconciling`, on every database: what the database adds up is what we would."""
+"""Contract of `ports.index_entries.ExpectedEntries`, on every database: what the database adds up is what we would."""
 
 from array import array
 from collections import defaultdict
@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.events import CloudEvent, MemoryReindex, decode, event_type
 from openbrain.domain.ids import BUCKETS, bucket, digest
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Sum
-from openbrain.ports.store import Embedded, Mark
+from openbrain.ports.index_entries import Embedded, Mark
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, FakeClock, memory, rows
 
@@ -35,10 +35,10 @@ def expected(generation: Generation, *entries: tuple[Memory, int]) -> dict[int, 
     return dict(found)
 
 
-async def embedded(truth: SqlTruth, row: Memory, passages: int) -> None:
+async def embedded(store: SqlStore, row: Memory, passages: int) -> None:
     hashes = tuple(f"{number:064d}" for number in range(passages))
     one = Embedded(memory_id=row.id, workspace_id=row.workspace_id, revision=row.revision, input_hashes=hashes)
-    await truth.save({each: array("f", [1.0]) for each in hashes}, [one], MODEL)
+    await store.vectors.save({each: array("f", [1.0]) for each in hashes}, [one], MODEL)
 
 
 async def reindexed(database: Database) -> list[dict[str, Any]]:
@@ -49,7 +49,7 @@ async def reindexed(database: Database) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("generation", [TEXT, VECTORS])
 async def test_sums_are_those_of_the_rows(
-    truth: SqlTruth, database: Database, clock: FakeClock, generation: Generation
+    store: SqlStore, database: Database, clock: FakeClock, generation: Generation
 ) -> None:
     alive, edited, due = memory("a"), memory("b", revision=3, updated_at=START + 5), memory("c", expires_at=START)
     later = memory("d", expires_at=START + 1)
@@ -59,9 +59,9 @@ async def test_sums_are_those_of_the_rows(
     everything = [alive, edited, due, later, gone, archived, plain, failed]
     await put(database, *everything)
     for row, passages in ((alive, 1), (edited, 3), (later, 1)):
-        await embedded(truth, row, passages)
+        await embedded(store, row, passages)
 
-    found = await truth.due_sums(generation, "", LAST)
+    found = await store.expected_entries.due_sums(generation, "", LAST)
 
     if generation is TEXT:
         assert found == expected(TEXT, (alive, 0), (edited, 0), (due, 0), (later, 0), (plain, 0))
@@ -70,45 +70,45 @@ async def test_sums_are_those_of_the_rows(
 
 
 async def test_vectors_of_another_revision_or_model_are_not_due(
-    truth: SqlTruth, database: Database, clock: FakeClock
+    store: SqlStore, database: Database, clock: FakeClock
 ) -> None:
     row = memory()
     await put(database, row)
-    await embedded(truth, row, 1)
-    await truth.lift({row.id: 1})
+    await embedded(store, row, 1)
+    await store.index_marks.lift({row.id: 1})
 
-    assert await truth.due_sums(VECTORS, "", LAST) == {}
-    assert (await truth.due(VECTORS, [row.id]))[row.id].waiting
-    assert await truth.due_sums(replace(VECTORS, model="other"), "", LAST) == {}
+    assert await store.expected_entries.due_sums(VECTORS, "", LAST) == {}
+    assert (await store.expected_entries.due(VECTORS, [row.id]))[row.id].waiting
+    assert await store.expected_entries.due_sums(replace(VECTORS, model="other"), "", LAST) == {}
 
 
-async def test_the_walk_covers_every_row_once(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
+async def test_the_walk_covers_every_row_once(store: SqlStore, database: Database, clock: FakeClock) -> None:
     everything = sorted((memory(f"{number}") for number in range(7)), key=lambda row: row.id)
     await put(database, *everything)
     after, seen = "", []
-    while (until := await truth.walk(after, 3)) is not None:
-        part = await truth.due_in(TEXT, after, until, EVERY)
+    while (until := await store.expected_entries.walk(after, 3)) is not None:
+        part = await store.expected_entries.due_in(TEXT, after, until, EVERY)
         seen.append([row.memory_id for row in part])
         after = until
     ids = [row.id for row in everything]
     assert seen == [ids[:3], ids[3:6], ids[6:]]
 
 
-async def test_rows_tell_what_is_due(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
+async def test_rows_tell_what_is_due(store: SqlStore, database: Database, clock: FakeClock) -> None:
     row = memory(revision=4, updated_at=START + 9, text_revision=4, passages_high=2)
     await put(database, row)
-    await embedded(truth, row, 1)
+    await embedded(store, row, 1)
 
-    text = (await truth.due(TEXT, [row.id, memory().id]))[row.id]
-    vector = (await truth.due(VECTORS, [row.id]))[row.id]
+    text = (await store.expected_entries.due(TEXT, [row.id, memory().id]))[row.id]
+    vector = (await store.expected_entries.due(VECTORS, [row.id]))[row.id]
 
     assert (text.revision, text.changed_at, text.passages, text.marked) == (4, START + 9, 1, True)
     assert (vector.passages, vector.high, vector.marked, vector.waiting, vector.living) == (1, 2, False, False, True)
     kept = replace(VECTORS, status="kept")
-    assert (await truth.due(kept, [row.id]))[row.id].marked
+    assert (await store.expected_entries.due(kept, [row.id]))[row.id].marked
 
 
-async def test_rows_tell_since_when_their_removal_is_on_its_way(truth: SqlTruth, database: Database) -> None:
+async def test_rows_tell_since_when_their_removal_is_on_its_way(store: SqlStore, database: Database) -> None:
     """What has just ended is given its grace, whatever ended it."""
     left = {
         "forgotten": memory("a", reason=Reason.FORGOTTEN, deleted_at=START + 3),
@@ -118,24 +118,24 @@ async def test_rows_tell_since_when_their_removal_is_on_its_way(truth: SqlTruth,
     }
     await put(database, *left.values())
 
-    found = await truth.due(TEXT, [row.id for row in left.values()])
+    found = await store.expected_entries.due(TEXT, [row.id for row in left.values()])
 
     assert [found[row.id].changed_at - START for row in left.values()] == [3, 4, 5, 0]
 
 
-async def test_rows_of_a_bucket(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
+async def test_rows_of_a_bucket(store: SqlStore, database: Database, clock: FakeClock) -> None:
     row, other = memory("a"), memory("b")
     gone = memory("c", reason=Reason.FORGOTTEN, deleted_at=START, text_revision=1, vector_revision=1)
     await put(database, row, other, gone)
 
-    found = await truth.due_in(TEXT, "", LAST, [bucket(row.id), bucket(gone.id)])
+    found = await store.expected_entries.due_in(TEXT, "", LAST, [bucket(row.id), bucket(gone.id)])
 
     assert row.id in {each.memory_id for each in found}
     assert gone.id not in {each.memory_id for each in found}, "it has nothing to have there, and is marked"
     assert bucket(other.id) in (bucket(row.id), bucket(gone.id)) or other.id not in {each.memory_id for each in found}
 
 
-async def test_what_is_not_marked(truth: SqlTruth, database: Database, clock: FakeClock) -> None:
+async def test_what_is_not_marked(store: SqlStore, database: Database, clock: FakeClock) -> None:
     fresh, half, plain, failed, gone, old = (memory(each) for each in "abcdef")
     await put(
         database,
@@ -147,46 +147,46 @@ async def test_what_is_not_marked(truth: SqlTruth, database: Database, clock: Fa
         replace(old, text_revision=1, vector_revision=1),
     )
 
-    text = {row.memory_id for row in await truth.unmarked(TEXT, "", LAST, 10)}
-    vector = {row.memory_id for row in await truth.unmarked(VECTORS, "", LAST, 10)}
+    text = {row.memory_id for row in await store.expected_entries.unmarked(TEXT, "", LAST, 10)}
+    vector = {row.memory_id for row in await store.expected_entries.unmarked(VECTORS, "", LAST, 10)}
 
     assert text == {fresh.id, plain.id, gone.id}
     assert vector == {fresh.id, half.id, gone.id}
-    assert len(await truth.unmarked(TEXT, "", LAST, 2)) == 2
-    assert await truth.unmarked(replace(TEXT, status="building"), "", LAST, 10) == ()
+    assert len(await store.expected_entries.unmarked(TEXT, "", LAST, 2)) == 2
+    assert await store.expected_entries.unmarked(replace(TEXT, status="building"), "", LAST, 10) == ()
 
 
-async def test_announced_again(truth: SqlTruth, database: Database) -> None:
+async def test_announced_again(store: SqlStore, database: Database) -> None:
     row, other = memory("a", revision=3, version=2), memory("b")
     await put(database, row, other)
 
-    assert await truth.announce_again([row.id, memory().id]) == 1
-    assert await truth.announce_again([other.id], "next") == 1
+    assert await store.outbox.announce_again([row.id, memory().id]) == 1
+    assert await store.outbox.announce_again([other.id], "next") == 1
 
     first, second = await reindexed(database)
     assert (first["memory_id"], first["revision"], first["version"], first["change"]) == (row.id, 3, 2, "reindex")
     assert (first["generation"], second["generation"]) == (None, "next")
 
 
-async def test_lifted_above_what_was_seen(truth: SqlTruth, database: Database) -> None:
+async def test_lifted_above_what_was_seen(store: SqlStore, database: Database) -> None:
     behind, ahead = memory("a", revision=2, text_revision=2), memory("b", revision=9)
     await put(database, behind, ahead)
 
-    assert await truth.lift({behind.id: 5, ahead.id: 5}) == 1
+    assert await store.index_marks.lift({behind.id: 5, ahead.id: 5}) == 1
 
-    found = await truth.rows([behind.id, ahead.id])
+    found = await store.memories.rows([behind.id, ahead.id])
     assert (found[behind.id].revision, found[ahead.id].revision) == (6, 9)
     assert (behind.id, 6) in {(each["memory_id"], each["revision"]) for each in await reindexed(database)}
-    assert await truth.mark(IndexKind.TEXT, [Mark(behind.id, 2)]) == {behind.id}
+    assert await store.index_marks.mark(IndexKind.TEXT, [Mark(behind.id, 2)]) == {behind.id}
 
 
-async def test_all_lifted(truth: SqlTruth, database: Database) -> None:
+async def test_all_lifted(store: SqlStore, database: Database) -> None:
     low, high = memory("a", revision=2), memory("b", revision=50)
     await put(database, low, high)
 
-    assert await truth.lift_all(20, "", LAST) == 1
-    assert await truth.lift_all(20, "", LAST) == 0
+    assert await store.index_marks.lift_all(20, "", LAST) == 1
+    assert await store.index_marks.lift_all(20, "", LAST) == 0
 
-    found = await truth.rows([low.id, high.id])
+    found = await store.memories.rows([low.id, high.id])
     assert (found[low.id].revision, found[high.id].revision) == (21, 50)
     assert await reindexed(database) == []

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.memories.reading import SCANS_AT_ONCE, SqlReading
+from openbrain.adapters.sql.memories.reading import SCANS_AT_ONCE, SqlMemories
 from openbrain.domain.visibility import AllOf, Equals
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import memory
 
 EVERYTHING = AllOf((Equals("workspace_id", "w1"),))
-Search = Callable[[SqlReading], Any]
+Search = Callable[[SqlMemories], Any]
 
 
 class Watched:
@@ -43,7 +43,7 @@ class Watched:
 async def test_a_storm_of_them_runs_a_few_at_once_and_all_are_answered(database: Database, search: Search) -> None:
     await put(database, memory("redis"))
     watched: Any = Watched(database)
-    reading = SqlReading(watched)
+    reading = SqlMemories(watched)
 
     answers = await asyncio.gather(*(search(reading) for _ in range(20)))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events import CloudEvent, SignalAcknowledged, SignalRaised
 from openbrain.domain.ids import uuid7
@@ -46,8 +46,8 @@ def said(agent: str, action: str, bound: str | None = None, **data: Any) -> Came
     return Came(CloudEvent[SignalAcknowledged](id="a", source="/a", type="t", data=given), workspace=bound)
 
 
-async def test_each_is_answered_for_itself_and_the_same_event_counts_once(truth: SqlTruth) -> None:
-    await workspace(truth, "w1", "w2")
+async def test_each_is_answered_for_itself_and_the_same_event_counts_once(store: SqlStore) -> None:
+    await workspace(store, "w1", "w2")
     batch = [
         raised("1"),
         raised("1"),
@@ -55,41 +55,41 @@ async def test_each_is_answered_for_itself_and_the_same_event_counts_once(truth:
         raised("3", halt=True, halt_scope="org"),
         raised("4", bound="w2", workspace_id="w1"),
     ]
-    results = await raise_all(batch, truth=truth, now=START)
+    results = await raise_all(batch, signals=store.signals, now=START)
 
     assert [type(result).__name__ for result in results] == ["NoneType", "NoneType", "NotFound", "Invalid", "NoneType"]
-    assert [(await truth.last_seq(name)) for name in ("w1", "w2")] == [1, 1]
-    assert await raise_all(batch[:1], truth=truth, now=START + DAY) == [None]
-    (signal,) = (await truth.present(viewer())).signals
+    assert [(await store.broadcasts.last_seq(name)) for name in ("w1", "w2")] == [1, 1]
+    assert await raise_all(batch[:1], signals=store.signals, now=START + DAY) == [None]
+    (signal,) = (await store.signals.present(viewer())).signals
     assert (signal.count, signal.first_raised_at) == (1, START)
 
 
-async def test_a_time_that_is_ahead_of_ours_is_not_believed(truth: SqlTruth) -> None:
-    await workspace(truth)
-    await raise_all([raised(entry=f"{(START + DAY) // 1000}-0", ttl_s=60)], truth=truth, now=START)
-    (signal,) = (await truth.present(viewer())).signals
+async def test_a_time_that_is_ahead_of_ours_is_not_believed(store: SqlStore) -> None:
+    await workspace(store)
+    await raise_all([raised(entry=f"{(START + DAY) // 1000}-0", ttl_s=60)], signals=store.signals, now=START)
+    (signal,) = (await store.signals.present(viewer())).signals
     assert (signal.first_raised_at, signal.expires_at) == (START, START + 60_000_000)
 
 
-async def test_a_fleet_that_stops_is_noted_whole_and_counts_as_listening(truth: SqlTruth) -> None:
-    await workspace(truth)
-    outcome = await raise_one(truth, severity=Severity.NUCLEAR, halt_scope=HaltScope.WORKSPACE)
+async def test_a_fleet_that_stops_is_noted_whole_and_counts_as_listening(store: SqlStore) -> None:
+    await workspace(store)
+    outcome = await raise_one(store, severity=Severity.NUCLEAR, halt_scope=HaltScope.WORKSPACE)
     assert outcome.halt is not None
     fleet = [f"agent-{number:03}" for number in range(200)]
     results = await hear_all(
-        [said(agent, "ack", halt_id=outcome.halt.id, seq=1, org="acme") for agent in fleet], truth=truth, now=START
+        [said(agent, "ack", halt_id=outcome.halt.id, seq=1, org="acme") for agent in fleet], store=store, now=START
     )
 
     assert results == [None] * 200
-    assert [ack.agent_id for ack in await truth.halt_acks(viewer(), outcome.halt.id, 500)] == fleet
-    listening = await truth.subscribers("w1", 0, 500)
+    assert [ack.agent_id for ack in await store.halts.halt_acks(viewer(), outcome.halt.id, 500)] == fleet
+    listening = await store.broadcasts.subscribers("w1", 0, 500)
     assert [each.agent_id for each in listening] == fleet
     assert {(each.via, each.org, each.cursor) for each in listening} == {("redis", "acme", 1)}
 
 
-async def test_signals_are_acknowledged_by_id_or_by_what_was_heard(truth: SqlTruth) -> None:
-    await workspace(truth, "w1", "w2")
-    one, other = await signal_of(truth, content="one"), await signal_of(truth, content="other")
+async def test_signals_are_acknowledged_by_id_or_by_what_was_heard(store: SqlStore) -> None:
+    await workspace(store, "w1", "w2")
+    one, other = await signal_of(store, content="one"), await signal_of(store, content="other")
     results = await hear_all(
         [
             said("ada", "ack", signal_id=one.id),
@@ -101,31 +101,31 @@ async def test_signals_are_acknowledged_by_id_or_by_what_was_heard(truth: SqlTru
             said("eve", "ack"),
             said("eve", "ack", halt_id=uuid7(START)),
         ],
-        truth=truth,
+        store=store,
         now=START,
     )
 
     kinds = [None, None, None, None, NotFound, NotFound, Invalid, NotFound]
     assert [result if result is None else type(result) for result in results] == kinds, "late is no fault"
-    states = [(await truth.signal(viewer(), each.id)) for each in (one, other)]
+    states = [(await store.signals.signal(viewer(), each.id)) for each in (one, other)]
     assert [each and each.state for each in states] == [SignalState.ACKNOWLEDGED, SignalState.RESOLVED]
-    assert [each.agent_id for each in await truth.subscribers("w1", 0, 10)] == ["ada", "bob", "cy", "dan"]
+    assert [each.agent_id for each in await store.broadcasts.subscribers("w1", 0, 10)] == ["ada", "bob", "cy", "dan"]
 
 
-async def test_time_moves_what_is_due_and_forgets_what_is_past(truth: SqlTruth, clock: FakeClock) -> None:
-    await workspace(truth)
-    clock.time = await truth.time() - 10_000_000
-    signal = await signal_of(truth, ttl_s=1, at=clock.time)
-    await hear_all([said("ada", "seen", seq=1)], truth=truth, now=clock.time)
+async def test_time_moves_what_is_due_and_forgets_what_is_past(store: SqlStore, clock: FakeClock) -> None:
+    await workspace(store)
+    clock.time = await store.time() - 10_000_000
+    signal = await signal_of(store, ttl_s=1, at=clock.time)
+    await hear_all([said("ada", "seen", seq=1)], store=store, now=clock.time)
 
-    assert await sweep(truth, 100) == 1
-    assert await sweep(truth, 100) == 0
-    found = await truth.signal(viewer(), signal.id)
+    assert await sweep(store, 100) == 1
+    assert await sweep(store, 100) == 0
+    found = await store.signals.signal(viewer(), signal.id)
     assert found is not None
     assert found.state is SignalState.EXPIRED
-    assert await purge(truth, 100, KEPT) == 0
-    assert len(await truth.broadcasts_after("w1", 0, 10)) == 2
+    assert await purge(store, 100, KEPT) == 0
+    assert len(await store.broadcasts.broadcasts_after("w1", 0, 10)) == 2
     past = Kept(broadcasts=0, signals=0, subscribers=0, dead_letters=0)
-    assert await purge(truth, 100, past) >= 1
-    assert await truth.broadcasts_after("w1", 0, 10) == []
-    assert await truth.subscribers("w1", 0, 10) == []
+    assert await purge(store, 100, past) >= 1
+    assert await store.broadcasts.broadcasts_after("w1", 0, 10) == []
+    assert await store.broadcasts.subscribers("w1", 0, 10) == []

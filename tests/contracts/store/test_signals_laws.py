@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import OTHERS, outbox, workspaces
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.rules import TIME, SignalTimes
 from openbrain.domain.signals.values import (
@@ -71,12 +71,12 @@ class World:
 
     def begin(self) -> None:
         self.clock = FakeClock()
-        self.truth = SqlTruth(self.database, self.clock, times=TIMES)
+        self.store = SqlStore(self.database, self.clock, times=TIMES)
         self.runner.run(self.database.write(_empty))
-        self.runner.run(workspace(self.truth))
+        self.runner.run(workspace(self.store))
 
     def end(self) -> None:
-        self.runner.run(self.truth.close())
+        self.runner.run(self.store.close())
         self.runner.close()
 
 
@@ -102,29 +102,29 @@ def test_any_order_and_any_duplicates_end_the_same(world: World) -> None:
     def holds(some: list[dict[str, Any]], random: Any) -> None:
         raises = [raised(**each, org="acme", project="p", key=str(place)) for place, each in enumerate(some)]
         world.begin()
-        world.runner.run(world.truth.raise_signals(raises))
-        once = world.runner.run(ends(world.truth))
+        world.runner.run(world.store.signals.raise_signals(raises))
+        once = world.runner.run(ends(world.store))
         delivered = raises + random.choices(raises, k=len(raises))
         random.shuffle(delivered)
         world.begin()
-        world.runner.run(deliver(world.truth, delivered, random))
+        world.runner.run(deliver(world.store, delivered, random))
 
-        assert world.runner.run(ends(world.truth)) == once
+        assert world.runner.run(ends(world.store)) == once
 
     holds()
 
 
-async def deliver(truth: SqlTruth, raises: list[Raise], random: Any) -> None:
+async def deliver(store: SqlStore, raises: list[Raise], random: Any) -> None:
     while raises:
         size = random.randint(1, 4)
-        await truth.raise_signals(raises[:size])
+        await store.signals.raise_signals(raises[:size])
         raises = raises[size:]
 
 
-async def ends(truth: SqlTruth) -> list[tuple[Signal, list[Halt]]]:
+async def ends(store: SqlStore) -> list[tuple[Signal, list[Halt]]]:
     """What stands, but for ids and numbers, which are given in order."""
-    found = await truth.signals(viewer(), SignalFilter(), 100)
-    halts = {each.signal_id: each for each in await truth.halts(viewer(), 100)}
+    found = await store.signals.signals(viewer(), SignalFilter(), 100)
+    halts = {each.signal_id: each for each in await store.halts.halts(viewer(), 100)}
     return sorted(
         [
             (
@@ -148,40 +148,44 @@ def test_what_is_told_is_what_is_and_follows_the_table(world: World) -> None:
         strongest: dict[str, Severity] = {}
         for what, which in doings:
             world.runner.run(do(world, what, which, strongest))
-        world.runner.run(verify(world.truth, strongest))
+        world.runner.run(verify(world.store, strongest))
 
     holds()
 
 
 async def do(world: World, what: str, which: Any, strongest: dict[str, Severity]) -> None:
-    truth = world.truth
-    signals = await truth.signals(viewer(), SignalFilter(), 100)
+    store = world.store
+    signals = await store.signals.signals(viewer(), SignalFilter(), 100)
     if what == "raise":
         given = raised(**{**which, "at": world.clock.now() + which["at"] - START}, org="acme", project="p")
-        (outcome,) = await truth.raise_signals([given])
+        (outcome,) = await store.signals.raise_signals([given])
         if outcome.signal:
             known = strongest.get(outcome.signal.id, given.severity)
             strongest[outcome.signal.id] = max(known, given.severity, key=lambda each: each.rank)
     elif what == "wait":
         world.clock.advance(which * MINUTE)
-        await truth.sweep_due(100, world.clock.now())
-    elif what == "ack_seq" and which <= await truth.last_seq("w1"):
-        await truth.change_signal(change(signals[0], signal_id="", seq=which))
+        await store.signals.sweep_due(100, world.clock.now())
+    elif what == "ack_seq" and which <= await store.broadcasts.last_seq("w1"):
+        await store.signals.change_signal(change(signals[0], signal_id="", seq=which))
     elif what in ("ack", "resolve") and which < len(signals):
         step = Step.ACKNOWLEDGED if what == "ack" else Step.RESOLVED
-        await truth.change_signal(change(signals[which], step))
+        await store.signals.change_signal(change(signals[which], step))
     elif what == "resume":
-        standing = await truth.halts(viewer(), 100, states=[HaltState.OPEN])
+        standing = await store.halts.halts(viewer(), 100, states=[HaltState.OPEN])
         if which < len(standing):
-            await truth.resume_halt(viewer(), standing[which].id, "admin")
+            await store.halts.resume_halt(viewer(), standing[which].id, "admin")
 
 
-async def verify(truth: SqlTruth, strongest: dict[str, Severity]) -> None:
-    broadcasts = await told(truth)
+async def verify(store: SqlStore, strongest: dict[str, Severity]) -> None:
+    broadcasts = await told(store)
     numbers = list(range(1, len(broadcasts) + 1))
-    assert [each.seq for each in broadcasts] == numbers == [fields(each.body)["seq"] for each in await truth.take(1000)]
-    signals = {each.id: each for each in await truth.signals(viewer(), SignalFilter(), 1000)}
-    halts = {each.signal_id: each for each in await truth.halts(viewer(), 1000)}
+    assert (
+        [each.seq for each in broadcasts]
+        == numbers
+        == [fields(each.body)["seq"] for each in await store.outbox.take(1000)]
+    )
+    signals = {each.id: each for each in await store.signals.signals(viewer(), SignalFilter(), 1000)}
+    halts = {each.signal_id: each for each in await store.halts.halts(viewer(), 1000)}
     last = heard(broadcasts)
     assert last.keys() == signals.keys() == strongest.keys()
     entries: list[SignalEntry] = []
@@ -192,13 +196,13 @@ async def verify(truth: SqlTruth, strongest: dict[str, Severity]) -> None:
         )
         assert signal.severity is strongest[signal_id]
         assert known.halt == (halt is not None and halt.state is HaltState.OPEN)
-        mine = await truth.signal_history(viewer(), signal_id, 1000)
+        mine = await store.signals.signal_history(viewer(), signal_id, 1000)
         follow_the_table(mine)
         entries += mine
     assert sorted(each.seq for each in entries) == numbers
     open_ones = [each for each in signals.values() if each.state in OPEN_STATES]
     assert len({each.identity for each in open_ones}) == len(open_ones)
-    assert {each.id for each in (await truth.present(viewer())).signals} == {each.id for each in open_ones}
+    assert {each.id for each in (await store.signals.present(viewer())).signals} == {each.id for each in open_ones}
 
 
 def follow_the_table(entries: Any) -> None:

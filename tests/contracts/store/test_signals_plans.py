@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.signal_tables import signals
-from openbrain.adapters.sql.signals import reading, rows, sweeping
+from openbrain.adapters.sql.signals import listeners, reading, rows, sweeping
 from openbrain.adapters.sql.signals.raising import count_of_source
 from openbrain.adapters.sql.signals.rows import signal_row
 from openbrain.domain.signals.rules import SignalTimes, opened, resolved, swept
@@ -52,7 +52,7 @@ def many_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 async def test_signals_are_found_by_an_index(many: Database) -> None:
     key = rows.open_key("w1", "identity")
     works: list[tuple[Callable[[Connection], object], str, set[str]]] = [
-        (lambda it: sweeping._due(it, 10, START), "signals", {"ix_signals_due_at"}),
+        (lambda it: sweeping.due_rows(it, 10, START), "signals", {"ix_signals_due_at"}),
         (
             lambda it: rows.one_signal(it, signals.c.open_key == key),
             "signals",
@@ -75,7 +75,7 @@ async def test_signals_are_found_by_an_index(many: Database) -> None:
             {"ix_signals_workspace_id_first_raised_at"},
         ),
         (
-            lambda it: reading._floor(it, "w1", START + 5),
+            lambda it: listeners._floor(it, "w1", START + 5),
             "broadcasts",
             {"'key': 'PRIMARY'", "autoindex_broadcasts"},
         ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.domain.signals.values import HaltState, Severity, SignalState, Step
 from openbrain.ports.operations import Operation
@@ -14,56 +14,56 @@ QUIET = 900 * MICROSECONDS
 
 
 @pytest.fixture(autouse=True)
-async def w1(truth: SqlTruth) -> None:
-    await workspace(truth, "w1", "w2")
+async def w1(store: SqlStore) -> None:
+    await workspace(store, "w1", "w2")
 
 
-async def swept(truth: SqlTruth, clock: FakeClock, microseconds: int) -> Swept:
+async def swept(store: SqlStore, clock: FakeClock, microseconds: int) -> Swept:
     """What the sweep does after so long."""
     clock.advance(microseconds)
-    return await truth.sweep_due(100, clock.now())
+    return await store.signals.sweep_due(100, clock.now())
 
 
-async def test_quiet_lowers_and_resolves_and_each_is_told(truth: SqlTruth, clock: FakeClock) -> None:
-    await raise_one(truth)
-    assert await swept(truth, clock, QUIET - 1) == Swept()
-    assert await swept(truth, clock, 1) == Swept(lowered=1)
-    assert await truth.sweep_due(100, clock.now()) == Swept()
-    assert await swept(truth, clock, QUIET) == Swept(resolved=1)
+async def test_quiet_lowers_and_resolves_and_each_is_told(store: SqlStore, clock: FakeClock) -> None:
+    await raise_one(store)
+    assert await swept(store, clock, QUIET - 1) == Swept()
+    assert await swept(store, clock, 1) == Swept(lowered=1)
+    assert await store.signals.sweep_due(100, clock.now()) == Swept()
+    assert await swept(store, clock, QUIET) == Swept(resolved=1)
 
-    assert await steps(truth) == [
+    assert await steps(store) == [
         (1, "raised", "active", "warning"),
         (2, "lowered", "active", "info"),
         (3, "resolved", "resolved", "info"),
     ]
-    assert [each.actor for each in await told(truth)] == ["ada", "time", "time"]
+    assert [each.actor for each in await told(store)] == ["ada", "time", "time"]
 
 
-async def test_a_grave_one_escalates_after_a_day_and_stays(truth: SqlTruth, clock: FakeClock) -> None:
-    signal = await signal_of(truth, severity=Severity.CRITICAL)
-    assert await swept(truth, clock, DAY) == Swept(escalated=1)
-    assert await swept(truth, clock, 100 * DAY) == Swept()
-    (standing,) = (await truth.present(viewer())).signals
+async def test_a_grave_one_escalates_after_a_day_and_stays(store: SqlStore, clock: FakeClock) -> None:
+    signal = await signal_of(store, severity=Severity.CRITICAL)
+    assert await swept(store, clock, DAY) == Swept(escalated=1)
+    assert await swept(store, clock, 100 * DAY) == Swept()
+    (standing,) = (await store.signals.present(viewer())).signals
     assert (standing.state, standing.severity) == (SignalState.ESCALATED, Severity.CRITICAL)
 
-    assert (await truth.change_signal(change(signal))).state is SignalState.ACKNOWLEDGED
-    assert await swept(truth, clock, QUIET) == Swept(lowered=1)
+    assert (await store.signals.change_signal(change(signal))).state is SignalState.ACKNOWLEDGED
+    assert await swept(store, clock, QUIET) == Swept(lowered=1)
 
 
-async def test_ttl_ends_signal_and_halt_and_quiet_ends_no_halt(truth: SqlTruth, clock: FakeClock) -> None:
-    timed = await raise_one(truth, severity=Severity.NUCLEAR, ttl_s=60)
-    for_ever = await raise_one(truth, halt=True, content="2", severity=Severity.INFO)
-    done = await swept(truth, clock, 60 * MICROSECONDS)
+async def test_ttl_ends_signal_and_halt_and_quiet_ends_no_halt(store: SqlStore, clock: FakeClock) -> None:
+    timed = await raise_one(store, severity=Severity.NUCLEAR, ttl_s=60)
+    for_ever = await raise_one(store, halt=True, content="2", severity=Severity.INFO)
+    done = await swept(store, clock, 60 * MICROSECONDS)
     assert (done.expired, done.halts_expired, done.total) == (1, 1, 2)
-    assert await swept(truth, clock, QUIET) == Swept(resolved=1)
+    assert await swept(store, clock, QUIET) == Swept(resolved=1)
 
     assert timed.halt is not None
     assert for_ever.halt is not None
-    ended = await truth.halt(viewer(), timed.halt.id)
+    ended = await store.halts.halt(viewer(), timed.halt.id)
     assert ended is not None
     assert (ended.state, ended.ended_by) == (HaltState.EXPIRED, "time")
-    assert [each.id for each in (await truth.present(viewer())).halts] == [for_ever.halt.id]
-    assert [(each.change, each.halt) for each in await told(truth)][2:] == [
+    assert [each.id for each in (await store.signals.present(viewer())).halts] == [for_ever.halt.id]
+    assert [(each.change, each.halt) for each in await told(store)][2:] == [
         (Step.HALT_EXPIRED, False),
         (Step.EXPIRED, False),
         (Step.RESOLVED, True),
@@ -71,101 +71,105 @@ async def test_ttl_ends_signal_and_halt_and_quiet_ends_no_halt(truth: SqlTruth, 
 
 
 async def test_quiet_does_not_end_what_is_held_and_the_same_raise_holds_it_longer(
-    truth: SqlTruth, clock: FakeClock
+    store: SqlStore, clock: FakeClock
 ) -> None:
-    await raise_one(truth, key="mark", held_until=START + 4 * QUIET)
-    assert await swept(truth, clock, 3 * QUIET) == Swept(lowered=1)
-    again = await raise_one(truth, key="mark", held_until=START + 7 * QUIET)
+    await raise_one(store, key="mark", held_until=START + 4 * QUIET)
+    assert await swept(store, clock, 3 * QUIET) == Swept(lowered=1)
+    again = await raise_one(store, key="mark", held_until=START + 7 * QUIET)
     assert again.signal is not None
     assert (again.status, again.signal.count) == (RaiseStatus.DUPLICATE, 1)
-    assert await swept(truth, clock, 4 * QUIET - 1) == Swept()
-    assert await swept(truth, clock, 1) == Swept(resolved=1)
+    assert await swept(store, clock, 4 * QUIET - 1) == Swept()
+    assert await swept(store, clock, 1) == Swept(resolved=1)
 
-    assert [each.change for each in await told(truth)] == [Step.RAISED, Step.LOWERED, Step.RESOLVED]
+    assert [each.change for each in await told(store)] == [Step.RAISED, Step.LOWERED, Step.RESOLVED]
 
 
-async def test_a_sweep_takes_no_more_than_its_limit(truth: SqlTruth, clock: FakeClock) -> None:
-    await truth.raise_signals([raised(content=str(number)) for number in range(5)] + [raised(workspace_id="w2")])
+async def test_a_sweep_takes_no_more_than_its_limit(store: SqlStore, clock: FakeClock) -> None:
+    await store.signals.raise_signals(
+        [raised(content=str(number)) for number in range(5)] + [raised(workspace_id="w2")]
+    )
     clock.advance(QUIET)
 
-    assert [(await truth.sweep_due(4, clock.now())).total for _ in range(3)] == [4, 2, 0]
+    assert [(await store.signals.sweep_due(4, clock.now())).total for _ in range(3)] == [4, 2, 0]
 
 
-async def test_a_workspace_that_is_being_deleted_holds_nobody_up(truth: SqlTruth, clock: FakeClock) -> None:
-    await truth.raise_signals([raised(), raised(workspace_id="w2")])
+async def test_a_workspace_that_is_being_deleted_holds_nobody_up(store: SqlStore, clock: FakeClock) -> None:
+    await store.signals.raise_signals([raised(), raised(workspace_id="w2")])
     operation = Operation(id="0190aaaa-0000-7000-8000-000000000000", workspace_id="system", kind="close", actor="ada")
-    await truth.close_workspace("w1", operation)
+    await store.workspaces.close_workspace("w1", operation)
     clock.advance(QUIET)
 
-    assert (await truth.sweep_due(1, clock.now())).lowered == 1
-    counts = await truth.workspace_counts("w1")
+    assert (await store.signals.sweep_due(1, clock.now())).lowered == 1
+    counts = await store.workspaces.workspace_counts("w1")
     assert (counts["signals"], counts["signal_history"], counts["broadcasts"]) == (1, 1, 1)
-    gone = await truth.drop_workspace("w1", "")
+    gone = await store.workspaces.drop_workspace("w1", "")
     assert (gone["signals"], gone["signal_history"], gone["broadcasts"], gone["outbox"]) == (1, 1, 1, 1)
-    assert [each["workspace_id"] for each in await rows(truth._database, "SELECT workspace_id FROM signals")] == ["w2"]
+    assert [each["workspace_id"] for each in await rows(store._database, "SELECT workspace_id FROM signals")] == ["w2"]
 
 
-async def test_what_has_ended_becomes_a_tombstone_and_goes_at_last(truth: SqlTruth, clock: FakeClock) -> None:
-    halted = await signal_of(truth, severity=Severity.NUCLEAR, content="halted", key="1")
-    signal = await signal_of(truth, key="2")
+async def test_what_has_ended_becomes_a_tombstone_and_goes_at_last(store: SqlStore, clock: FakeClock) -> None:
+    halted = await signal_of(store, severity=Severity.NUCLEAR, content="halted", key="1")
+    signal = await signal_of(store, key="2")
     for each in (signal, halted):
-        await truth.change_signal(change(each))
-        await truth.change_signal(change(each, Step.RESOLVED))
-    assert (await swept(truth, clock, 14 * DAY)).tombstoned == 2
-    assert await purged(truth, clock.now(), ended_before=START) == 0
+        await store.signals.change_signal(change(each))
+        await store.signals.change_signal(change(each, Step.RESOLVED))
+    assert (await swept(store, clock, 14 * DAY)).tombstoned == 2
+    assert await purged(store, clock.now(), ended_before=START) == 0
     clock.advance(DAY)
 
     # One signal, not the one whose halt stands.
-    assert await purged(truth, clock.now(), ended_before=clock.now()) == 1
-    assert [each.id for each in await truth.signals(viewer(), SignalFilter(), 10)] == [halted.id]
+    assert await purged(store, clock.now(), ended_before=clock.now()) == 1
+    assert [each.id for each in await store.signals.signals(viewer(), SignalFilter(), 10)] == [halted.id]
     for table in ("signal_history", "signal_acks"):
-        left = await rows(truth._database, f"SELECT DISTINCT signal_id FROM {table}")
+        left = await rows(store._database, f"SELECT DISTINCT signal_id FROM {table}")
         assert [each["signal_id"] for each in left] == [halted.id]
-    (halt,) = await truth.halts(viewer(), 10)
-    await truth.ack_halt(viewer(), halt.id, ["bob"])
-    await truth.resume_halt(viewer(), halt.id, "admin")
-    assert await purged(truth, clock.now(), ended_before=clock.now()) == 1
-    assert await rows(truth._database, "SELECT halt_id FROM halt_acks") == []
+    (halt,) = await store.halts.halts(viewer(), 10)
+    await store.halts.ack_halt(viewer(), halt.id, ["bob"])
+    await store.halts.resume_halt(viewer(), halt.id, "admin")
+    assert await purged(store, clock.now(), ended_before=clock.now()) == 1
+    assert await rows(store._database, "SELECT halt_id FROM halt_acks") == []
     # The keys, each after its time.
-    assert await purged(truth, START + 30 * DAY - 1) == 0
-    assert await purged(truth, START + 30 * DAY) == 2
+    assert await purged(store, START + 30 * DAY - 1) == 0
+    assert await purged(store, START + 30 * DAY) == 2
 
 
-async def purged(truth: SqlTruth, now: int, *, broadcasts_before: int = 0, ended_before: int = 0) -> int:
-    return await truth.purge_signals(100, broadcasts_before=broadcasts_before, ended_before=ended_before, now=now)
+async def purged(store: SqlStore, now: int, *, broadcasts_before: int = 0, ended_before: int = 0) -> int:
+    return await store.signals.purge_signals(
+        100, broadcasts_before=broadcasts_before, ended_before=ended_before, now=now
+    )
 
 
-async def test_old_broadcasts_go_and_numbers_go_on(truth: SqlTruth, clock: FakeClock) -> None:
-    await raise_one(truth, content="1")
+async def test_old_broadcasts_go_and_numbers_go_on(store: SqlStore, clock: FakeClock) -> None:
+    await raise_one(store, content="1")
     clock.advance(DAY)
-    await raise_one(truth, content="2")
-    assert [await truth.broadcast_floor("w1", START + at) for at in (0, DAY, DAY + 1)] == [0, 1, 2]
+    await raise_one(store, content="2")
+    assert [await store.broadcasts.broadcast_floor("w1", START + at) for at in (0, DAY, DAY + 1)] == [0, 1, 2]
 
-    assert await purged(truth, clock.now(), broadcasts_before=START + DAY) == 1
-    assert [each.seq for each in await told(truth)] == [2]
-    assert [await truth.broadcast_floor("w1", START + at) for at in (DAY, DAY + 1)] == [1, 2]
-    assert await purged(truth, clock.now(), broadcasts_before=clock.now() + 1) == 1
-    assert await truth.broadcast_floor("w1", START + DAY + 1) == 2
-    assert (await truth.present(viewer())).seq == 2
-    assert (await signal_of(truth, content="3")).seq == 3
-    assert await truth.last_seq("unknown") == await truth.broadcast_floor("unknown", START) == 0
+    assert await purged(store, clock.now(), broadcasts_before=START + DAY) == 1
+    assert [each.seq for each in await told(store)] == [2]
+    assert [await store.broadcasts.broadcast_floor("w1", START + at) for at in (DAY, DAY + 1)] == [1, 2]
+    assert await purged(store, clock.now(), broadcasts_before=clock.now() + 1) == 1
+    assert await store.broadcasts.broadcast_floor("w1", START + DAY + 1) == 2
+    assert (await store.signals.present(viewer())).seq == 2
+    assert (await signal_of(store, content="3")).seq == 3
+    assert await store.broadcasts.last_seq("unknown") == await store.broadcasts.broadcast_floor("unknown", START) == 0
 
 
-async def test_after_a_restore_what_is_new_is_told_above_what_the_stream_has(truth: SqlTruth) -> None:
-    first, second = await signal_of(truth), await signal_of(truth, content="2", severity=Severity.NUCLEAR)
-    third = await signal_of(truth, content="2", severity=Severity.NUCLEAR, halt=True, ttl_s=5)
-    waiting = await truth.take(10)
-    await truth.delete([each.id for each in waiting])
+async def test_after_a_restore_what_is_new_is_told_above_what_the_stream_has(store: SqlStore) -> None:
+    first, second = await signal_of(store), await signal_of(store, content="2", severity=Severity.NUCLEAR)
+    third = await signal_of(store, content="2", severity=Severity.NUCLEAR, halt=True, ttl_s=5)
+    waiting = await store.outbox.take(10)
+    await store.outbox.delete([each.id for each in waiting])
 
-    assert await truth.renumber("w1", 2, 50) == 51
-    assert [(each.seq, each.signal_id) for each in await told(truth)] == [(1, first.id), (51, second.id)]
+    assert await store.broadcasts.renumber("w1", 2, 50) == 51
+    assert [(each.seq, each.signal_id) for each in await told(store)] == [(1, first.id), (51, second.id)]
     assert third.seq == 2
-    assert [fields(each.body)["seq"] for each in await truth.take(10)] == [51]
-    moved = await truth.signal(viewer(), second.id)
+    assert [fields(each.body)["seq"] for each in await store.outbox.take(10)] == [51]
+    moved = await store.signals.signal(viewer(), second.id)
     assert moved is not None
     assert (moved.seq, moved.worsened_seq) == (51, 51)
-    assert (await truth.halts(viewer(), 10))[0].seq == 51
-    assert (await signal_of(truth, content="4")).seq == 52
+    assert (await store.halts.halts(viewer(), 10))[0].seq == 51
+    assert (await signal_of(store, content="4")).seq == 52
     # Where nothing of the truth was too low the numbers jump all the same.
-    assert await truth.renumber("w1", 60, 80) == 80
-    assert (await signal_of(truth, content="5")).seq == 81
+    assert await store.broadcasts.renumber("w1", 60, 80) == 80
+    assert (await signal_of(store, content="5")).seq == 81

@@ -8,16 +8,16 @@ import pytest
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.tables import outbox
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from tests.support.store.direct_rows import put_into
 from tests.support.store.fixtures import FakeClock
 from tests.support.waiting import PATIENCE_S
 
 
 @pytest.fixture
-async def elsewhere(database: Database, database_url: str, clock: FakeClock) -> AsyncIterator[SqlTruth]:
+async def elsewhere(database: Database, database_url: str, clock: FakeClock) -> AsyncIterator[SqlStore]:
     """The same database, as another process has it open."""
-    other = SqlTruth(Database.open(database_url, lock_wait_s=PATIENCE_S), clock)
+    other = SqlStore(Database.open(database_url, lock_wait_s=PATIENCE_S), clock)
     yield other
     await other.close()
 
@@ -25,40 +25,40 @@ async def elsewhere(database: Database, database_url: str, clock: FakeClock) -> 
 # Outbox
 
 
-async def test_the_outbox_gives_the_oldest_and_keeps_them(truth: SqlTruth, database: Database) -> None:
+async def test_the_outbox_gives_the_oldest_and_keeps_them(store: SqlStore, database: Database) -> None:
     bodies = [f'{{"number": {number}, "text": "ä😀\\\\"}}'.encode() for number in range(5)]
     await put_into(database, outbox, *({"stream": "memory.stored", "body": body} for body in bodies))
 
-    first = await truth.take(3)
+    first = await store.outbox.take(3)
 
     assert [entry.body for entry in first] == bodies[:3]
     assert {entry.stream for entry in first} == {"memory.stored"}
-    assert await truth.take(3) == first
-    await truth.delete([entry.id for entry in first])
-    assert [entry.body for entry in await truth.take(10)] == bodies[3:]
+    assert await store.outbox.take(3) == first
+    await store.outbox.delete([entry.id for entry in first])
+    assert [entry.body for entry in await store.outbox.take(10)] == bodies[3:]
 
 
-async def test_the_outbox_deletes_exactly_what_it_is_told(truth: SqlTruth, database: Database) -> None:
+async def test_the_outbox_deletes_exactly_what_it_is_told(store: SqlStore, database: Database) -> None:
     """A transaction that commits late brings a lower id: it must not go with its elders."""
     await put_into(database, outbox, *({"stream": "s", "body": b"{}"} for _ in range(1200)))
-    entries = await truth.take(5000)
+    entries = await store.outbox.take(5000)
     late = entries[1]
 
-    await truth.delete([entry.id for entry in entries if entry is not late] + [10**9])
+    await store.outbox.delete([entry.id for entry in entries if entry is not late] + [10**9])
 
-    assert await truth.take(10) == [late]
-    await truth.delete([])
-    assert await truth.take(10) == [late]
+    assert await store.outbox.take(10) == [late]
+    await store.outbox.delete([])
+    assert await store.outbox.take(10) == [late]
 
 
-async def test_an_id_is_never_given_twice(truth: SqlTruth, database: Database) -> None:
+async def test_an_id_is_never_given_twice(store: SqlStore, database: Database) -> None:
     """Else the second event of a number could be deleted as the first one."""
     await put_into(database, outbox, {"stream": "s", "body": b"{}"})
-    (first,) = await truth.take(1)
-    await truth.delete([first.id])
+    (first,) = await store.outbox.take(1)
+    await store.outbox.delete([first.id])
     await put_into(database, outbox, {"stream": "s", "body": b"{}"})
 
-    assert (await truth.take(1))[0].id > first.id
+    assert (await store.outbox.take(1))[0].id > first.id
 
 
 # Leases
@@ -73,68 +73,68 @@ async def eventually(condition: Callable[[], Awaitable[bool]], seconds: float = 
     return time.monotonic() - start
 
 
-async def test_one_holds_a_lease_and_prolongs_it(truth: SqlTruth, elsewhere: SqlTruth) -> None:
-    assert await truth.acquire("relay", "a", 60)
-    assert not await elsewhere.acquire("relay", "b", 60)
-    assert await truth.acquire("relay", "a", 60)
-    assert await elsewhere.acquire("expiry", "b", 60)
-    assert not await truth.acquire("expiry", "a", 60)
+async def test_one_holds_a_lease_and_prolongs_it(store: SqlStore, elsewhere: SqlStore) -> None:
+    assert await store.leases.acquire("relay", "a", 60)
+    assert not await elsewhere.leases.acquire("relay", "b", 60)
+    assert await store.leases.acquire("relay", "a", 60)
+    assert await elsewhere.leases.acquire("expiry", "b", 60)
+    assert not await store.leases.acquire("expiry", "a", 60)
 
 
-async def test_a_lease_that_ran_out_is_taken_over(truth: SqlTruth, elsewhere: SqlTruth) -> None:
+async def test_a_lease_that_ran_out_is_taken_over(store: SqlStore, elsewhere: SqlStore) -> None:
     start = time.monotonic()
-    assert await truth.acquire("relay", "a", 0.4)
-    taken = await elsewhere.acquire("relay", "b", 0.4)
+    assert await store.leases.acquire("relay", "a", 0.4)
+    taken = await elsewhere.leases.acquire("relay", "b", 0.4)
     assert not taken or time.monotonic() - start > 0.35, "not before its end, wherever a slow machine is by then"
 
-    await eventually(lambda: elsewhere.acquire("relay", "b", 60))
+    await eventually(lambda: elsewhere.leases.acquire("relay", "b", 60))
 
     assert time.monotonic() - start > 0.35
-    assert not await truth.acquire("relay", "a", 60)
+    assert not await store.leases.acquire("relay", "a", 60)
 
 
-async def test_prolonging_counts_from_now(truth: SqlTruth, elsewhere: SqlTruth) -> None:
-    assert await truth.acquire("relay", "a", 60)
-    assert await truth.acquire("relay", "a", 0.2)
+async def test_prolonging_counts_from_now(store: SqlStore, elsewhere: SqlStore) -> None:
+    assert await store.leases.acquire("relay", "a", 60)
+    assert await store.leases.acquire("relay", "a", 0.2)
 
-    await eventually(lambda: elsewhere.acquire("relay", "b", 60))
+    await eventually(lambda: elsewhere.leases.acquire("relay", "b", 60))
 
 
-async def test_a_refused_one_does_not_prolong(truth: SqlTruth, elsewhere: SqlTruth) -> None:
+async def test_a_refused_one_does_not_prolong(store: SqlStore, elsewhere: SqlStore) -> None:
     start = time.monotonic()
-    assert await truth.acquire("relay", "a", 0.3)
+    assert await store.leases.acquire("relay", "a", 0.3)
     for _ in range(3):
-        assert not await elsewhere.acquire("relay", "b", 60) or time.monotonic() - start > 0.25
+        assert not await elsewhere.leases.acquire("relay", "b", 60) or time.monotonic() - start > 0.25
 
-    assert await eventually(lambda: elsewhere.acquire("relay", "b", 60)) < 55
-
-
-async def test_a_lease_is_given_back_by_its_holder_only(truth: SqlTruth, elsewhere: SqlTruth) -> None:
-    assert await truth.acquire("relay", "a", 60)
-    await elsewhere.release("relay", "b")
-    assert not await elsewhere.acquire("relay", "b", 60)
-
-    await truth.release("relay", "a")
-
-    assert await elsewhere.acquire("relay", "b", 60)
-    await truth.release("nothing", "a")
+    assert await eventually(lambda: elsewhere.leases.acquire("relay", "b", 60)) < 55
 
 
-async def test_holders_are_told_apart_exactly(truth: SqlTruth) -> None:
-    assert await truth.acquire("relay", "host:1", 60)
+async def test_a_lease_is_given_back_by_its_holder_only(store: SqlStore, elsewhere: SqlStore) -> None:
+    assert await store.leases.acquire("relay", "a", 60)
+    await elsewhere.leases.release("relay", "b")
+    assert not await elsewhere.leases.acquire("relay", "b", 60)
+
+    await store.leases.release("relay", "a")
+
+    assert await elsewhere.leases.acquire("relay", "b", 60)
+    await store.leases.release("nothing", "a")
+
+
+async def test_holders_are_told_apart_exactly(store: SqlStore) -> None:
+    assert await store.leases.acquire("relay", "host:1", 60)
     for near in ("HOST:1", "host:1 ", "höst:1", ""):
-        assert not await truth.acquire("relay", near, 60)
-    assert await truth.acquire("Relay", "other", 60)
+        assert not await store.leases.acquire("relay", near, 60)
+    assert await store.leases.acquire("Relay", "other", 60)
 
 
-async def test_of_many_who_race_one_wins(truth: SqlTruth, elsewhere: SqlTruth) -> None:
+async def test_of_many_who_race_one_wins(store: SqlStore, elsewhere: SqlStore) -> None:
     for round_ in range(10):
-        racing = [(truth, elsewhere)[number % 2].acquire(f"r{round_}", str(number), 60) for number in range(8)]
+        racing = [(store, elsewhere)[number % 2].leases.acquire(f"r{round_}", str(number), 60) for number in range(8)]
         assert sum(await asyncio.gather(*racing)) == 1
 
 
-async def test_the_clock_of_a_host_has_no_say(truth: SqlTruth, elsewhere: SqlTruth, clock: FakeClock) -> None:
-    assert await truth.acquire("relay", "a", 60)
+async def test_the_clock_of_a_host_has_no_say(store: SqlStore, elsewhere: SqlStore, clock: FakeClock) -> None:
+    assert await store.leases.acquire("relay", "a", 60)
     clock.advance(10**15)
 
-    assert not await elsewhere.acquire("relay", "b", 60)
+    assert not await elsewhere.leases.acquire("relay", "b", 60)

@@ -5,16 +5,15 @@ from typing import Any
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.writes.expiry import SqlUpkeep
-from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict, Invalid
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Memory, Reason, Scope
-from openbrain.ports.store import Outcome, Status
+from openbrain.ports.writes import Outcome, Status
 from tests.support.store.fixtures import START, FakeClock, announced, origin, row, rows, stored, viewer, write
 
 
-async def one(writing: SqlWriting, content: str, supersedes: str, **changes: Any) -> Outcome:
+async def one(writing: SqlMemoryWrites, content: str, supersedes: str, **changes: Any) -> Outcome:
     (outcome,) = await writing.remember([write(content, supersedes_id=supersedes, **changes)])
     return outcome
 
@@ -24,7 +23,9 @@ async def total(database: Database) -> list[int]:
     return [(await rows(database, f"SELECT COUNT(*) AS n FROM {table}"))[0]["n"] for table in tables]
 
 
-async def test_the_old_leaves_and_the_new_stands(database: Database, writing: SqlWriting, clock: FakeClock) -> None:
+async def test_the_old_leaves_and_the_new_stands(
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
+) -> None:
     old = await stored(writing, "old")
     clock.advance(5)
     new = await stored(writing, "new", supersedes_id=old.id, origin=origin("bo", causation_id="e", traceparent="t"))
@@ -52,7 +53,7 @@ async def test_the_old_leaves_and_the_new_stands(database: Database, writing: Sq
     assert told in await announced(database)
 
 
-async def test_only_the_head_can_be_replaced(database: Database, writing: SqlWriting) -> None:
+async def test_only_the_head_can_be_replaced(database: Database, writing: SqlMemoryWrites) -> None:
     first = await stored(writing, "1")
     second = await stored(writing, "2", supersedes_id=first.id)
     third = await stored(writing, "3", supersedes_id=second.id)
@@ -67,7 +68,7 @@ async def test_only_the_head_can_be_replaced(database: Database, writing: SqlWri
     assert await total(database) == before
 
 
-async def test_the_same_content_changes_nothing(database: Database, writing: SqlWriting) -> None:
+async def test_the_same_content_changes_nothing(database: Database, writing: SqlMemoryWrites) -> None:
     old = await stored(writing, "old", session_id="s1")
     before = await total(database)
     outcome = await one(writing, "old", old.id, session_id="s2")
@@ -75,13 +76,13 @@ async def test_the_same_content_changes_nothing(database: Database, writing: Sql
     assert await total(database) == before
 
 
-async def test_the_same_content_for_others_is_a_change(database: Database, writing: SqlWriting) -> None:
+async def test_the_same_content_for_others_is_a_change(database: Database, writing: SqlMemoryWrites) -> None:
     old = await stored(writing, "old", memory_scope=Scope.AGENT)
     assert (await one(writing, "old", old.id)).status is Status.CREATED
     assert (await row(database, old.id)).reason is Reason.SUPERSEDED
 
 
-async def test_what_is_known_elsewhere_takes_the_place(database: Database, writing: SqlWriting) -> None:
+async def test_what_is_known_elsewhere_takes_the_place(database: Database, writing: SqlMemoryWrites) -> None:
     old, known = await stored(writing, "old"), await stored(writing, "known")
     outcome = await one(writing, "known", old.id)
     assert (outcome.status, outcome.memory) == (Status.DUPLICATE, known)
@@ -93,7 +94,7 @@ async def test_what_is_known_elsewhere_takes_the_place(database: Database, writi
 
 
 async def test_a_due_memory_that_says_it_already_is_ended(
-    database: Database, writing: SqlWriting, clock: FakeClock
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
 ) -> None:
     old, due = await stored(writing, "old"), await stored(writing, "known", expires_at=START + 1)
     clock.advance(1)
@@ -101,7 +102,7 @@ async def test_a_due_memory_that_says_it_already_is_ended(
     assert (await row(database, due.id)).reason is Reason.EXPIRED
 
 
-async def unseen(writing: SqlWriting, clock: FakeClock) -> list[Memory]:
+async def unseen(writing: SqlMemoryWrites, clock: FakeClock) -> list[Memory]:
     kept = [
         await stored(writing, "agent's", agent_id="bo", memory_scope=Scope.AGENT),
         await stored(writing, "tenant's", workspace_id="w2"),
@@ -114,7 +115,7 @@ async def unseen(writing: SqlWriting, clock: FakeClock) -> list[Memory]:
 
 
 async def test_what_is_not_seen_is_like_what_never_was(
-    database: Database, writing: SqlWriting, clock: FakeClock
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
 ) -> None:
     kept = await unseen(writing, clock)
     before = await total(database)
@@ -126,7 +127,7 @@ async def test_what_is_not_seen_is_like_what_never_was(
     assert await total(database) == before
 
 
-async def test_a_head_that_is_not_seen_is_not_named(writing: SqlWriting) -> None:
+async def test_a_head_that_is_not_seen_is_not_named(writing: SqlMemoryWrites) -> None:
     old = await stored(writing, "old")
     await stored(
         writing, "mine now", supersedes_id=old.id, agent_id="bo", memory_scope=Scope.AGENT, viewer=viewer(agent="bo")
@@ -137,7 +138,7 @@ async def test_a_head_that_is_not_seen_is_not_named(writing: SqlWriting) -> None
 
 
 @pytest.mark.parametrize("end", ["forgotten", "chain"])
-async def test_what_was_forgotten_has_no_successor(writing: SqlWriting, end: str) -> None:
+async def test_what_was_forgotten_has_no_successor(writing: SqlMemoryWrites, end: str) -> None:
     old = await stored(writing, "old")
     last = old if end == "forgotten" else await stored(writing, "newer", supersedes_id=old.id)
     await writing.forget(last.id, viewer(), origin(), "")
@@ -146,7 +147,7 @@ async def test_what_was_forgotten_has_no_successor(writing: SqlWriting, end: str
     assert outcome.error.head is None
 
 
-async def test_neighbours_of_a_refused_one_are_stored(database: Database, writing: SqlWriting) -> None:
+async def test_neighbours_of_a_refused_one_are_stored(database: Database, writing: SqlMemoryWrites) -> None:
     old, other = await stored(writing, "old"), await stored(writing, "other")
     outcomes = await writing.remember(
         [
@@ -169,7 +170,7 @@ async def test_neighbours_of_a_refused_one_are_stored(database: Database, writin
     assert await rows(database, "SELECT * FROM idempotency_keys") == []
 
 
-async def test_a_repeated_attempt_is_no_second_effect(database: Database, writing: SqlWriting) -> None:
+async def test_a_repeated_attempt_is_no_second_effect(database: Database, writing: SqlMemoryWrites) -> None:
     old = await stored(writing, "old")
     again = [write("new", supersedes_id=old.id)]
     first = await writing.remember(again)
@@ -180,12 +181,14 @@ async def test_a_repeated_attempt_is_no_second_effect(database: Database, writin
     assert await total(database) == before
 
 
-async def test_expiry_ends_what_is_due_and_says_so(database: Database, writing: SqlWriting, clock: FakeClock) -> None:
+async def test_expiry_ends_what_is_due_and_says_so(
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
+) -> None:
     due = [await stored(writing, f"due {number}", expires_at=START + number) for number in range(1, 6)]
     later = await stored(writing, "later", expires_at=START + 100)
     gone = await stored(writing, "gone", expires_at=START + 1)
     await writing.forget(gone.id, viewer(), origin(), "")
-    upkeep = SqlUpkeep(database, clock)
+    upkeep = SqlMemoryWrites(database, clock)
     assert await upkeep.expire_due(10, clock.now()) == 0
     clock.advance(5)
     assert [await upkeep.expire_due(3, clock.now()) for _ in range(3)] == [3, 2, 0]

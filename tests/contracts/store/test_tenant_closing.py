@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
-from openbrain.ports.access import Workspace
-from openbrain.ports.erasing import CLOSE, PURGE, Doomed, Swept
 from openbrain.ports.operations import Operation, OperationStatus, Progress
+from openbrain.ports.streams import Doomed, Swept
+from openbrain.ports.tenants import CLOSE, Workspace
+from openbrain.ports.writes import PURGE
 from openbrain_housekeeper.handlers.close_workspace import Closing
 from tests.support.store.fixtures import START, FakeClock
 
@@ -30,22 +31,24 @@ async def walked(closing: Closing, operation: Operation) -> tuple[Operation, Pro
             return operation, step
 
 
-async def test_its_purges_end_before_their_rows_go(truth: SqlTruth, clock: FakeClock) -> None:
+async def test_its_purges_end_before_their_rows_go(store: SqlStore, clock: FakeClock) -> None:
     """They alone know the vectors and stream entries of what was erased."""
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=START))
-    purge = await truth.start_operation(Operation(id=uuid7(START), workspace_id="w1", kind=PURGE, actor="ada"))
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=START))
+    purge = await store.operations.start_operation(
+        Operation(id=uuid7(START), workspace_id="w1", kind=PURGE, actor="ada")
+    )
     asked = Operation(id=uuid7(START), workspace_id="system", kind=CLOSE, actor="op", request={"workspace": "w1"})
-    closing = Closing(truth, NoStreams(), clock, settle_s=0)
+    closing = Closing(store, NoStreams(), clock, settle_s=0)
 
-    operation, step = await walked(closing, await truth.close_workspace("w1", asked))
+    operation, step = await walked(closing, await store.workspaces.close_workspace("w1", asked))
     assert step.waits
-    assert await truth.operation("w1", purge.id) is not None
-    assert await truth.workspace_counts("w1")
+    assert await store.operations.operation("w1", purge.id) is not None
+    assert await store.workspaces.workspace_counts("w1")
 
-    await truth.hold_operation("me", 15, [PURGE])
-    await truth.end_operation(purge.id, "me", OperationStatus.DONE)
+    await store.operations.hold_operation("me", 15, [PURGE])
+    await store.operations.end_operation(purge.id, "me", OperationStatus.DONE)
     operation, step = await walked(closing, operation)
 
     assert step.finished
     assert operation.result["rows"]["operations"] == 1
-    assert await truth.operation("w1", purge.id) is None
+    assert await store.operations.operation("w1", purge.id) is None

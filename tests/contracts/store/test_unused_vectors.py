@@ -12,14 +12,15 @@ from sqlalchemy.engine import Engine
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.indexes import unused_vectors
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
-from openbrain.ports.erasing import CLOSE, PURGE
 from openbrain.ports.generations import IndexKind
+from openbrain.ports.index_entries import Embedded, Mark
 from openbrain.ports.operations import TRACES, Operation
-from openbrain.ports.store import Embedded, Mark
+from openbrain.ports.tenants import CLOSE
+from openbrain.ports.writes import PURGE
 from tests.support.store.direct_rows import put
 from tests.support.store.fixtures import START, memory, origin, rows, stored, viewer
 
@@ -63,13 +64,13 @@ async def standing(database: Database) -> set[str]:
 
 
 @pytest.fixture
-async def many(truth: SqlTruth, database: Database, monkeypatch: pytest.MonkeyPatch) -> list[Memory]:
+async def many(store: SqlStore, database: Database, monkeypatch: pytest.MonkeyPatch) -> list[Memory]:
     """Memories with a vector each, more than one look takes, in the order of their ids; and a vector of nobody's."""
     monkeypatch.setattr(unused_vectors, "LOOKED", STEP)
     made = sorted((memory(str(number), now=START + number) for number in range(3 * STEP)), key=lambda each: each.id)
     await put(database, *made)
-    await truth.save({hashed(row): VECTOR for row in made}, [of(row, hashed(row)) for row in made], MODEL)
-    await truth.save({LONELY: VECTOR}, [], MODEL)
+    await store.vectors.save({hashed(row): VECTOR for row in made}, [of(row, hashed(row)) for row in made], MODEL)
+    await store.vectors.save({LONELY: VECTOR}, [], MODEL)
     return made
 
 
@@ -89,12 +90,12 @@ def noted() -> Iterator[list[tuple[Connection, str]]]:
 
 
 async def test_all_passages_are_looked_through_in_small_steps_with_nothing_locked(
-    truth: SqlTruth, database: Database, many: list[Memory]
+    store: SqlStore, database: Database, many: list[Memory]
 ) -> None:
     inputs = [LONELY, hashed(many[0]), hashed(many[-1]), "unknown"]
 
     with noted() as said:
-        assert await truth.drop_embeddings(inputs) == 1
+        assert await store.vectors.drop_embeddings(inputs) == 1
 
     assert await standing(database) == {hashed(row) for row in many}
     looks = [(who, what) for who, what in said if "memory_passages.input_hash IN" in what]
@@ -107,27 +108,27 @@ async def test_all_passages_are_looked_through_in_small_steps_with_nothing_locke
     assert found[0]["least"] >= 0, "no mark is left"
 
 
-async def test_where_none_has_a_vector_nothing_is_looked_through(truth: SqlTruth, many: list[Memory]) -> None:
+async def test_where_none_has_a_vector_nothing_is_looked_through(store: SqlStore, many: list[Memory]) -> None:
     """So of many erasures at once all but the first have little to do."""
     assert many
     with noted() as said:
-        assert await truth.drop_embeddings(["unknown", content_hash("neither")]) == 0
+        assert await store.vectors.drop_embeddings(["unknown", content_hash("neither")]) == 0
     assert "memory_passages" not in str(said)
 
 
-async def test_one_look_serves_all_purges_that_wait(truth: SqlTruth, database: Database, many: list[Memory]) -> None:
+async def test_one_look_serves_all_purges_that_wait(store: SqlStore, database: Database, many: list[Memory]) -> None:
     """Else each of many would look through everything."""
     assert many
     free = [content_hash(f"free {number}") for number in range(3)]
-    await truth.save(dict.fromkeys(free, VECTOR), [], MODEL)
+    await store.vectors.save(dict.fromkeys(free, VECTOR), [], MODEL)
     for number, each in enumerate(free):
         request = {"ids": [], TRACES: {"inputs": [each]}}
         asked = Operation(id=uuid7(START + number), workspace_id="w1", kind=PURGE, actor="ada", request=request)
-        await truth.start_operation(asked)
+        await store.operations.start_operation(asked)
 
-    assert await truth.drop_embeddings(free[:1]) == len(free)
+    assert await store.vectors.drop_embeddings(free[:1]) == len(free)
     with noted() as said:
-        assert [await truth.drop_embeddings([each]) for each in free[1:]] == [0, 0]
+        assert [await store.vectors.drop_embeddings([each]) for each in free[1:]] == [0, 0]
 
     assert "memory_passages" not in str(said)
     assert await standing(database) == {LONELY, *(hashed(row) for row in many)}
@@ -135,24 +136,24 @@ async def test_one_look_serves_all_purges_that_wait(truth: SqlTruth, database: D
 
 @pytest.mark.parametrize("made_again", [False, True])
 async def test_who_begins_to_use_one_behind_the_look_keeps_it(
-    truth: SqlTruth, database: Database, many: list[Memory], *, made_again: bool
+    store: SqlStore, database: Database, many: list[Memory], *, made_again: bool
 ) -> None:
     first = many[0]
     vectors = {LONELY: VECTOR} if made_again else {}
-    beside: Any = Beside(database, lambda: truth.save(vectors, [of(first, LONELY)], MODEL))
+    beside: Any = Beside(database, lambda: store.vectors.save(vectors, [of(first, LONELY)], MODEL))
 
     assert await unused_vectors.drop(beside, [LONELY]) == 0
 
-    assert set(await truth.passages([first.id], MODEL)) == {first.id}
+    assert set(await store.vectors.passages([first.id], MODEL)) == {first.id}
 
 
 async def test_one_look_does_not_take_another_s_marks_for_its_own(
-    truth: SqlTruth, database: Database, many: list[Memory]
+    store: SqlStore, database: Database, many: list[Memory]
 ) -> None:
     first = many[0]
 
     async def used_and_marked_again() -> None:
-        await truth.save({}, [of(first, LONELY)], MODEL)
+        await store.vectors.save({}, [of(first, LONELY)], MODEL)
         await database.write(partial(unused_vectors._mark, -5, [LONELY]))
 
     beside: Any = Beside(database, used_and_marked_again)
@@ -160,11 +161,11 @@ async def test_one_look_does_not_take_another_s_marks_for_its_own(
     with pytest.raises(TryLater):
         await unused_vectors.drop(beside, [LONELY])
     assert await unused_vectors.drop(database, [LONELY]) == 0
-    assert set(await truth.passages([first.id], MODEL)) == {first.id}
+    assert set(await store.vectors.passages([first.id], MODEL)) == {first.id}
 
 
 async def test_no_look_relies_on_another_that_may_be_killed(
-    truth: SqlTruth, database: Database, many: list[Memory]
+    store: SqlStore, database: Database, many: list[Memory]
 ) -> None:
     assert many
     beside: Any = Beside(database, lambda: database.write(partial(unused_vectors._mark, -5, [LONELY])))
@@ -172,11 +173,11 @@ async def test_no_look_relies_on_another_that_may_be_killed(
     with pytest.raises(TryLater):
         await unused_vectors.drop(beside, [LONELY])
 
-    assert await truth.drop_embeddings([LONELY]) == 1
+    assert await store.vectors.drop_embeddings([LONELY]) == 1
 
 
 async def test_a_look_that_was_killed_harms_nobody_and_is_done_again(
-    truth: SqlTruth, database: Database, many: list[Memory]
+    store: SqlStore, database: Database, many: list[Memory]
 ) -> None:
     async def killed() -> None:
         raise KilledError
@@ -185,51 +186,51 @@ async def test_a_look_that_was_killed_harms_nobody_and_is_done_again(
     with pytest.raises(KilledError):
         await unused_vectors.drop(beside, [LONELY, hashed(many[-1])])
 
-    assert await truth.known([LONELY, hashed(many[-1])], MODEL) == {LONELY, hashed(many[-1])}
-    await truth.save({}, [of(many[1], hashed(many[-1]))], MODEL)
-    assert set(await truth.passages([many[1].id, many[-1].id], MODEL)) == {many[1].id, many[-1].id}
-    assert await truth.drop_embeddings([LONELY, hashed(many[-1])]) == 1
+    assert await store.vectors.known([LONELY, hashed(many[-1])], MODEL) == {LONELY, hashed(many[-1])}
+    await store.vectors.save({}, [of(many[1], hashed(many[-1]))], MODEL)
+    assert set(await store.vectors.passages([many[1].id, many[-1].id], MODEL)) == {many[1].id, many[-1].id}
+    assert await store.vectors.drop_embeddings([LONELY, hashed(many[-1])]) == 1
     assert await standing(database) == {hashed(row) for row in many}
 
 
 @pytest.mark.parametrize("gone", [False, True])
 async def test_what_is_embedded_after_its_end_is_left_to_a_purge(
-    truth: SqlTruth, database: Database, *, gone: bool
+    store: SqlStore, database: Database, *, gone: bool
 ) -> None:
     """In the same transaction, so that a kill leaves no vector behind; `gone`: the whole row."""
-    late = await stored(truth, "late")
-    await truth.erase(late.id, viewer(), origin(), "")
+    late = await stored(store.writes, "late")
+    await store.writes.erase(late.id, viewer(), origin(), "")
     if gone:
         await database.write(lambda connection: connection.exec_driver_sql("DELETE FROM memories").rowcount)
 
-    await truth.save({LONELY: VECTOR}, [of(late, LONELY)], MODEL)
+    await store.vectors.save({LONELY: VECTOR}, [of(late, LONELY)], MODEL)
 
     workspace = "system" if gone else "w1"
     (asked,) = [
         each
-        for each in await truth.operations(workspace, 10, kinds={PURGE})
+        for each in await store.operations.operations(workspace, 10, kinds={PURGE})
         if each.request[TRACES]["inputs"] == [LONELY]
     ]
-    assert await truth.drop_embeddings(asked.request[TRACES]["inputs"]) == 1
+    assert await store.vectors.drop_embeddings(asked.request[TRACES]["inputs"]) == 1
     assert not await rows(database, "SELECT 1 FROM memory_passages")
 
 
-async def test_what_was_only_forgotten_is_left_alone(truth: SqlTruth, database: Database) -> None:
+async def test_what_was_only_forgotten_is_left_alone(store: SqlStore, database: Database) -> None:
     row = memory(deleted_at=START, reason=Reason.FORGOTTEN)
     await put(database, row)
 
-    await truth.save({LONELY: VECTOR}, [of(row, LONELY)], MODEL)
+    await store.vectors.save({LONELY: VECTOR}, [of(row, LONELY)], MODEL)
 
-    assert await truth.operations("w1", 10, kinds={PURGE}) == []
+    assert await store.operations.operations("w1", 10, kinds={PURGE}) == []
 
 
 async def test_a_tenant_takes_its_vectors_along_and_leaves_what_others_use(
-    truth: SqlTruth, database: Database, many: list[Memory]
+    store: SqlStore, database: Database, many: list[Memory]
 ) -> None:
     """Before its rows, which tell what they are, so that a kill between both loses nothing."""
     theirs = memory("theirs", workspace_id="w2")
     await put(database, theirs)
-    await truth.save({}, [of(theirs, hashed(many[0]))], MODEL)
+    await store.vectors.save({}, [of(theirs, hashed(many[0]))], MODEL)
     await database.write(
         lambda connection: (
             connection.exec_driver_sql(
@@ -238,19 +239,19 @@ async def test_a_tenant_takes_its_vectors_along_and_leaves_what_others_use(
         )
     )
     asked = Operation(id=uuid7(START), workspace_id="system", kind=CLOSE, actor="op", request={"workspace": "w1"})
-    await truth.close_workspace("w1", asked)
-    assert (await truth.erase_all("w1", 100)).rows == len(many)
+    await store.workspaces.close_workspace("w1", asked)
+    assert (await store.workspaces.erase_all("w1", 100)).rows == len(many)
     found = await rows(database, "SELECT id, revision FROM memories WHERE workspace_id = 'w1'")
     for kind in IndexKind:
-        await truth.mark(kind, [Mark(each["id"], each["revision"]) for each in found])
+        await store.index_marks.mark(kind, [Mark(each["id"], each["revision"]) for each in found])
 
     async def killed(*_: object) -> None:
         raise KilledError
 
     beside: Any = Beside(database, killed)
     with pytest.raises(KilledError):
-        await SqlTruth(beside, truth._clock).drop_rows("w1", 100)
-    dropped = [(await truth.drop_rows("w1", 5)).rows for _ in range(4)]
+        await SqlStore(beside, store._clock).workspaces.drop_rows("w1", 100)
+    dropped = [(await store.workspaces.drop_rows("w1", 5)).rows for _ in range(4)]
 
     assert dropped == [5, 5, 2, 0]
     assert await standing(database) == {hashed(many[0]), LONELY}

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict
-from openbrain.ports.vault_writes import VaultWrite
+from openbrain.ports.vault import VaultWrite
 from tests.support.store.fixtures import START, FakeClock
 
 WRITE = VaultWrite(
@@ -14,24 +14,24 @@ WRITE = VaultWrite(
 )
 
 
-async def test_a_request_is_known_again_until_its_time_is_over(truth: SqlTruth, clock: FakeClock) -> None:
-    assert await truth.claim_vault_write(WRITE) == WRITE
+async def test_a_request_is_known_again_until_its_time_is_over(store: SqlStore, clock: FakeClock) -> None:
+    assert await store.vault.claim_vault_write(WRITE) == WRITE
     again = replace(WRITE, path="other.md", at=START + 5, expires_at=START + 2000)
-    assert await truth.claim_vault_write(again) == WRITE
-    await truth.finish_vault_write(again)
-    assert await truth.claim_vault_write(again) == replace(WRITE, done=True)
+    assert await store.vault.claim_vault_write(again) == WRITE
+    await store.vault.finish_vault_write(again)
+    assert await store.vault.claim_vault_write(again) == replace(WRITE, done=True)
     clock.advance(1000)
-    assert await truth.claim_vault_write(again) == again
+    assert await store.vault.claim_vault_write(again) == again
 
 
-async def test_a_key_with_other_content_is_a_conflict(truth: SqlTruth) -> None:
-    await truth.claim_vault_write(WRITE)
+async def test_a_key_with_other_content_is_a_conflict(store: SqlStore) -> None:
+    await store.vault.claim_vault_write(WRITE)
     with pytest.raises(Conflict):
-        await truth.claim_vault_write(replace(WRITE, content_hash="d" * 64))
+        await store.vault.claim_vault_write(replace(WRITE, content_hash="d" * 64))
 
 
-async def test_keys_of_two_workspaces_are_two(truth: SqlTruth) -> None:
-    await truth.claim_vault_write(WRITE)
-    await truth.finish_vault_write(WRITE)
+async def test_keys_of_two_workspaces_are_two(store: SqlStore) -> None:
+    await store.vault.claim_vault_write(WRITE)
+    await store.vault.finish_vault_write(WRITE)
     other = replace(WRITE, workspace_id="w2", content_hash="d" * 64)
-    assert await truth.claim_vault_write(other) == other
+    assert await store.vault.claim_vault_write(other) == other

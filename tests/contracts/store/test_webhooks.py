@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import text
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.signals.values import Severity
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.ports.webhooks import Webhook, WebhookDeadLetter
 from tests.support.store.fixtures import START, FakeClock
 
@@ -20,9 +20,9 @@ MOST = 3
 
 
 @pytest.fixture(autouse=True)
-async def _workspaces(truth: SqlTruth) -> None:
+async def _workspaces(store: SqlStore) -> None:
     for workspace in ("w1", "w2"):
-        await truth.create_workspace(Workspace(id=workspace, name=workspace, created_at=START))
+        await store.workspaces.create_workspace(Workspace(id=workspace, name=workspace, created_at=START))
 
 
 async def broadcast_up_to(database: Database, seq: int, workspace: str = "w1") -> None:
@@ -50,96 +50,102 @@ def letter(of: Webhook, seq: int, at: int = START) -> WebhookDeadLetter:
     )
 
 
-async def test_one_begins_behind_what_was_broadcast_before_it(truth: SqlTruth, database: Database) -> None:
+async def test_one_begins_behind_what_was_broadcast_before_it(store: SqlStore, database: Database) -> None:
     await broadcast_up_to(database, 7)
-    made = await truth.add_webhook(webhook(orgs=("acme",), without_org=False, min_severity=Severity.NUCLEAR), MOST)
+    made = await store.webhooks.add_webhook(
+        webhook(orgs=("acme",), without_org=False, min_severity=Severity.NUCLEAR), MOST
+    )
 
     assert made.cursor == 7
-    assert await truth.webhook("w1", made.id) == made
-    assert await truth.due_webhooks(START, 10) == []
+    assert await store.webhooks.webhook("w1", made.id) == made
+    assert await store.webhooks.due_webhooks(START, 10) == []
     await broadcast_up_to(database, 8)
-    assert await truth.due_webhooks(START, 10) == [made]
+    assert await store.webhooks.due_webhooks(START, 10) == [made]
 
 
-async def test_it_is_of_its_workspace_alone(truth: SqlTruth) -> None:
-    made = await truth.add_webhook(webhook(), MOST)
+async def test_it_is_of_its_workspace_alone(store: SqlStore) -> None:
+    made = await store.webhooks.add_webhook(webhook(), MOST)
 
-    assert await truth.webhook("w2", made.id) is None
-    assert await truth.webhooks("w2", 10) == []
-    assert not await truth.remove_webhook("w2", made.id)
+    assert await store.webhooks.webhook("w2", made.id) is None
+    assert await store.webhooks.webhooks("w2", 10) == []
+    assert not await store.webhooks.remove_webhook("w2", made.id)
     with pytest.raises(NotFound):
-        await truth.enable_webhook("w2", made.id, enabled=False)
+        await store.webhooks.enable_webhook("w2", made.id, enabled=False)
     with pytest.raises(NotFound):
-        await truth.add_webhook(webhook(workspace_id="w3"), MOST)
+        await store.webhooks.add_webhook(webhook(workspace_id="w3"), MOST)
 
 
-async def test_they_are_listed_in_pages_and_are_no_more_than_may_be(truth: SqlTruth) -> None:
+async def test_they_are_listed_in_pages_and_are_no_more_than_may_be(store: SqlStore) -> None:
     offered = [webhook(created_at=START + number) for number in range(MOST + 2)]
-    results = await asyncio.gather(*(truth.add_webhook(each, MOST) for each in offered), return_exceptions=True)
+    results = await asyncio.gather(
+        *(store.webhooks.add_webhook(each, MOST) for each in offered), return_exceptions=True
+    )
 
     assert sorted(type(result).__name__ for result in results) == ["Conflict"] * 2 + ["Webhook"] * MOST
-    first = await truth.webhooks("w1", 2)
-    rest = await truth.webhooks("w1", 2, (first[-1].created_at, first[-1].id))
+    first = await store.webhooks.webhooks("w1", 2)
+    rest = await store.webhooks.webhooks("w1", 2, (first[-1].created_at, first[-1].id))
     assert [*first, *rest] == sorted(
         (each for each in results if isinstance(each, Webhook)), key=lambda w: w.created_at
     )
     with pytest.raises(Conflict, match="remove one"):
-        await truth.add_webhook(webhook(), MOST)
+        await store.webhooks.add_webhook(webhook(), MOST)
 
 
-async def test_a_cursor_only_rises_and_a_success_forgets_the_failures(truth: SqlTruth, database: Database) -> None:
-    made = await truth.add_webhook(webhook(), MOST)
+async def test_a_cursor_only_rises_and_a_success_forgets_the_failures(store: SqlStore, database: Database) -> None:
+    made = await store.webhooks.add_webhook(webhook(), MOST)
     await broadcast_up_to(database, 3)
-    await truth.webhook_failed(made.id, 1, START + 10, "no answer")
-    assert await truth.due_webhooks(START + 9, 10) == []
-    (due,) = await truth.due_webhooks(START + 10, 10)
+    await store.webhooks.webhook_failed(made.id, 1, START + 10, "no answer")
+    assert await store.webhooks.due_webhooks(START + 9, 10) == []
+    (due,) = await store.webhooks.due_webhooks(START + 10, 10)
     assert (due.attempts, due.error) == (1, "no answer")
 
-    await truth.webhook_delivered(made.id, 2, START + 11)
-    await truth.webhook_delivered(made.id, 1, START + 12)
-    (due,) = await truth.due_webhooks(START + 13, 10)
+    await store.webhooks.webhook_delivered(made.id, 2, START + 11)
+    await store.webhooks.webhook_delivered(made.id, 1, START + 12)
+    (due,) = await store.webhooks.due_webhooks(START + 13, 10)
     assert due == replace(made, cursor=2, delivered_at=START + 11)
-    await truth.webhook_delivered(made.id, 3, START + 14)
-    assert await truth.due_webhooks(START + 15, 10) == []
+    await store.webhooks.webhook_delivered(made.id, 3, START + 14)
+    assert await store.webhooks.due_webhooks(START + 15, 10) == []
 
 
-async def test_what_is_given_up_is_kept_and_does_not_hold_up_the_next(truth: SqlTruth, database: Database) -> None:
-    made = await truth.add_webhook(webhook(), MOST)
+async def test_what_is_given_up_is_kept_and_does_not_hold_up_the_next(store: SqlStore, database: Database) -> None:
+    made = await store.webhooks.add_webhook(webhook(), MOST)
     await broadcast_up_to(database, 2)
-    await truth.webhook_failed(made.id, 3, START + 10, "no answer")
+    await store.webhooks.webhook_failed(made.id, 3, START + 10, "no answer")
     for _ in range(2):
-        await truth.webhook_given_up(letter(made, 1))
+        await store.webhooks.webhook_given_up(letter(made, 1))
 
-    (due,) = await truth.due_webhooks(START, 10)
+    (due,) = await store.webhooks.due_webhooks(START, 10)
     assert (due.cursor, due.attempts) == (1, 0)
-    assert await truth.webhook_dead_letters("w1", made.id, 10) == [letter(made, 1)]
-    assert await truth.webhook_dead_letters("w1", made.id, 10, after=1) == []
-    assert await truth.webhook_dead_letters("w2", made.id, 10) == []
-    assert await truth.remove_webhook("w1", made.id)
-    assert await truth.webhook_dead_letters("w1", made.id, 10) == []
-    await truth.webhook_given_up(letter(made, 2))
-    assert await truth.webhook_dead_letters("w1", made.id, 10) == [], "nothing comes of one that is gone"
+    assert await store.webhook_letters.webhook_dead_letters("w1", made.id, 10) == [letter(made, 1)]
+    assert await store.webhook_letters.webhook_dead_letters("w1", made.id, 10, after=1) == []
+    assert await store.webhook_letters.webhook_dead_letters("w2", made.id, 10) == []
+    assert await store.webhooks.remove_webhook("w1", made.id)
+    assert await store.webhook_letters.webhook_dead_letters("w1", made.id, 10) == []
+    await store.webhooks.webhook_given_up(letter(made, 2))
+    assert await store.webhook_letters.webhook_dead_letters("w1", made.id, 10) == [], (
+        "nothing comes of one that is gone"
+    )
 
 
 async def test_one_that_is_disabled_rests_and_goes_on_where_it_stopped(
-    truth: SqlTruth, database: Database, clock: FakeClock
+    store: SqlStore, database: Database, clock: FakeClock
 ) -> None:
-    made = await truth.add_webhook(webhook(), MOST)
+    made = await store.webhooks.add_webhook(webhook(), MOST)
     await broadcast_up_to(database, 1)
-    disabled = await truth.enable_webhook("w1", made.id, enabled=False)
+    disabled = await store.webhooks.enable_webhook("w1", made.id, enabled=False)
     clock.advance(5)
-    assert await truth.enable_webhook("w1", made.id, enabled=False) == disabled
-    assert await truth.due_webhooks(START, 10) == []
-    assert await truth.enable_webhook("w1", made.id, enabled=True) == made
-    assert await truth.due_webhooks(START, 10) == [made]
+    assert await store.webhooks.enable_webhook("w1", made.id, enabled=False) == disabled
+    assert await store.webhooks.due_webhooks(START, 10) == []
+    assert await store.webhooks.enable_webhook("w1", made.id, enabled=True) == made
+    assert await store.webhooks.due_webhooks(START, 10) == [made]
 
 
-async def test_old_dead_letters_go(truth: SqlTruth, database: Database) -> None:
-    made = await truth.add_webhook(webhook(), MOST)
+async def test_old_dead_letters_go(store: SqlStore, database: Database) -> None:
+    made = await store.webhooks.add_webhook(webhook(), MOST)
     await broadcast_up_to(database, 5)
     for seq in range(1, 4):
-        await truth.webhook_given_up(letter(made, seq, START + seq))
+        await store.webhooks.webhook_given_up(letter(made, seq, START + seq))
 
-    assert await truth.purge_webhook_dead_letters(START + 3, 1) == 1
-    assert await truth.purge_webhook_dead_letters(START + 3, 10) == 1
-    assert [each.seq for each in await truth.webhook_dead_letters("w1", made.id, 10)] == [3]
+    assert await store.webhook_letters.purge_webhook_dead_letters(START + 3, 1) == 1
+    assert await store.webhook_letters.purge_webhook_dead_letters(START + 3, 10) == 1
+    assert [each.seq for each in await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)] == [3]

@@ -6,11 +6,10 @@ import orjson
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.writes.expiry import SqlUpkeep
-from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict, Invalid
 from openbrain.domain.memory import DAY, Reason, Scope
-from openbrain.ports.store import Outcome, Status, Write
+from openbrain.ports.writes import Outcome, Status, Write
 from tests.support.store.fixtures import START, FakeClock, announced, memory, origin, row, rows, stored, viewer, write
 
 
@@ -26,7 +25,7 @@ async def count(database: Database, table: str) -> int:
     return int((await rows(database, f"SELECT COUNT(*) AS n FROM {table}"))[0]["n"])
 
 
-async def test_a_memory_is_stored_whole_with_audit_and_event(database: Database, writing: SqlWriting) -> None:
+async def test_a_memory_is_stored_whole_with_audit_and_event(database: Database, writing: SqlMemoryWrites) -> None:
     given = memory(
         "Über \N{BRAIN} 'quotes' \"and\" \\backslashes % \n lines",
         org="acme",
@@ -65,7 +64,7 @@ async def test_a_memory_is_stored_whole_with_audit_and_event(database: Database,
     ]
 
 
-async def test_the_same_again_answers_the_first(database: Database, writing: SqlWriting) -> None:
+async def test_the_same_again_answers_the_first(database: Database, writing: SqlMemoryWrites) -> None:
     first = await stored(writing)
     again = await writing.remember([write(), write(agent_id="bo")])
     assert statuses(again) == ["duplicate", "duplicate"]
@@ -81,20 +80,20 @@ async def test_the_same_again_answers_the_first(database: Database, writing: Sql
         *({"memory_scope": Scope.SHARED}, {"memory_scope": Scope.AGENT}),
     ],
 )
-async def test_the_same_words_elsewhere_are_another_memory(writing: SqlWriting, other: dict[str, Any]) -> None:
+async def test_the_same_words_elsewhere_are_another_memory(writing: SqlMemoryWrites, other: dict[str, Any]) -> None:
     assert statuses(await writing.remember([write(), write(**other), write(**other)])) == [
         *("created", "created", "duplicate")
     ]
 
 
 @pytest.mark.parametrize("scope", [Scope.AGENT, Scope.SESSION])
-async def test_what_one_agent_sees_is_told_apart_by_agent(writing: SqlWriting, scope: Scope) -> None:
+async def test_what_one_agent_sees_is_told_apart_by_agent(writing: SqlMemoryWrites, scope: Scope) -> None:
     mine: dict[str, Any] = {"memory_scope": scope, "session_id": "s"}
     outcomes = await writing.remember([write(**mine), write(**mine, agent_id="bo"), write(**mine, agent_id="ADA")])
     assert statuses(outcomes) == ["created"] * 3
 
 
-async def test_names_and_contents_compare_byte_for_byte(writing: SqlWriting) -> None:
+async def test_names_and_contents_compare_byte_for_byte(writing: SqlMemoryWrites) -> None:
     spellings = ["a", "A", "a ", " a", "á", "a\N{COMBINING ACUTE ACCENT}", "ａ", "ß", "ss", "\N{BRAIN}"]  # noqa: RUF001
     contents = await writing.remember([write(spelling) for spelling in spellings])
     projects = await writing.remember([write(project=spelling) for spelling in spellings])
@@ -103,7 +102,7 @@ async def test_names_and_contents_compare_byte_for_byte(writing: SqlWriting) -> 
 
 
 async def test_a_batch_is_answered_in_order_and_repeats_follow_their_first(
-    database: Database, writing: SqlWriting
+    database: Database, writing: SqlMemoryWrites
 ) -> None:
     old = await stored(writing, "old")
     outcomes = await writing.remember([write(word) for word in ("b", "a", "b", "old", "c", "a")])
@@ -114,13 +113,13 @@ async def test_a_batch_is_answered_in_order_and_repeats_follow_their_first(
     assert [await count(database, table) for table in ("memories", "memory_history", "outbox")] == [4, 4, 4]
 
 
-async def test_duplicates_that_are_asked_for(writing: SqlWriting) -> None:
+async def test_duplicates_that_are_asked_for(writing: SqlMemoryWrites) -> None:
     outcomes = await writing.remember([write(), write(allow_duplicate=True), write(allow_duplicate=True), write()])
     assert statuses(outcomes) == ["created", "created", "created", "duplicate"]
     assert ids(outcomes)[3] == ids(outcomes)[0]
 
 
-async def test_a_submission_by_stream_hears_of_its_duplicate(database: Database, writing: SqlWriting) -> None:
+async def test_a_submission_by_stream_hears_of_its_duplicate(database: Database, writing: SqlMemoryWrites) -> None:
     by_stream: dict[str, Any] = {"origin": origin(causation_id="event-1", traceparent="00-t")}
     first = await stored(writing, **by_stream)
     await writing.remember([write(**by_stream), write("new", **by_stream), write("new", **by_stream), write("new")])
@@ -129,19 +128,21 @@ async def test_a_submission_by_stream_hears_of_its_duplicate(database: Database,
     assert {each["memory_id"] for each in await announced(database) if each["change"] == "duplicate"} >= {first.id}
 
 
-async def test_what_left_recall_is_in_nobodys_way(database: Database, writing: SqlWriting, clock: FakeClock) -> None:
+async def test_what_left_recall_is_in_nobodys_way(
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
+) -> None:
     forgotten = await stored(writing, "f")
     await writing.forget(forgotten.id, viewer(), origin(), "")
     superseded = await stored(writing, "s")
     await stored(writing, "t", supersedes_id=superseded.id)
     await stored(writing, "e", expires_at=START + 10)
     clock.advance(10)
-    assert await SqlUpkeep(database, clock).expire_due(10, clock.now()) == 1
+    assert await SqlMemoryWrites(database, clock).expire_due(10, clock.now()) == 1
     assert statuses(await writing.remember([write("f"), write("s"), write("e")])) == ["created"] * 3
 
 
 async def test_a_due_memory_gives_way_to_the_same_again(
-    database: Database, writing: SqlWriting, clock: FakeClock
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
 ) -> None:
     due = await stored(writing, expires_at=START + 10)
     clock.advance(9)
@@ -168,7 +169,7 @@ BAD: list[dict[str, Any]] = [{"type": None}, {"turn": 2**70}, {"source": "\ud800
 
 
 @pytest.mark.parametrize("bad", BAD, ids=["null", "number", "surrogate", "object"])
-async def test_one_bad_memory_fails_alone(database: Database, writing: SqlWriting, bad: dict[str, Any]) -> None:
+async def test_one_bad_memory_fails_alone(database: Database, writing: SqlMemoryWrites, bad: dict[str, Any]) -> None:
     old = await stored(writing, "old")
     batch = [write("a"), write("a secret", **bad, idempotency_key="k"), write("b"), write("old"), write("a")]
     outcomes = await writing.remember(batch)
@@ -181,7 +182,7 @@ async def test_one_bad_memory_fails_alone(database: Database, writing: SqlWritin
     assert statuses(await writing.remember([write("good", idempotency_key="k")])) == ["created"]
 
 
-async def test_a_repeated_attempt_is_no_second_effect(database: Database, writing: SqlWriting) -> None:
+async def test_a_repeated_attempt_is_no_second_effect(database: Database, writing: SqlMemoryWrites) -> None:
     """The caller did not hear the answer, and offers the very same writes again."""
     batch = [write("a"), write("b", allow_duplicate=True), write("c", idempotency_key="k"), write("a")]
     first = await writing.remember(batch)
@@ -191,28 +192,28 @@ async def test_a_repeated_attempt_is_no_second_effect(database: Database, writin
     assert [await count(database, table) for table in ("memories", "memory_history", "outbox")] == [3, 3, 3]
 
 
-async def test_a_batch_larger_than_a_statement_may_be(database: Database, writing: SqlWriting) -> None:
+async def test_a_batch_larger_than_a_statement_may_be(database: Database, writing: SqlMemoryWrites) -> None:
     batch = [write(f"{number:05}" + "\N{BRAIN}" * 49_995) for number in range(120)]
     assert set(statuses(await writing.remember(batch))) == {"created"}
     assert set(statuses(await writing.remember([*batch[:50], write("x")]))) == {"created"}
     assert await count(database, "memory_history") == 121
 
 
-async def test_events_keep_their_bytes(database: Database, writing: SqlWriting) -> None:
+async def test_events_keep_their_bytes(database: Database, writing: SqlMemoryWrites) -> None:
     odd = "wörk'sp\\ace \N{BRAIN}"
     await stored(writing, workspace_id=odd, viewer=viewer(odd), origin=origin(causation_id=odd))
     (event,) = await announced(database)
     assert (event["workspace_id"], event["causationid"]) == (odd, odd)
 
 
-async def test_nothing_to_remember(writing: SqlWriting) -> None:
+async def test_nothing_to_remember(writing: SqlMemoryWrites) -> None:
     assert list(await writing.remember([])) == []
 
 
 # Idempotency keys
 
 
-async def test_a_key_answers_what_it_answered(database: Database, writing: SqlWriting) -> None:
+async def test_a_key_answers_what_it_answered(database: Database, writing: SqlMemoryWrites) -> None:
     first = await stored(writing, "a", idempotency_key="k")
     again = await writing.remember([write("a", idempotency_key="k", allow_duplicate=True, org="elsewhere")])
     assert (statuses(again), ids(again)) == (["duplicate"], [first.id])
@@ -224,21 +225,21 @@ async def test_a_key_answers_what_it_answered(database: Database, writing: SqlWr
     assert await count(database, "memories") == 2
 
 
-async def test_a_key_used_twice_in_one_batch(writing: SqlWriting) -> None:
+async def test_a_key_used_twice_in_one_batch(writing: SqlMemoryWrites) -> None:
     same: dict[str, Any] = {"idempotency_key": "k", "allow_duplicate": True}
     outcomes = await writing.remember([write("a", **same), write("b", **same), write("a", **same)])
     assert statuses(outcomes) == ["created", "refused", "duplicate"]
     assert ids(outcomes)[2] == ids(outcomes)[0]
 
 
-async def test_a_key_of_a_duplicate_stands_for_the_first(writing: SqlWriting) -> None:
+async def test_a_key_of_a_duplicate_stands_for_the_first(writing: SqlMemoryWrites) -> None:
     first = await stored(writing, "a")
     await writing.remember([write("a", idempotency_key="k")])
     await writing.forget(first.id, viewer(), origin(), "")
     assert ids(await writing.remember([write("a", idempotency_key="k")])) == [first.id]
 
 
-async def test_a_key_past_its_time_is_free(database: Database, writing: SqlWriting, clock: FakeClock) -> None:
+async def test_a_key_past_its_time_is_free(database: Database, writing: SqlMemoryWrites, clock: FakeClock) -> None:
     first = await stored(writing, "a", idempotency_key="k", idempotency_expires_at=START + 10)
     clock.advance(10)
     later: dict[str, Any] = {"idempotency_key": "k", "idempotency_expires_at": START + 30}
@@ -248,12 +249,12 @@ async def test_a_key_past_its_time_is_free(database: Database, writing: SqlWriti
 
 
 async def test_purging_takes_only_keys_past_their_time(
-    database: Database, writing: SqlWriting, clock: FakeClock
+    database: Database, writing: SqlMemoryWrites, clock: FakeClock
 ) -> None:
     for number in range(10):
         await stored(writing, str(number), idempotency_key=str(number), idempotency_expires_at=START + number)
     clock.advance(6)
-    upkeep = SqlUpkeep(database, clock)
+    upkeep = SqlMemoryWrites(database, clock)
     assert [await upkeep.purge_idempotency_keys(4) for _ in range(3)] == [4, 3, 0]
     left = await rows(database, "SELECT expires_at FROM idempotency_keys ORDER BY expires_at")
     assert [each["expires_at"] for each in left] == [START + 7, START + 8, START + 9]

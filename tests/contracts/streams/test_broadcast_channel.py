@@ -9,9 +9,9 @@ from redis.asyncio import Redis
 from sqlalchemy import text
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
-from openbrain.ports.broadcast_stream import Spoken
+from openbrain.ports.signals import Spoken
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_reader import RedisHearing
 from openbrain.streams.publishing.broadcast_writer import stream_of
@@ -57,8 +57,8 @@ def database_url(tmp_path: Any) -> str:
 class World:
     """A truth, a stream, and hubs that are closed in the end."""
 
-    def __init__(self, truth: SqlTruth, settings: Streams) -> None:
-        self.truth, self.settings = truth, settings
+    def __init__(self, store: SqlStore, settings: Streams) -> None:
+        self.store, self.settings = store, settings
         self.hubs: list[tuple[Hub, RedisHearing]] = []
 
     async def channel(self, *, look_s: float = NEVER_S, streams: Streams | None = None) -> channels.Channel:
@@ -67,13 +67,13 @@ class World:
 
     def hub(self, *, look_s: float = NEVER_S, streams: Streams | None = None, most: int = 1000) -> Hub:
         hearing = RedisHearing(streams or self.settings)
-        hub = Hub(self.truth, hearing, most=most, look_s=look_s)
+        hub = Hub(self.store, hearing, most=most, look_s=look_s)
         self.hubs.append((hub, hearing))
         return hub
 
     async def say(self, *titles: str) -> None:
-        await burn(self.truth, *titles)
-        await relay(self.truth, self.settings)
+        await burn(self.store, *titles)
+        await relay(self.store, self.settings)
 
     async def close(self) -> None:
         for hub, hearing in self.hubs:
@@ -83,8 +83,8 @@ class World:
 
 @pytest.fixture
 async def world(database: Database, clock: FakeClock, settings: Streams) -> AsyncIterator[World]:
-    made = World(SqlTruth(database, clock), settings)
-    await workspace(made.truth)
+    made = World(SqlStore(database, clock), settings)
+    await workspace(made.store)
     yield made
     await made.close()
 
@@ -99,15 +99,15 @@ async def test_what_was_there_and_what_comes(world: World) -> None:
 
 async def test_a_stream_server_that_is_down_costs_a_look(world: World) -> None:
     ear = Ear(await world.channel(look_s=0.05, streams=Streams(url=NOWHERE)))
-    await burn(world.truth, "a", "b", "c")
+    await burn(world.store, "a", "b", "c")
     await ear.hears(1, 2, 3)
 
 
 async def test_what_the_stream_has_lost_comes_from_the_truth(world: World, redis: Redis) -> None:
     """In its place: before what came after it."""
     ear = Ear(await world.channel())
-    await burn(world.truth, "a", "b")
-    await relay(world.truth, world.settings.model_copy(update={"prefix": f"{world.settings.prefix}elsewhere."}))
+    await burn(world.store, "a", "b")
+    await relay(world.store, world.settings.model_copy(update={"prefix": f"{world.settings.prefix}elsewhere."}))
     await world.say("c")
     await ear.hears(1, 2, 3)
 
@@ -125,11 +125,11 @@ async def test_a_stream_that_lost_everything_goes_on(world: World, redis: Redis)
 async def test_what_somebody_else_writes_into_the_stream_is_not_heard(world: World, redis: Redis, entry: Any) -> None:
     """Neither in the place of a broadcast, nor far above all of them."""
     ear = Ear(await world.channel(look_s=0.05))
-    await burn(world.truth, "a")
+    await burn(world.store, "a")
     await redis.xadd(world.settings.prefix + STREAM, entry, id="1-0")
     await redis.xadd(world.settings.prefix + STREAM, entry, id="99999999-0")
     await ear.hears(1)
-    await burn(world.truth, "b")
+    await burn(world.store, "b")
     await ear.hears(1, 2)
 
 
@@ -150,9 +150,9 @@ async def test_while_nobody_can_tell_what_is_missing_nothing_is_told_out_of_orde
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ear = Ear(await world.channel())
-    await burn(world.truth, "a")
-    await relay(world.truth, world.settings.model_copy(update={"prefix": f"{world.settings.prefix}elsewhere."}))
-    asked = world.truth.broadcasts_after
+    await burn(world.store, "a")
+    await relay(world.store, world.settings.model_copy(update={"prefix": f"{world.settings.prefix}elsewhere."}))
+    asked = world.store.broadcasts.broadcasts_after
     down = True
 
     async def broadcasts_after(workspace_id: str, seq: int, limit: int) -> Any:
@@ -160,9 +160,9 @@ async def test_while_nobody_can_tell_what_is_missing_nothing_is_told_out_of_orde
             raise TryLater("the truth is down")
         return await asked(workspace_id, seq, limit)
 
-    monkeypatch.setattr(world.truth, "broadcasts_after", broadcasts_after)
-    await burn(world.truth, "b")
-    await relay(world.truth, world.settings)
+    monkeypatch.setattr(world.store.broadcasts, "broadcasts_after", broadcasts_after)
+    await burn(world.store, "b")
+    await relay(world.store, world.settings)
     await asyncio.sleep(0)
     assert list(await ear.catch_up()) == []
     down = False
@@ -226,7 +226,7 @@ async def test_the_present_state_is_shared_by_those_who_come_at_once(world: Worl
 async def test_the_present_state_is_never_older_than_the_question(world: World) -> None:
     hub = world.hub()
     before = await hub.present(viewer())
-    await burn(world.truth, "a")
+    await burn(world.store, "a")
     after = await hub.present(viewer())
 
     assert (before.seq, after.seq) == (0, 1)

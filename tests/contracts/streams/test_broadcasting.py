@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.client.subscriber.redis_stream import BroadcastStream
 from openbrain.domain.errors import TryLater
 from openbrain.domain.events import FIELD
 from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import Raise, Severity
-from openbrain.ports.access import Workspace
+from openbrain.ports.tenants import Workspace
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_reader import RedisHearing
 from openbrain.streams.publishing.broadcast_writer import number_of, stream_of
@@ -34,7 +34,7 @@ def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
 class Scene:
     """A truth, a server, and what publishes from one to the other."""
 
-    truth: SqlTruth
+    store: SqlStore
     clock: FakeClock
     client: Redis
     settings: Streams
@@ -59,10 +59,10 @@ class Scene:
             )
             for number in numbers
         ]
-        assert {outcome.status for outcome in await self.truth.raise_signals(raises)} == {"created"}
+        assert {outcome.status for outcome in await self.store.signals.raise_signals(raises)} == {"created"}
 
     async def relay(self) -> int:
-        return await relay(self.truth, self.publisher, 500, self.broadcasting.settle)
+        return await relay(self.store.outbox, self.publisher, 500, self.broadcasting.settle)
 
     async def held(self) -> dict[int, bytes]:
         """The stream: event by number."""
@@ -73,33 +73,35 @@ class Scene:
 
     async def kept(self) -> dict[int, bytes]:
         """The truth: event by number."""
-        return {row.seq: row.body for row in await self.truth.broadcasts_after("w1", 0, 1000)}
+        return {row.seq: row.body for row in await self.store.broadcasts.broadcasts_after("w1", 0, 1000)}
 
 
 @pytest.fixture(params=("valkey", "redis"))
-async def scene(request: pytest.FixtureRequest, truth: SqlTruth, clock: FakeClock) -> AsyncIterator[Scene]:
+async def scene(request: pytest.FixtureRequest, store: SqlStore, clock: FakeClock) -> AsyncIterator[Scene]:
     settings = scaled(str(request.getfixturevalue(f"{request.param}_server").url))
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=START))
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=START))
     async with Redis.from_url(settings.url) as client:
         publisher = Publisher(settings)
-        yield Scene(truth, clock, client, settings, publisher, Broadcasting(truth, client, publisher, settings))
+        yield Scene(
+            store, clock, client, settings, publisher, Broadcasting(store.broadcasts, client, publisher, settings)
+        )
         await publisher.close()
 
 
 async def test_a_relay_that_dies_before_it_deletes_publishes_nothing_twice(scene: Scene) -> None:
     await scene.raise_(1, 2, 3)
-    entries = await scene.truth.take(500)
+    entries = await scene.store.outbox.take(500)
     assert await scene.publisher.publish([(entry.stream, entry.body) for entry in entries]) == [None] * 3
 
     assert await scene.relay() == 3
-    assert await scene.truth.take(500) == []
+    assert await scene.store.outbox.take(500) == []
     assert await scene.held() == await scene.kept()
     assert list(await scene.held()) == [1, 2, 3]
 
 
 async def test_what_was_trimmed_from_the_stream_meanwhile_counts_as_published(scene: Scene) -> None:
     await scene.raise_(1, 2, 3)
-    entries = await scene.truth.take(500)
+    entries = await scene.store.outbox.take(500)
     await scene.publisher.publish([(entry.stream, entry.body) for entry in entries])
     await scene.client.xtrim(scene.stream, maxlen=0, approximate=False)
 
@@ -122,7 +124,7 @@ async def test_numbers_go_on_above_the_stream_of_a_truth_that_was_put_back(scene
     assert list(held) == list(range(1, 11))
     assert list(kept) == [8, 9, 10]
     assert {number: held[number] for number in kept} == kept
-    assert await scene.truth.last_seq("w1") == 10
+    assert await scene.store.broadcasts.last_seq("w1") == 10
     await scene.raise_(4)
     await scene.relay()
     assert list(await scene.held())[-1] == 11
@@ -135,7 +137,7 @@ async def test_a_forged_number_lifts_none(scene: Scene, forged: int) -> None:
     await scene.relay()
     readers = RedisHearing(scene.settings), BroadcastStream(scene.settings, "w1")
     for numbers in ((3,), ()):
-        known = await scene.truth.last_seq("w1")
+        known = await scene.store.broadcasts.last_seq("w1")
         await scene.client.xadd(scene.stream, {FIELD: b"{}"}, id=f"{forged}-0")
         assert await readers[0].hear("w1", known, 0.01) == []
         assert await readers[1].after(known) == []
@@ -147,7 +149,7 @@ async def test_a_forged_number_lifts_none(scene: Scene, forged: int) -> None:
 
         assert await scene.held() == await scene.kept()
         assert [each.seq for each in await readers[0].hear("w1", known, 0.01)] == list(numbers)
-    assert await scene.truth.last_seq("w1") == 3
+    assert await scene.store.broadcasts.last_seq("w1") == 3
     for reader in readers:
         await reader.close()
 
@@ -180,7 +182,7 @@ async def test_what_a_server_lost_at_its_end_follows_what_it_kept(scene: Scene) 
     await scene.raise_(1)
     await scene.relay()
     await scene.raise_(2, 3)
-    await scene.truth.delete([entry.id for entry in await scene.truth.take(500)])
+    await scene.store.outbox.delete([entry.id for entry in await scene.store.outbox.take(500)])
 
     for _ in range(2):
         await scene.broadcasting.mend()
@@ -220,13 +222,15 @@ async def test_streams_keep_as_much_as_their_time_says(scene: Scene) -> None:
 
         assert await scene.broadcasting.trim(scene.clock.now()) == 20
         assert list(await scene.held()) == [21]
-        await scene.truth.purge_signals(
+        await scene.store.signals.purge_signals(
             500, broadcasts_before=scene.clock.now() - 7 * DAY, ended_before=0, now=scene.clock.now()
         )
         assert await scene.broadcasting.trim(scene.clock.now()) == 0
         assert list(await scene.held()) == [21]
         scene.clock.advance(8 * DAY)
-        await scene.truth.purge_signals(500, broadcasts_before=scene.clock.now(), ended_before=0, now=scene.clock.now())
+        await scene.store.signals.purge_signals(
+            500, broadcasts_before=scene.clock.now(), ended_before=0, now=scene.clock.now()
+        )
         assert await scene.broadcasting.trim(scene.clock.now()) == 1, "also where the truth has forgotten first"
         assert await scene.broadcasting.mend() == 0
     finally:

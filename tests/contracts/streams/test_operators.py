@@ -8,8 +8,7 @@ import pytest
 
 from openbrain.domain.errors import NotFound
 from openbrain.domain.streams import STORED, replays
-from openbrain.ports.groups import OutsideGroup
-from openbrain.ports.streams import Readers
+from openbrain.ports.streams import OutsideGroup, Readers
 from openbrain.settings import Streams
 from openbrain.streams.dead_letters.replay import MOST
 from openbrain.streams.group.delivery import Delivery

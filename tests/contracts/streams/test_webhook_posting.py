@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import HaltScope, Severity, Step
@@ -37,145 +37,145 @@ class Taker:
         self.posts.append((seq, orjson.loads(body)["data"]))
 
 
-async def hooked(truth: SqlTruth, **changes: Any) -> Webhook:
+async def hooked(store: SqlStore, **changes: Any) -> Webhook:
     """A webhook of w1's that hears of what comes from now on."""
     given = {"id": "h-1", "workspace_id": "w1", "url": "https://example.org", "secret": "s", "created_by": "ada"}
-    return await truth.add_webhook(Webhook(**{**given, "created_at": START, **changes}), 10)
+    return await store.webhooks.add_webhook(Webhook(**{**given, "created_at": START, **changes}), 10)
 
 
-async def post(truth: SqlTruth, taker: Taker) -> int:
+async def post(store: SqlStore, taker: Taker) -> int:
     """One round of all that are due at any time to come."""
-    posting = Posting(truth, taker, BACKOFF_S)
-    return sum([await posting(each) for each in await truth.due_webhooks(2**62, 10)])
+    posting = Posting(store, taker, BACKOFF_S)
+    return sum([await posting(each) for each in await store.webhooks.due_webhooks(2**62, 10)])
 
 
-async def test_it_is_given_what_was_told_since_in_order_and_once(truth: SqlTruth) -> None:
-    await workspace(truth)
-    await raise_one(truth, content="before")
-    taker, made = Taker(), await hooked(truth)
-    signals = [await signal_of(truth, content=f"number {number}") for number in range(3)]
-    await truth.change_signal(change(signals[0], Step.RESOLVED))
+async def test_it_is_given_what_was_told_since_in_order_and_once(store: SqlStore) -> None:
+    await workspace(store)
+    await raise_one(store, content="before")
+    taker, made = Taker(), await hooked(store)
+    signals = [await signal_of(store, content=f"number {number}") for number in range(3)]
+    await store.signals.change_signal(change(signals[0], Step.RESOLVED))
 
-    assert await post(truth, taker) == 4
+    assert await post(store, taker) == 4
     assert [seq for seq, _ in taker.posts] == [2, 3, 4, 5]
     assert [data["change"] for _, data in taker.posts] == ["raised"] * 3 + ["resolved"]
-    assert await post(truth, taker) == 0
-    found = await truth.webhook("w1", made.id)
+    assert await post(store, taker) == 0
+    found = await store.webhooks.webhook("w1", made.id)
     assert found is not None
     assert (found.cursor, found.error) == (5, "")
     assert found.delivered_at is not None
 
 
-async def test_it_hears_of_its_orgs_and_of_what_was_strong_enough_to_its_end(truth: SqlTruth) -> None:
-    await workspace(truth)
-    taker, _ = Taker(), await hooked(truth, orgs=("acme",), without_org=False, min_severity=Severity.CRITICAL)
-    await raise_one(truth, org="acme", content="weak")
-    await raise_one(truth, org="other", severity=Severity.CRITICAL, content="another's")
-    await raise_one(truth, severity=Severity.CRITICAL, content="nobody's")
-    strong = await signal_of(truth, org="acme", severity=Severity.CRITICAL, content="its own")
-    await truth.change_signal(change(strong, Step.RESOLVED))
+async def test_it_hears_of_its_orgs_and_of_what_was_strong_enough_to_its_end(store: SqlStore) -> None:
+    await workspace(store)
+    taker, _ = Taker(), await hooked(store, orgs=("acme",), without_org=False, min_severity=Severity.CRITICAL)
+    await raise_one(store, org="acme", content="weak")
+    await raise_one(store, org="other", severity=Severity.CRITICAL, content="another's")
+    await raise_one(store, severity=Severity.CRITICAL, content="nobody's")
+    strong = await signal_of(store, org="acme", severity=Severity.CRITICAL, content="its own")
+    await store.signals.change_signal(change(strong, Step.RESOLVED))
 
-    assert await post(truth, taker) == 2
+    assert await post(store, taker) == 2
     assert [(data["content"], data["change"]) for _, data in taker.posts] == [
         ("its own", "raised"),
         ("its own", "resolved"),
     ]
-    assert await truth.due_webhooks(2**62, 10) == [], "what is none of its business is behind it"
+    assert await store.webhooks.due_webhooks(2**62, 10) == [], "what is none of its business is behind it"
 
 
-async def test_of_another_orgs_halt_of_everyone_it_hears_that_and_not_why(truth: SqlTruth) -> None:
-    await workspace(truth)
-    taker, _ = Taker(), await hooked(truth, orgs=("acme",))
-    await raise_one(truth, org="other", severity=Severity.NUCLEAR, title="their secret", halt_scope=HaltScope.WORKSPACE)
+async def test_of_another_orgs_halt_of_everyone_it_hears_that_and_not_why(store: SqlStore) -> None:
+    await workspace(store)
+    taker, _ = Taker(), await hooked(store, orgs=("acme",))
+    await raise_one(store, org="other", severity=Severity.NUCLEAR, title="their secret", halt_scope=HaltScope.WORKSPACE)
 
-    await post(truth, taker)
+    await post(store, taker)
     assert [data["halt"] for _, data in taker.posts] == [True]
     assert "secret" not in str(taker.posts)
 
 
-async def test_one_that_takes_nothing_is_tried_again_later_and_in_the_end_given_up(truth: SqlTruth) -> None:
-    await workspace(truth)
-    taker, made = Taker(), await hooked(truth)
+async def test_one_that_takes_nothing_is_tried_again_later_and_in_the_end_given_up(store: SqlStore) -> None:
+    await workspace(store)
+    taker, made = Taker(), await hooked(store)
     for number in range(2):
-        await raise_one(truth, content=f"number {number}")
+        await raise_one(store, content=f"number {number}")
     taker.error = TryLater("the webhook answered 500")
     waits: list[float] = []
     for attempt in range(1, 3):
-        assert await post(truth, taker) == 0
-        now = await truth.time()
-        found = await truth.webhook("w1", made.id)
+        assert await post(store, taker) == 0
+        now = await store.time()
+        found = await store.webhooks.webhook("w1", made.id)
         assert found is not None
         assert (found.attempts, found.cursor, found.error) == (attempt, 0, "the webhook answered 500")
-        assert await truth.due_webhooks(now, 10) == []
+        assert await store.webhooks.due_webhooks(now, 10) == []
         waits.append((found.next_attempt_at - now) / MICROSECONDS)
     assert [wait <= told for wait, told in zip(waits, BACKOFF_S, strict=True)] == [True, True]
     assert waits[1] > waits[0]
 
-    await post(truth, taker)
-    (letter,) = await truth.webhook_dead_letters("w1", made.id, 10)
+    await post(store, taker)
+    (letter,) = await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)
     assert (letter.seq, letter.attempts, letter.error) == (1, 3, "the webhook answered 500")
     taker.error = None
-    assert await post(truth, taker) == 1, "the next has its own attempts"
+    assert await post(store, taker) == 1, "the next has its own attempts"
     assert [seq for seq, _ in taker.posts] == [2]
 
 
-async def test_an_address_that_the_rules_refuse_is_given_up_at_once(truth: SqlTruth) -> None:
-    await workspace(truth)
-    taker, made = Taker(), await hooked(truth)
-    await raise_one(truth)
+async def test_an_address_that_the_rules_refuse_is_given_up_at_once(store: SqlStore) -> None:
+    await workspace(store)
+    taker, made = Taker(), await hooked(store)
+    await raise_one(store)
     taker.error = NeverRetry("a private address")
 
-    await post(truth, taker)
-    assert [letter.attempts for letter in await truth.webhook_dead_letters("w1", made.id, 10)] == [1]
+    await post(store, taker)
+    assert [letter.attempts for letter in await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)] == [1]
 
 
-async def test_a_dead_letter_is_posted_again_once_and_is_dead_again_where_it_is_not_taken(truth: SqlTruth) -> None:
-    await workspace(truth)
-    taker, made = Taker(), await hooked(truth)
+async def test_a_dead_letter_is_posted_again_once_and_is_dead_again_where_it_is_not_taken(store: SqlStore) -> None:
+    await workspace(store)
+    taker, made = Taker(), await hooked(store)
     for number in range(2):
-        await raise_one(truth, content=f"number {number}")
+        await raise_one(store, content=f"number {number}")
     taker.error = NeverRetry("a private address")
-    await post(truth, taker)
-    await post(truth, taker)
-    assert await post_again(truth, taker, 10) == 0, "nobody asked for it"
-    await truth.replay_webhook_dead_letters("w1", made.id)
-    assert await truth.purge_webhook_dead_letters(2**62, 10) == 0, "it waits"
+    await post(store, taker)
+    await post(store, taker)
+    assert await post_again(store, taker, 10) == 0, "nobody asked for it"
+    await store.webhook_letters.replay_webhook_dead_letters("w1", made.id)
+    assert await store.webhook_letters.purge_webhook_dead_letters(2**62, 10) == 0, "it waits"
     taker.error = TryLater("the webhook answered 500")
-    assert await post_again(truth, taker, 10) == 2
-    again = await truth.webhook_dead_letters("w1", made.id, 10)
+    assert await post_again(store, taker, 10) == 2
+    again = await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)
     assert [(each.attempts, each.error, each.at > 0) for each in again] == [(2, "the webhook answered 500", True)] * 2
 
     taker.error = None
-    await truth.replay_webhook_dead_letters("w1", made.id, [2])
-    assert await post_again(truth, taker, 10) == 1
+    await store.webhook_letters.replay_webhook_dead_letters("w1", made.id, [2])
+    assert await post_again(store, taker, 10) == 1
     assert [seq for seq, _ in taker.posts] == [2]
-    assert [each.seq for each in await truth.webhook_dead_letters("w1", made.id, 10)] == [1]
+    assert [each.seq for each in await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)] == [1]
 
 
-async def test_a_dead_letter_waits_while_its_webhook_is_disabled(truth: SqlTruth) -> None:
-    await workspace(truth)
-    taker, made = Taker(), await hooked(truth)
-    await raise_one(truth)
+async def test_a_dead_letter_waits_while_its_webhook_is_disabled(store: SqlStore) -> None:
+    await workspace(store)
+    taker, made = Taker(), await hooked(store)
+    await raise_one(store)
     taker.error = NeverRetry("a private address")
-    await post(truth, taker)
+    await post(store, taker)
     taker.error = None
-    await truth.enable_webhook("w1", made.id, enabled=False)
-    await truth.replay_webhook_dead_letters("w1", made.id)
-    assert await post_again(truth, taker, 10) == 0
+    await store.webhooks.enable_webhook("w1", made.id, enabled=False)
+    await store.webhook_letters.replay_webhook_dead_letters("w1", made.id)
+    assert await post_again(store, taker, 10) == 0
 
-    await truth.enable_webhook("w1", made.id, enabled=True)
-    assert await post_again(truth, taker, 10) == 1
+    await store.webhooks.enable_webhook("w1", made.id, enabled=True)
+    assert await post_again(store, taker, 10) == 1
 
 
-async def test_a_dead_letter_holds_no_more_than_its_webhook_may_hear(truth: SqlTruth) -> None:
+async def test_a_dead_letter_holds_no_more_than_its_webhook_may_hear(store: SqlStore) -> None:
     """Of another org's halt of everyone it hears that, and not why."""
-    await workspace(truth)
-    taker, made = Taker(), await hooked(truth, orgs=("acme",))
+    await workspace(store)
+    taker, made = Taker(), await hooked(store, orgs=("acme",))
     await raise_one(
-        truth, content="why", org="other", severity=Severity.NUCLEAR, halt=True, halt_scope=HaltScope.WORKSPACE
+        store, content="why", org="other", severity=Severity.NUCLEAR, halt=True, halt_scope=HaltScope.WORKSPACE
     )
     taker.error = NeverRetry("a private address")
-    await post(truth, taker)
-    (letter,) = await truth.webhook_dead_letters("w1", made.id, 10)
+    await post(store, taker)
+    (letter,) = await store.webhook_letters.webhook_dead_letters("w1", made.id, 10)
 
     assert b"why" not in letter.body

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import point_id
 from openbrain.domain.memory import Memory, State
 from openbrain.domain.visibility import Criteria, visible
@@ -18,7 +18,8 @@ from openbrain.ports.index import (
     VectorEntry,
     VectorIndex,
 )
-from openbrain.ports.store import Edit, Embedded
+from openbrain.ports.index_entries import Embedded
+from openbrain.ports.writes import Edit
 from openbrain_indexer.handlers.entries import text_entry, vector_entries
 from openbrain_indexer.handlers.projection import Writable
 from openbrain_indexer.handlers.text import project_text
@@ -36,10 +37,10 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-async def truth(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlTruth]:
+async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlStore]:
     database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=PATIENCE_S)
     await database.write(make_tables)
-    yield SqlTruth(database, clock)
+    yield SqlStore(database, clock)
     await database.close()
 
 
@@ -47,23 +48,23 @@ def unit(place: int) -> "array[float]":
     return array("f", [1.0 if place % 4 == axis else 0.0 for axis in range(4)])
 
 
-async def stored(truth: SqlTruth, content: str = "the lighthouse keeper counts ships") -> Memory:
-    outcome = (await truth.remember([write(content)]))[0]
+async def stored(store: SqlStore, content: str = "the lighthouse keeper counts ships") -> Memory:
+    outcome = (await store.writes.remember([write(content)]))[0]
     assert outcome.memory is not None
     return outcome.memory
 
 
-async def embed(truth: SqlTruth, memory: Memory, passages: int) -> None:
+async def embed(store: SqlStore, memory: Memory, passages: int) -> None:
     """Give the memory's current revision that many passages, as the embedder does."""
-    row = (await truth.rows([memory.id]))[memory.id]
+    row = (await store.memories.rows([memory.id]))[memory.id]
     hashes = tuple(f"{row.revision:032d}{number:032d}" for number in range(passages))
     vectors = {each: unit(number) for number, each in enumerate(hashes)}
     embedded = Embedded(memory_id=row.id, workspace_id=row.workspace_id, revision=row.revision, input_hashes=hashes)
-    await truth.save(vectors, [embedded], MODEL)
+    await store.vectors.save(vectors, [embedded], MODEL)
 
 
-async def row_of(truth: SqlTruth, memory: Memory) -> Memory:
-    return (await truth.rows([memory.id]))[memory.id]
+async def row_of(store: SqlStore, memory: Memory) -> Memory:
+    return (await store.memories.rows([memory.id]))[memory.id]
 
 
 async def text_finds(index: TextIndex, name: str, words: str, clock: FakeClock) -> list[str]:
@@ -79,34 +80,34 @@ async def vector_finds(index: VectorIndex, name: str, clock: FakeClock, place: i
 class Both:
     """Project one memory into the one index under test."""
 
-    def __init__(self, truth: SqlTruth, clock: FakeClock) -> None:
-        self.truth, self.clock = truth, clock
+    def __init__(self, store: SqlStore, clock: FakeClock) -> None:
+        self.store, self.clock = store, clock
 
     async def text(self, memory: Memory, index: TextIndex, name: str) -> Mapping[str, Exception]:
         generation = Generation(kind=IndexKind.TEXT, name=name, model="", dimensions=0, builder="", status="serving")
-        return await project_text([memory.id], truth=self.truth, index=index, generations=[generation])
+        return await project_text([memory.id], store=self.store, index=index, generations=[generation])
 
     async def vector(self, memory: Memory, index: Writable[VectorEntry], name: str) -> Mapping[str, Exception]:
         generation = Generation(
             kind=IndexKind.VECTOR, name=name, model=MODEL, dimensions=4, builder="", status="serving"
         )
-        return await project_vector([memory.id], truth=self.truth, index=index, generations=[generation])
+        return await project_vector([memory.id], store=self.store, index=index, generations=[generation])
 
 
 @pytest.fixture
-def project(truth: SqlTruth, clock: FakeClock) -> Both:
-    return Both(truth, clock)
+def project(store: SqlStore, clock: FakeClock) -> Both:
+    return Both(store, clock)
 
 
 async def test_a_late_old_event_never_resurrects_a_forgotten_memory_in_text(
-    truth: SqlTruth, text_index: tuple[TextIndex, str], project: Both, clock: FakeClock
+    store: SqlStore, text_index: tuple[TextIndex, str], project: Both, clock: FakeClock
 ) -> None:
     index, name = text_index
-    memory = await stored(truth)
+    memory = await stored(store)
     await project.text(memory, index, name)
     assert await text_finds(index, name, "lighthouse", clock) == [memory.id]
 
-    await truth.forget(memory.id, viewer(), origin(), "")
+    await store.writes.forget(memory.id, viewer(), origin(), "")
     await project.text(memory, index, name)
     await project.text(memory, index, name)  # the old `memory.stored`, replayed
 
@@ -115,12 +116,12 @@ async def test_a_late_old_event_never_resurrects_a_forgotten_memory_in_text(
 
 
 async def test_a_writer_stopped_between_read_and_write_never_resurrects_in_text(
-    truth: SqlTruth, text_index: tuple[TextIndex, str], project: Both, clock: FakeClock
+    store: SqlStore, text_index: tuple[TextIndex, str], project: Both, clock: FakeClock
 ) -> None:
     index, name = text_index
-    memory = await stored(truth)
-    read_before = text_entry(await row_of(truth, memory), index.builder)
-    await truth.forget(memory.id, viewer(), origin(), "")
+    memory = await stored(store)
+    read_before = text_entry(await row_of(store, memory), index.builder)
+    await store.writes.forget(memory.id, viewer(), origin(), "")
     await project.text(memory, index, name)
 
     assert await index.write(name, [read_before]) == {}
@@ -129,15 +130,15 @@ async def test_a_writer_stopped_between_read_and_write_never_resurrects_in_text(
 
 
 async def test_a_late_old_event_never_resurrects_a_forgotten_memory_in_vectors(
-    truth: SqlTruth, vector_index: tuple[VectorIndex, str], project: Both, clock: FakeClock
+    store: SqlStore, vector_index: tuple[VectorIndex, str], project: Both, clock: FakeClock
 ) -> None:
     index, name = vector_index
-    memory = await stored(truth)
-    await embed(truth, memory, 2)
+    memory = await stored(store)
+    await embed(store, memory, 2)
     await project.vector(memory, index, name)
     assert await vector_finds(index, name, clock) == [memory.id]
 
-    await truth.forget(memory.id, viewer(), origin(), "")
+    await store.writes.forget(memory.id, viewer(), origin(), "")
     await project.vector(memory, index, name)
     await project.vector(memory, index, name)
 
@@ -147,14 +148,14 @@ async def test_a_late_old_event_never_resurrects_a_forgotten_memory_in_vectors(
 
 
 async def test_a_writer_stopped_between_read_and_write_never_resurrects_in_vectors(
-    truth: SqlTruth, vector_index: tuple[VectorIndex, str], project: Both, clock: FakeClock
+    store: SqlStore, vector_index: tuple[VectorIndex, str], project: Both, clock: FakeClock
 ) -> None:
     index, name = vector_index
-    memory = await stored(truth)
-    await embed(truth, memory, 3)
-    row = await row_of(truth, memory)
-    read_before = vector_entries(row, (await truth.passages([row.id], MODEL))[row.id], index.builder)
-    await truth.forget(memory.id, viewer(), origin(), "")
+    memory = await stored(store)
+    await embed(store, memory, 3)
+    row = await row_of(store, memory)
+    read_before = vector_entries(row, (await store.vectors.passages([row.id], MODEL))[row.id], index.builder)
+    await store.writes.forget(memory.id, viewer(), origin(), "")
     await project.vector(memory, index, name)
 
     assert await index.write(name, read_before) == {}
@@ -164,46 +165,46 @@ async def test_a_writer_stopped_between_read_and_write_never_resurrects_in_vecto
 
 
 async def test_passages_that_vanished_stay_away_also_from_a_late_writer(
-    truth: SqlTruth, vector_index: tuple[VectorIndex, str], project: Both, clock: FakeClock
+    store: SqlStore, vector_index: tuple[VectorIndex, str], project: Both, clock: FakeClock
 ) -> None:
     index, name = vector_index
-    memory = await stored(truth)
-    await embed(truth, memory, 3)
-    old_row = await row_of(truth, memory)
-    old = vector_entries(old_row, (await truth.passages([memory.id], MODEL))[memory.id], index.builder)
+    memory = await stored(store)
+    await embed(store, memory, 3)
+    old_row = await row_of(store, memory)
+    old = vector_entries(old_row, (await store.vectors.passages([memory.id], MODEL))[memory.id], index.builder)
     await project.vector(memory, index, name)
-    await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="now it is short"))
-    await embed(truth, memory, 1)
+    await store.writes.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="now it is short"))
+    await embed(store, memory, 1)
     await project.vector(memory, index, name)
 
     await index.write(name, old)
 
     standing = await index.read(name, [point_id(memory.id, number) for number in range(3)])
     assert [standing[point_id(memory.id, number)].tombstone for number in range(3)] == [False, True, True]
-    assert {each.revision for each in standing.values()} == {(await row_of(truth, memory)).revision}
+    assert {each.revision for each in standing.values()} == {(await row_of(store, memory)).revision}
 
 
 async def test_new_payload_is_never_paired_with_old_vectors(
-    truth: SqlTruth, vector_index: tuple[VectorIndex, str], project: Both
+    store: SqlStore, vector_index: tuple[VectorIndex, str], project: Both
 ) -> None:
     index, name = vector_index
-    memory = await stored(truth)
-    await embed(truth, memory, 1)
-    await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), tags=("new",)))
+    memory = await stored(store)
+    await embed(store, memory, 1)
+    await store.writes.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), tags=("new",)))
 
     assert await project.vector(memory, index, name) == {}
 
     assert await index.read(name, [memory.id]) == {}
-    assert (await row_of(truth, memory)).vector_revision == 0
+    assert (await row_of(store, memory)).vector_revision == 0
 
 
 async def test_a_rewrite_at_an_equal_version_with_a_higher_revision_lands(
-    truth: SqlTruth, text_index: tuple[TextIndex, str], project: Both, clock: FakeClock
+    store: SqlStore, text_index: tuple[TextIndex, str], project: Both, clock: FakeClock
 ) -> None:
     index, name = text_index
-    memory = await stored(truth)
+    memory = await stored(store)
     await project.text(memory, index, name)
-    row = await row_of(truth, memory)
+    row = await row_of(store, memory)
 
     def changed(revision: int) -> Memory:
         values = {each: getattr(row, each) for each in row.__slots__} | {"content": "zebra", "revision": revision}
@@ -216,22 +217,22 @@ async def test_a_rewrite_at_an_equal_version_with_a_higher_revision_lands(
 
 
 async def test_it_is_indexed_only_when_both_hold_this_revision(
-    truth: SqlTruth,
+    store: SqlStore,
     text_index: tuple[TextIndex, str],
     tmp_path: Path,
     project: Both,
     clock: FakeClock,
 ) -> None:
     index, name = text_index
-    memory = await stored(truth)
-    states = [(await row_of(truth, memory)).state(clock.now())]
+    memory = await stored(store)
+    states = [(await row_of(store, memory)).state(clock.now())]
     await project.text(memory, index, name)
-    states.append((await row_of(truth, memory)).state(clock.now()))
-    await embed(truth, memory, 1)
+    states.append((await row_of(store, memory)).state(clock.now()))
+    await embed(store, memory, 1)
     await project.vector(memory, Accepting(), "any")
-    states.append((await row_of(truth, memory)).state(clock.now()))
-    await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), tags=("new",)))
-    states.append((await row_of(truth, memory)).state(clock.now()))
+    states.append((await row_of(store, memory)).state(clock.now()))
+    await store.writes.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), tags=("new",)))
+    states.append((await row_of(store, memory)).state(clock.now()))
 
     assert states == [State.CREATED, State.PENDING_EMBED, State.INDEXED, State.STALE]
 
@@ -257,24 +258,24 @@ class Accepting:
         return {}
 
 
-async def test_a_row_that_moves_on_while_it_is_written_is_written_again(truth: SqlTruth, project: Both) -> None:
-    memory = await stored(truth)
-    await embed(truth, memory, 2)
+async def test_a_row_that_moves_on_while_it_is_written_is_written_again(store: SqlStore, project: Both) -> None:
+    memory = await stored(store)
+    await embed(store, memory, 2)
 
     async def forgotten() -> None:
-        await truth.forget(memory.id, viewer(), origin(), "")
+        await store.writes.forget(memory.id, viewer(), origin(), "")
 
     index = Accepting(forgotten)
     await project.vector(memory, index, "any")
 
-    row = await row_of(truth, memory)
+    row = await row_of(store, memory)
     assert isinstance(index.written[0], VectorEntry)
     assert [(type(each), each.revision) for each in index.written[2:]] == [(Tombstone, row.revision)] * 2
     assert row.vector_revision == row.revision
 
 
-async def test_an_unknown_row_is_acknowledged(truth: SqlTruth, project: Both) -> None:
-    memory = await stored(truth)
+async def test_an_unknown_row_is_acknowledged(store: SqlStore, project: Both) -> None:
+    memory = await stored(store)
     ghost = Memory(id="0192aaaa-0000-7000-8000-00000000dead", workspace_id="w1", content="", type=memory.type)
 
     assert await project.vector(ghost, Accepting(), "any") == {}

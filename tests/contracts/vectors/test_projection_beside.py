@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Tombstone, VectorEntry
 from openbrain_indexer.handlers.vectors import project_vector
-from tests.contracts.vectors.test_projection import MODEL, Accepting, Both, clock, embed, project, row_of, stored, truth
+from tests.contracts.vectors.test_projection import MODEL, Accepting, Both, clock, embed, project, row_of, store, stored
 from tests.support.waiting import PATIENCE_S
 
-__all__ = ["clock", "project", "truth"]
+__all__ = ["clock", "project", "store"]
 
 
 class Together(Accepting):
@@ -31,26 +31,26 @@ class Together(Accepting):
         return await super().write(name, entries, visible=visible)
 
 
-async def test_beside_what_serves_parts_are_written_together_and_nothing_is_marked(truth: SqlTruth) -> None:
-    memories = [await stored(truth, f"ship {number}") for number in range(7)]
+async def test_beside_what_serves_parts_are_written_together_and_nothing_is_marked(store: SqlStore) -> None:
+    memories = [await stored(store, f"ship {number}") for number in range(7)]
     for memory in memories:
-        await embed(truth, memory, 1)
+        await embed(store, memory, 1)
     beside = Generation(kind=IndexKind.VECTOR, name="beside", model=MODEL, dimensions=4, builder="", status="building")
     ids = [memory.id for memory in memories]
     index = Together()
 
-    failed = await project_vector([*ids, ids[0]], truth=truth, index=index, generations=[beside])
+    failed = await project_vector([*ids, ids[0]], store=store, index=index, generations=[beside])
 
     assert failed.keys() == {ids[6]}
     assert sorted(each.memory_id for each in index.written) == sorted(ids[:6])
     assert index.visible == {False}
-    assert {(await row_of(truth, memory)).vector_revision for memory in memories} == {0}
+    assert {(await row_of(store, memory)).vector_revision for memory in memories} == {0}
 
 
-async def test_what_serves_is_visible_when_it_is_marked(truth: SqlTruth, project: Both) -> None:
-    memory = await stored(truth)
-    await embed(truth, memory, 1)
+async def test_what_serves_is_visible_when_it_is_marked(store: SqlStore, project: Both) -> None:
+    memory = await stored(store)
+    await embed(store, memory, 1)
     index = Accepting()
     await project.vector(memory, index, "serving")
     assert index.visible == {True}
-    assert (await row_of(truth, memory)).vector_revision == memory.revision
+    assert (await row_of(store, memory)).vector_revision == memory.revision

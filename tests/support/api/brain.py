@@ -22,15 +22,15 @@ from openbrain.adapters.local.rates import LocalRates
 from openbrain.adapters.local.wake import LocalWake
 from openbrain.adapters.network.no_reasoner import NoReasoner
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain import events
 from openbrain.domain.events import CloudEvent, EventData
 from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
-from openbrain.ports.access import Workspace
-from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import TextIndex, VectorIndex
+from openbrain.ports.models import Embedder
+from openbrain.ports.tenants import Workspace
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
 from openbrain.streams.operating.administration import RedisStreams
@@ -43,7 +43,7 @@ from openbrain_api.app import api
 from openbrain_embedder.handlers.embedding import embed_stored
 from openbrain_indexer.handlers.text import project_text
 from openbrain_indexer.handlers.vectors import project_vector
-from tests.support.api.empty_truth import copy_tables, keep_tables
+from tests.support.api.empty_store import copy_tables, keep_tables
 from tests.support.api.lent_vectors import LentVectors
 from tests.support.store.fixtures import FakeClock, rows
 from tests.support.store.schema import make_tables
@@ -75,7 +75,7 @@ def the_one(embedder: Embedder) -> Embedders:
 class Brain:
     """The parts, and the app on them."""
 
-    truth: SqlTruth
+    store: SqlStore
     text: TextIndex
     vectors: VectorIndex
     embedder: Embedder
@@ -91,7 +91,7 @@ class Brain:
         embedder, services = other.pop("embedder", self.embedder), other.pop("services", ())
         container = Container(self.settings, shared="close" not in other)
         ports: dict[str, Any] = {
-            "truth": self.truth,
+            "store": self.store,
             "text": self.text,
             "vectors": self.vectors,
             "embedders": the_one(embedder),
@@ -102,7 +102,7 @@ class Brain:
             "streams": RedisStreams(Streams(url=NOWHERE)),
             "hearing": RedisHearing(Streams(url=NOWHERE)),
             "reasoner": NoReasoner(),
-            "pressure": Pressure(self.truth, None, outbox_limit=1_000_000, memory_share=1),
+            "pressure": Pressure(self.store.outbox, None, outbox_limit=1_000_000, memory_share=1),
         }
         vars(container).update(ports | other)
         made = api(container, services)
@@ -116,13 +116,13 @@ class Brain:
             await app.state.api.presence.flush()
 
     async def workspace(self, name: str = "w1") -> None:
-        if name not in {known.id for known in await self.truth.workspaces()}:
-            await self.truth.create_workspace(Workspace(id=name, name=name, created_at=self.clock.now()))
+        if name not in {known.id for known in await self.store.workspaces.workspaces()}:
+            await self.store.workspaces.create_workspace(Workspace(id=name, name=name, created_at=self.clock.now()))
 
     async def new_workspace(self) -> str:
         """The id of one that nobody else has."""
         name = f"w-{uuid.uuid4().hex}"
-        await self.truth.create_workspace(Workspace(id=name, name=name, created_at=self.clock.now()))
+        await self.store.workspaces.create_workspace(Workspace(id=name, name=name, created_at=self.clock.now()))
         return name
 
     async def key(self, workspace: str = "w1", agent: str = "ada", **limits: Any) -> str:
@@ -130,23 +130,23 @@ class Brain:
         await self.workspace(workspace)
         given: dict[str, Any] = {"permissions": frozenset(Permission) - {Permission.ADMIN}, "name": f"{agent} of test"}
         key, secret = issue(workspace_id=workspace, agent_id=agent, now=self.clock.now(), **(given | limits))
-        await self.truth.create_key(key, hash_secret(secret))
+        await self.store.api_keys.create_key(key, hash_secret(secret))
         return secret
 
     async def settle(self) -> None:
         """Do what the services do, until nothing is left to do."""
         identity = await self.embedder.identity()
-        text = await serving_indexes.text_generation(self.truth, self.text, "t-1")
-        vector = await serving_indexes.vector_generation(self.truth, self.vectors, identity, "v")
-        while entries := await self.truth.take(500):
+        text = await serving_indexes.text_generation(self.store.generations, self.text, "t-1")
+        vector = await serving_indexes.vector_generation(self.store.generations, self.vectors, identity, "v")
+        while entries := await self.store.outbox.take(500):
             found = [(each.stream, _decoded(each.stream, each.body)) for each in entries if each.stream in MODELS]
             stored = [event for stream, event in found if stream in ("memory.stored", "memory.reindex")]
             if stored:
-                await embed_stored(stored, truth=self.truth, embedder=self.embedder, clock=self.clock, batch=32)
+                await embed_stored(stored, store=self.store, embedder=self.embedder, clock=self.clock, batch=32)
             ids = list(dict.fromkeys(event.data.memory_id for _, event in found))
-            await project_text(ids, truth=self.truth, index=self.text, generations=[text])
-            await project_vector(ids, truth=self.truth, index=self.vectors, generations=[vector])
-            await self.truth.delete([entry.id for entry in entries])
+            await project_text(ids, store=self.store, index=self.text, generations=[text])
+            await project_vector(ids, store=self.store, index=self.vectors, generations=[vector])
+            await self.store.outbox.delete([entry.id for entry in entries])
 
     @asynccontextmanager
     async def services(self) -> AsyncIterator[None]:
@@ -186,14 +186,14 @@ async def open_brain(
         if not made:
             await database.write(make_tables)
             keep_tables(database_url)
-        truth = SqlTruth(database, clock)
+        store = SqlStore(database, clock)
         vaults = {name: folder / f"vault-of-{name}" for name in ("w1", "system")}
         for vault in vaults.values():
             vault.mkdir(exist_ok=True)
         settings.setdefault("vaults", {"folders": vaults})
         settings.setdefault("recall", {"index_timeout_s": 60})  # a slow machine's index is not down
         chosen = Settings(_env_file=None, data_dir=folder, truth={"url": database_url}, **settings)
-        yield Brain(truth, text, vectors, small_model(), clock, chosen)
+        yield Brain(store, text, vectors, small_model(), clock, chosen)
     finally:
         await text.close()
         await vectors.close()
@@ -270,7 +270,7 @@ class Caller:
         """Of everything that a request could leave behind, but for recalls, which are told of later."""
         outbox = "outbox WHERE stream NOT LIKE '%memory.recalled'"
         tables = ("memories", "memory_history", outbox, "idempotency_keys", "api_keys", "workspaces")
-        database = self.brain.truth._database
+        database = self.brain.store._database
         return [(await rows(database, f"SELECT count(*) AS n FROM {table}"))[0]["n"] for table in tables]
 
 

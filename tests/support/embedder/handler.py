@@ -10,11 +10,11 @@ import pytest
 
 from openbrain.adapters.embedding.minilm import MiniLM
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.events import CloudEvent, MemoryStored
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory
-from openbrain.ports.embedder import ModelIdentity
+from openbrain.ports.models import ModelIdentity
 from openbrain_embedder.handlers.embedding import embed_stored
 from tests.support.store.fixtures import START, FakeClock, write
 from tests.support.store.schema import make_tables
@@ -53,8 +53,8 @@ async def database(tmp_path: Path) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def truth(database: Database, clock: FakeClock) -> SqlTruth:
-    return SqlTruth(database, clock)
+def store(database: Database, clock: FakeClock) -> SqlStore:
+    return SqlStore(database, clock)
 
 
 @pytest.fixture
@@ -67,37 +67,37 @@ async def model() -> AsyncIterator[WithFaults]:
 class Service:
     """Runs the handler as the service does."""
 
-    def __init__(self, truth: SqlTruth, model: WithFaults, clock: FakeClock) -> None:
-        self.truth, self.model, self.clock = truth, model, clock
+    def __init__(self, store: SqlStore, model: WithFaults, clock: FakeClock) -> None:
+        self.store, self.model, self.clock = store, model, clock
 
-    async def store(self, content: str, **changes: Any) -> Memory:
-        (outcome,) = await self.truth.remember([write(content, allow_duplicate=True, **changes)])
+    async def add(self, content: str, **changes: Any) -> Memory:
+        (outcome,) = await self.store.writes.remember([write(content, allow_duplicate=True, **changes)])
         assert outcome.memory is not None
         return outcome.memory
 
     async def embed(self, *memories: Memory, batch: int = 32, change: Change = Change.CREATED) -> dict[str, Exception]:
         events = [event(each, change) for each in memories]
-        found = await embed_stored(events, truth=self.truth, embedder=self.model, clock=self.clock, batch=batch)
+        found = await embed_stored(events, store=self.store, embedder=self.model, clock=self.clock, batch=batch)
         return dict(found)
 
     async def vectors(self, memory: Memory) -> tuple["array[float]", ...]:
         key = (await MiniLM.identity(self.model)).key
-        found = (await self.truth.passages([memory.id], key)).get(memory.id)
+        found = (await self.store.vectors.passages([memory.id], key)).get(memory.id)
         if found is None:
             return ()
-        assert found.revision == (await self.truth.rows([memory.id]))[memory.id].revision
+        assert found.revision == (await self.store.memories.rows([memory.id]))[memory.id].revision
         return found.vectors
 
     async def announced(self) -> list[dict[str, Any]]:
         """The events `memory.embedded` in the outbox, which is then emptied."""
-        entries = await self.truth.take(1000)
-        await self.truth.delete([entry.id for entry in entries])
+        entries = await self.store.outbox.take(1000)
+        await self.store.outbox.delete([entry.id for entry in entries])
         return [orjson.loads(entry.body) for entry in entries if entry.stream == "memory.embedded"]
 
 
 @pytest.fixture
-def service(truth: SqlTruth, model: WithFaults, clock: FakeClock) -> Service:
-    return Service(truth, model, clock)
+def service(store: SqlStore, model: WithFaults, clock: FakeClock) -> Service:
+    return Service(store, model, clock)
 
 
 def event(memory: Memory, change: Change = Change.CREATED, **extensions: Any) -> CloudEvent[MemoryStored]:

@@ -41,7 +41,7 @@ def broadcast(seq: int, halt: str | None = None, state: HaltState | None = None,
 
 
 @dataclass
-class Truth:
+class Store:
     """What was broadcast, and who has stopped."""
 
     said: list[Broadcast] = field(default_factory=list)
@@ -82,51 +82,51 @@ class Truth:
 class HandApi:
     """The API of one agent, on a truth in memory: it can be put back, purged and taken away at will."""
 
-    def __init__(self, truth: Truth, agent: str = "ada") -> None:
-        self.truth, self.agent = truth, agent
+    def __init__(self, store: Store, agent: str = "ada") -> None:
+        self.store, self.agent = store, agent
 
     def _answers(self) -> None:
-        if self.truth.away:
+        if self.store.away:
             raise TryLater("the API is away")
 
     async def present(self, cursor: int | None) -> Present:
-        self.truth.looks += 1
+        self.store.looks += 1
         return self._present(cursor)
 
     def _present(self, cursor: int | None) -> Present:
         self._answers()
-        self.truth.seen[self.agent] = cursor
-        newest = {each.signal_id: each for each in self.truth.said}
+        self.store.seen[self.agent] = cursor
+        newest = {each.signal_id: each for each in self.store.said}
         signals = tuple(each for each in newest.values() if each.state is SignalState.ACTIVE)
-        return Present(seq=self.truth.last, signals=signals, halts=self.truth.halts())
+        return Present(seq=self.store.last, signals=signals, halts=self.store.halts())
 
     async def missed(self, after: int) -> Missed:
         self._answers()
-        found = [each for each in self.truth.said if each.seq > after and each.seq >= self.truth.kept_from][:PAGE]
-        return Missed(broadcasts=tuple(found), through=found[-1].seq if found else max(after, self.truth.last))
+        found = [each for each in self.store.said if each.seq > after and each.seq >= self.store.kept_from][:PAGE]
+        return Missed(broadcasts=tuple(found), through=found[-1].seq if found else max(after, self.store.last))
 
     async def stream(self, after: int) -> AsyncIterator[News]:
-        if self.truth.full:
+        if self.store.full:
             raise TryLater("enough listen here")
         state = self._present(after)
-        yield replace(state, seq=state.seq - self.truth.behind)
+        yield replace(state, seq=state.seq - self.store.behind)
         while True:
             page = await self.missed(after)
             if page.broadcasts:
                 yield page
                 after = page.through
                 continue
-            async with self.truth.moved:
+            async with self.store.moved:
                 try:
                     async with asyncio.timeout(0.1):
-                        await self.truth.moved.wait()
+                        await self.store.moved.wait()
                 except TimeoutError:
                     self._answers()
             yield None
 
     async def acknowledge(self, halt_id: str) -> None:
         self._answers()
-        self.truth.acknowledged.add((self.agent, halt_id))
+        self.store.acknowledged.add((self.agent, halt_id))
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.settings import Streams
 from openbrain.streams.publishing.publisher import Publisher
 from openbrain_api.broadcasts.channel import Channel, Listener
@@ -11,20 +11,20 @@ from tests.support.signals.raising import raise_one
 from tests.support.waiting import until
 
 
-async def burn(truth: SqlTruth, *titles: str, workspace_id: str = "w1", org: str = "") -> None:
+async def burn(store: SqlStore, *titles: str, workspace_id: str = "w1", org: str = "") -> None:
     """A signal each, and so a broadcast each."""
     for title in titles:
-        await raise_one(truth, workspace_id=workspace_id, title=title, content=title, source=title, org=org)
+        await raise_one(store, workspace_id=workspace_id, title=title, content=title, source=title, org=org)
 
 
-async def relay(truth: SqlTruth, streams: Streams) -> int:
+async def relay(store: SqlStore, streams: Streams) -> int:
     """Publish what waits in the outbox; how many."""
     publisher: Any = Publisher(streams)
     try:
-        entries = await truth.take(500)
+        entries = await store.outbox.take(500)
         for result in await publisher.publish([(entry.stream, entry.body) for entry in entries]):
             assert result is None, result
-        await truth.delete([entry.id for entry in entries])
+        await store.outbox.delete([entry.id for entry in entries])
     finally:
         await publisher.close()
     return len(entries)

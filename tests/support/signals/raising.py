@@ -5,12 +5,12 @@ from typing import Any
 
 import orjson
 
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.events import Broadcast, CloudEvent, decode, event_type
 from openbrain.domain.signals.values import Raise, Severity, Signal, Step
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.access import Workspace
 from openbrain.ports.signals import RaiseOutcome, SignalChange
+from openbrain.ports.tenants import Workspace
 from tests.support.store.fixtures import START, viewer
 
 
@@ -28,20 +28,20 @@ def raised(**changes: Any) -> Raise:
     return Raise(**(given | changes))
 
 
-async def workspace(truth: SqlTruth, *names: str) -> None:
+async def workspace(store: SqlStore, *names: str) -> None:
     """Make w1, or these."""
     for name in names or ("w1",):
-        await truth.create_workspace(Workspace(id=name, name=name, created_at=START))
+        await store.workspaces.create_workspace(Workspace(id=name, name=name, created_at=START))
 
 
-async def raise_one(truth: SqlTruth, **changes: Any) -> RaiseOutcome:
-    (outcome,) = await truth.raise_signals([raised(**changes)])
+async def raise_one(store: SqlStore, **changes: Any) -> RaiseOutcome:
+    (outcome,) = await store.signals.raise_signals([raised(**changes)])
     return outcome
 
 
-async def signal_of(truth: SqlTruth, **changes: Any) -> Signal:
+async def signal_of(store: SqlStore, **changes: Any) -> Signal:
     """What a raise becomes."""
-    outcome = await raise_one(truth, **changes)
+    outcome = await raise_one(store, **changes)
     assert outcome.signal is not None, outcome
     return outcome.signal
 
@@ -57,17 +57,17 @@ def change(signal: Signal, step: Step = Step.ACKNOWLEDGED, actor: str = "bob", *
     return SignalChange(**(given | changes))
 
 
-async def told(truth: SqlTruth, workspace_id: str = "w1", after: int = 0) -> list[Broadcast]:
+async def told(store: SqlStore, workspace_id: str = "w1", after: int = 0) -> list[Broadcast]:
     """Every broadcast, read as an event."""
-    rows = await truth.broadcasts_after(workspace_id, after, 10_000)
+    rows = await store.broadcasts.broadcasts_after(workspace_id, after, 10_000)
     events = [decode(CloudEvent[Broadcast], row.body, event_type("amygdala.broadcast")) for row in rows]
     assert [(row.seq, row.signal_id) for row in rows] == [(each.data.seq, each.subject) for each in events]
     return [each.data for each in events]
 
 
-async def steps(truth: SqlTruth) -> list[tuple[int, str, str, str]]:
+async def steps(store: SqlStore) -> list[tuple[int, str, str, str]]:
     """(seq, what happened, state, severity) of every broadcast."""
-    return [(each.seq, each.change.value, each.state.value, each.severity.value) for each in await told(truth)]
+    return [(each.seq, each.change.value, each.state.value, each.severity.value) for each in await told(store)]
 
 
 def heard(broadcasts: Sequence[Broadcast]) -> dict[str, Broadcast]:

@@ -13,14 +13,14 @@ from sqlalchemy import select, text
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.adapters.sql.store import SqlTruth
-from openbrain.adapters.sql.writes.writing import SqlWriting
+from openbrain.adapters.sql.store import SqlStore
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import TryLater
 from openbrain.domain.events import CloudEvent, MemoryStored, MemorySuperseded, decode, event_type
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS, Memory, MemoryType
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.store import Origin, Outcome, Status, Write
+from openbrain.ports.writes import MemoryWrites, Origin, Outcome, Status, Write
 from tests.servers.mariadb_server import DATABASE
 from tests.servers.process import Server
 from tests.support.store.mariadb import MariadbTables
@@ -130,24 +130,24 @@ def write(content: str = "the sky is blue", *, now: int = START, **changes: Any)
 
 
 @pytest.fixture
-def truth(database: Database, clock: FakeClock) -> SqlTruth:
+def store(database: Database, clock: FakeClock) -> SqlStore:
     """All ports on the test's database and clock."""
-    return SqlTruth(database, clock)
+    return SqlStore(database, clock)
 
 
 @pytest.fixture
-def writing(database: Database, clock: FakeClock) -> SqlWriting:
-    return SqlWriting(database, clock)
+def writing(database: Database, clock: FakeClock) -> SqlMemoryWrites:
+    return SqlMemoryWrites(database, clock)
 
 
-async def patiently(writer: SqlWriting, batch: Sequence[Write]) -> Sequence[Outcome]:
+async def patiently(writer: MemoryWrites, batch: Sequence[Write]) -> Sequence[Outcome]:
     """As every caller does: a batch that lost too many deadlocks is told to try later, and tries again."""
     while True:
         with contextlib.suppress(TryLater):
             return await writer.remember(batch)
 
 
-async def stored(writing: SqlWriting, content: str = "the sky is blue", **changes: Any) -> Memory:
+async def stored(writing: MemoryWrites, content: str = "the sky is blue", **changes: Any) -> Memory:
     """Remember something new."""
     (outcome,) = await writing.remember([write(content, **changes)])
     assert outcome.status is Status.CREATED, outcome.error
@@ -175,10 +175,10 @@ def _event(stream: str, body: bytes) -> dict[str, Any]:
     return told | {name: value for name, value in about.items() if value}
 
 
-async def age_holds(truth: SqlTruth, seconds: float) -> None:
+async def age_holds(store: SqlStore, seconds: float) -> None:
     """As if the holds of operations were older: they go by the database's clock, which can't be set."""
     older, back = text("UPDATE operations SET held_until = held_until - :back"), round(seconds * MICROSECONDS)
-    await truth._database.write(lambda connection: connection.execute(older, {"back": back}).rowcount)
+    await store._database.write(lambda connection: connection.execute(older, {"back": back}).rowcount)
 
 
 async def rows(database: Database, statement: str, **values: Any) -> list[dict[str, Any]]:

@@ -39,8 +39,8 @@ class Operator:
         return self.settings.prefix + STORED.name
 
     def worker(self, name: str = "one") -> Worker:
-        made = steps(Redelivery(self.redis, self.settings), self.brain.truth, at_once)
-        return Worker(self.brain.truth, made, name, hold_s=30, pace_s=0)
+        made = steps(Redelivery(self.redis, self.settings), self.brain.store, at_once)
+        return Worker(self.brain.store.operations, made, name, hold_s=30, pace_s=0)
 
     async def work(self, operation_id: str, rounds: int = 50) -> dict[str, Any]:
         """Until the operation has ended, as one worker."""
@@ -50,7 +50,7 @@ class Operator:
             if found["finished_at"]:
                 return found
             await worker.round()
-            await age_holds(self.brain.truth, 1)
+            await age_holds(self.brain.store, 1)
             self.brain.clock.advance(MICROSECONDS)
         return await self.operation(operation_id)
 

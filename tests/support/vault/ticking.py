@@ -9,12 +9,12 @@ import pytest
 from openbrain.adapters.local.open_content_policy import OpenGate
 from openbrain.adapters.network.no_reasoner import NoReasoner
 from openbrain.adapters.network.probes import Probes
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import uuid7
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.access import Workspace
 from openbrain.ports.clock import Clock
-from openbrain.ports.ticks import TickJob
+from openbrain.ports.tenants import Workspace
+from openbrain.ports.vault import TickJob
 from openbrain.vault.folder import Folder
 from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import SPEC
@@ -36,15 +36,15 @@ def database_url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-async def ports(truth: SqlTruth, clock: FakeClock) -> Ports:
-    await truth.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
-    return ports_of(truth, clock)
+async def ports(store: SqlStore, clock: FakeClock) -> Ports:
+    await store.workspaces.create_workspace(Workspace(id="w1", name="w1", created_at=clock.now()))
+    return ports_of(store, clock)
 
 
-def ports_of(truth: SqlTruth, clock: Clock) -> Ports:
+def ports_of(store: SqlStore, clock: Clock) -> Ports:
     """No model, no probes, no transcripts."""
     return Ports(
-        truth=truth,
+        store=store,
         clock=clock,
         gate=OpenGate(),
         reasoner=NoReasoner(),

@@ -8,24 +8,24 @@ import pytest
 from structlog.testing import capture_logs
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.store import SqlTruth
+from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS, Change, Memory
-from openbrain.ports.store import Edit
+from openbrain.ports.writes import Edit
 from openbrain_embedder.handlers.embedding import embed_known, embed_stored
-from tests.support.embedder.handler import Service, database, event, model, service, truth
+from tests.support.embedder.handler import Service, database, event, model, service, store
 from tests.support.store.fixtures import START, clock, origin, rows, viewer
 
-__all__ = ["clock", "database", "model", "service", "truth"]
+__all__ = ["clock", "database", "model", "service", "store"]
 
 
 async def test_a_memory_gets_its_vector_and_it_is_announced(service: Service) -> None:
-    memory = await service.store("We deploy on Thursdays.", speaker="Caroline")
+    memory = await service.add("We deploy on Thursdays.", speaker="Caroline")
     await service.announced()
     stored = event(memory, causationid="submission-7", traceparent="00-aa-bb-01")
 
-    failures = await embed_stored([stored], truth=service.truth, embedder=service.model, clock=service.clock, batch=8)
+    failures = await embed_stored([stored], store=service.store, embedder=service.model, clock=service.clock, batch=8)
 
     assert failures == {}
     assert len(await service.vectors(memory)) == 1
@@ -37,7 +37,7 @@ async def test_a_memory_gets_its_vector_and_it_is_announced(service: Service) ->
 
 
 async def test_the_same_events_again_ask_no_model(service: Service) -> None:
-    memory = await service.store("We deploy on Thursdays.")
+    memory = await service.add("We deploy on Thursdays.")
     await service.embed(memory, memory)
     before = await service.vectors(memory)
     asked = len(service.model.asked)
@@ -50,7 +50,7 @@ async def test_the_same_events_again_ask_no_model(service: Service) -> None:
 
 
 async def test_memories_that_read_the_same_are_embedded_once(service: Service) -> None:
-    memories = [await service.store("We deploy on Thursdays.") for _ in range(5)]
+    memories = [await service.add("We deploy on Thursdays.") for _ in range(5)]
 
     await service.embed(*memories)
 
@@ -59,11 +59,11 @@ async def test_memories_that_read_the_same_are_embedded_once(service: Service) -
     assert len({(await service.vectors(each))[0].tobytes() for each in memories}) == 1
 
 
-async def test_what_needs_no_vector_is_passed_by(service: Service, truth: SqlTruth) -> None:
-    forgotten = await service.store("forgotten")
-    await truth.forget(forgotten.id, viewer(), origin(), "")
-    plain = await service.store("text only", wants_vector=False)
-    duplicate = await service.store("duplicate")
+async def test_what_needs_no_vector_is_passed_by(service: Service, store: SqlStore) -> None:
+    forgotten = await service.add("forgotten")
+    await store.writes.forget(forgotten.id, viewer(), origin(), "")
+    plain = await service.add("text only", wants_vector=False)
+    duplicate = await service.add("duplicate")
     unknown = Memory(id=uuid7(START), workspace_id="w1", content="", type=forgotten.type)
 
     with capture_logs() as logs:
@@ -75,10 +75,12 @@ async def test_what_needs_no_vector_is_passed_by(service: Service, truth: SqlTru
 
 
 async def test_the_row_as_it_stands_is_embedded_and_an_old_event_changes_nothing(
-    service: Service, truth: SqlTruth
+    service: Service, store: SqlStore
 ) -> None:
-    old = await service.store("We deploy on Thursdays.")
-    new = await truth.update(Edit(memory_id=old.id, viewer=viewer(), origin=origin(), content="We deploy on Mondays."))
+    old = await service.add("We deploy on Thursdays.")
+    new = await store.writes.update(
+        Edit(memory_id=old.id, viewer=viewer(), origin=origin(), content="We deploy on Mondays.")
+    )
 
     await service.embed(old)
     first = await service.vectors(new)
@@ -89,11 +91,11 @@ async def test_the_row_as_it_stands_is_embedded_and_an_old_event_changes_nothing
     assert await service.vectors(new) == first
 
 
-async def test_new_metadata_is_announced_again_without_asking_the_model(service: Service, truth: SqlTruth) -> None:
-    memory = await service.store("We deploy on Thursdays.")
+async def test_new_metadata_is_announced_again_without_asking_the_model(service: Service, store: SqlStore) -> None:
+    memory = await service.add("We deploy on Thursdays.")
     await service.embed(memory)
     await service.announced()
-    new = await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), tags=("deploy",)))
+    new = await store.writes.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), tags=("deploy",)))
 
     await service.embed(new, change=Change.METADATA)
 
@@ -101,12 +103,14 @@ async def test_new_metadata_is_announced_again_without_asking_the_model(service:
     assert [each["data"]["revision"] for each in await service.announced()] == [new.revision]
 
 
-async def test_a_row_that_moves_on_during_embedding_is_left_to_its_own_event(service: Service, truth: SqlTruth) -> None:
-    memory = await service.store("We deploy on Thursdays.")
+async def test_a_row_that_moves_on_during_embedding_is_left_to_its_own_event(service: Service, store: SqlStore) -> None:
+    memory = await service.add("We deploy on Thursdays.")
     embed = service.model.embed
 
     async def change_meanwhile(inputs: Sequence[str]) -> Sequence["array[float]"]:
-        await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="We deploy on Mondays."))
+        await store.writes.update(
+            Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="We deploy on Mondays.")
+        )
         return await embed(inputs)
 
     service.model.embed = change_meanwhile  # type: ignore[method-assign]
@@ -118,13 +122,13 @@ async def test_a_row_that_moves_on_during_embedding_is_left_to_its_own_event(ser
     assert len(await service.vectors(memory)) == 1
 
 
-async def test_a_long_memory_has_all_its_passages_and_fewer_after_it_shrinks(service: Service, truth: SqlTruth) -> None:
+async def test_a_long_memory_has_all_its_passages_and_fewer_after_it_shrinks(service: Service, store: SqlStore) -> None:
     text = " ".join(f"Sentence {number} says something of its own." for number in range(160))
-    memory = await service.store(text)
+    memory = await service.add(text)
 
     await service.embed(memory, batch=4)
     many = await service.vectors(memory)
-    new = await truth.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="short now"))
+    new = await store.writes.update(Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), content="short now"))
     await service.embed(new)
 
     assert len(many) == len(service.model.passages(text, "2027-01-15"))
@@ -134,10 +138,10 @@ async def test_a_long_memory_has_all_its_passages_and_fewer_after_it_shrinks(ser
 
 
 async def test_known_inputs_pass_while_the_model_is_down(service: Service) -> None:
-    known = await service.store("We deploy on Thursdays.")
+    known = await service.add("We deploy on Thursdays.")
     await service.embed(known)
-    twin = await service.store("We deploy on Thursdays.")
-    other = await service.store("Something new.")
+    twin = await service.add("We deploy on Thursdays.")
+    other = await service.add("Something new.")
     await service.announced()
     service.model.fault = lambda _: TryLater("the model is down")
 
@@ -149,15 +153,15 @@ async def test_known_inputs_pass_while_the_model_is_down(service: Service) -> No
 
 
 async def test_without_the_model_what_is_known_is_saved_and_the_model_is_not_even_looked_for(service: Service) -> None:
-    known = await service.store("We deploy on Thursdays.")
+    known = await service.add("We deploy on Thursdays.")
     await service.embed(known)
-    twin, other = await service.store("We deploy on Thursdays."), await service.store("Something new.")
-    unwanted = await service.store("text only", wants_vector=False)
+    twin, other = await service.add("We deploy on Thursdays."), await service.add("Something new.")
+    unwanted = await service.add("text only", wants_vector=False)
     await service.announced()
     key, asked = (await service.model.identity()).key, len(service.model.asked)
     service.model.missing = TryLater("away")
     events = [event(each) for each in (twin, other, unwanted)]
-    ports: dict[str, Any] = {"truth": service.truth, "embedder": service.model}
+    ports: dict[str, Any] = {"store": service.store, "embedder": service.model}
 
     failures = await embed_known(events, **ports, model=key)
     of_another_model = await embed_known(events, **ports, model="another")
@@ -170,7 +174,7 @@ async def test_without_the_model_what_is_known_is_saved_and_the_model_is_not_eve
 
 
 async def test_what_was_done_before_the_model_went_away_stays_done(service: Service, database: Database) -> None:
-    memories = [await service.store(f"memory number {number}") for number in range(6)]
+    memories = [await service.add(f"memory number {number}") for number in range(6)]
     service.model.fault = lambda _: TryLater("down") if len(service.model.asked) == 3 else None
 
     failures = await service.embed(*memories, batch=2)
@@ -184,7 +188,7 @@ async def test_what_was_done_before_the_model_went_away_stays_done(service: Serv
 
 @pytest.mark.parametrize("error", [NeverRetry("not this one"), OpenBrainError("failed"), ValueError("bug")])
 async def test_a_text_that_the_model_refuses_does_not_fail_its_neighbours(service: Service, error: Exception) -> None:
-    memories = [await service.store(f"memory number {number}") for number in range(9)]
+    memories = [await service.add(f"memory number {number}") for number in range(9)]
     bad = memories[4]
     service.model.fault = lambda inputs: error if any("number 4" in text for text in inputs) else None
 
@@ -196,7 +200,7 @@ async def test_a_text_that_the_model_refuses_does_not_fail_its_neighbours(servic
 
 async def test_a_long_memory_with_one_refused_passage_has_no_vectors_yet(service: Service) -> None:
     error = NeverRetry("not this one")
-    memory = await service.store(" ".join(f"Sentence {number} is here." for number in range(180)))
+    memory = await service.add(" ".join(f"Sentence {number} is here." for number in range(180)))
     service.model.fault = lambda inputs: error if any("Sentence 150 " in text for text in inputs) else None
 
     assert await service.embed(memory) == {memory.id: error}
@@ -210,7 +214,7 @@ async def test_a_long_memory_with_one_refused_passage_has_no_vectors_yet(service
 
 async def test_a_refusal_stays_a_refusal_when_the_model_then_goes_away(service: Service) -> None:
     refusal = NeverRetry("not this one")
-    memories = [await service.store(f"memory number {number}") for number in range(2)]
+    memories = [await service.add(f"memory number {number}") for number in range(2)]
     service.model.fault = lambda inputs: refusal if "number 0" in inputs[0] else TryLater("down")
 
     failures = await service.embed(*memories, batch=1)
@@ -221,7 +225,7 @@ async def test_a_refusal_stays_a_refusal_when_the_model_then_goes_away(service: 
 
 @pytest.mark.parametrize("missing", [TryLater("down"), SetupError("run `ollama pull x`")])
 async def test_a_model_that_can_not_be_asked_for_is_waited_for(service: Service, missing: Exception) -> None:
-    memory = await service.store("We deploy on Thursdays.")
+    memory = await service.add("We deploy on Thursdays.")
     service.model.missing = missing
 
     with pytest.raises(TryLater, match=str(missing)):
@@ -235,7 +239,7 @@ async def test_a_model_that_can_not_be_asked_for_is_waited_for(service: Service,
 async def test_a_quick_model_s_slices_are_saved_together_and_a_slow_one_s_each(
     service: Service, database: Database, took: float, saved: list[int]
 ) -> None:
-    memories = [await service.store(f"memory number {number}") for number in range(6)]
+    memories = [await service.add(f"memory number {number}") for number in range(6)]
     embed, found = service.model.embed, []
 
     async def look_first(inputs: Sequence[str]) -> Sequence["array[float]"]:

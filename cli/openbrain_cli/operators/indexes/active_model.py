@@ -49,8 +49,8 @@ async def _written(settings: "Settings") -> tuple[str, ...]:
 
     if settings.truth.url == adapters.EMBEDDED and not (Path(settings.data_dir) / FILE).is_file():
         return ()
-    truth = adapters.truth(settings, adapters.clock())
+    store = adapters.store(settings, adapters.clock())
     try:
-        return tuple(each.model_name for each in await truth.written(IndexKind.VECTOR))
+        return tuple(each.model_name for each in await store.generations.written(IndexKind.VECTOR))
     finally:
-        await truth.close()
+        await store.close()

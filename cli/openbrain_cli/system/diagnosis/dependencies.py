@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema import commands
-from openbrain.adapters.sql.store import FILE, truth_url
+from openbrain.adapters.sql.store import FILE, store_url
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Checked
 from openbrain.runtime import adapters
@@ -33,7 +33,7 @@ def checks(settings: Settings, ready: Mapping[str, Any], parts: Mapping[str, str
     """A check for each part. `ready` and `parts` are what the running system says of itself; `here`: it runs on this
     machine's data folder."""
     direct: dict[str, tuple[str, Check]] = {
-        "truth": (settings.truth.url, lambda: _truth(settings)),
+        "truth": (settings.truth.url, lambda: _store(settings)),
         "text": (settings.text.url, lambda: _asked("text", lambda: adapters.text_index(settings))),
         "vectors": (settings.vectors.url, lambda: _asked("vectors", lambda: adapters.vector_index(settings))),
         "embedder": (settings.embedding.url, lambda: _embedder(settings)),
@@ -55,13 +55,13 @@ async def _asked(name: str, make: Callable[[], _Part]) -> CheckResult:
     return found(name, checked.product, checked.version, ms, red=checked.problems)
 
 
-async def _truth(settings: Settings) -> CheckResult:
-    url = truth_url(settings.truth.url, settings.data_dir)
-    truth = adapters.truth(settings, adapters.clock())
+async def _store(settings: Settings) -> CheckResult:
+    url = store_url(settings.truth.url, settings.data_dir)
+    store = adapters.store(settings, adapters.clock())
     try:
-        (product, version, _), ms = await timed(truth.check)
+        (product, version, _), ms = await timed(store.check)
     finally:
-        await truth.close()
+        await store.close()
     problems = await asyncio.to_thread(commands.check, url)
     clock = await _clock(url) if product != "SQLite" else ()
     return found("truth", product, version, ms, red=problems, yellow=clock)
@@ -84,7 +84,7 @@ async def _embedder(settings: Settings) -> CheckResult:
     async with Container(settings) as container:
         serving = None
         if settings.truth.url != adapters.EMBEDDED:
-            serving = await container.truth.serving(IndexKind.VECTOR)
+            serving = await container.store.generations.serving(IndexKind.VECTOR)
         checked, ms = await timed(lambda: container.embedders.check(serving))
         setting = container.embedders.setting
     yellow = []

@@ -11,10 +11,10 @@ from typing import Protocol
 from starlette.applications import Starlette
 
 from openbrain.adapters.local.data_folder import DataFolder
-from openbrain.adapters.local.lost_truth import refuse_lost, set_aside
+from openbrain.adapters.local.lost_store import refuse_lost, set_aside
 from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
 from openbrain.adapters.sql.schema.commands import upgrade
-from openbrain.adapters.sql.store import FILE, truth_url
+from openbrain.adapters.sql.store import FILE, store_url
 from openbrain.domain.errors import Conflict
 from openbrain.observability.gc_tuning import long_running
 from openbrain.ports.generations import Generation
@@ -79,7 +79,7 @@ async def running(
             stack.push_async_callback(valkey.stop)
             streams = settings.streams.model_copy(update={"url": await valkey.start()})
             settings = settings.model_copy(update={"streams": streams})
-        await asyncio.to_thread(upgrade, truth_url(settings.truth.url, settings.data_dir))
+        await asyncio.to_thread(upgrade, store_url(settings.truth.url, settings.data_dir))
         container = await stack.enter_async_context(
             make_parts(settings) if make_parts else Container(settings, shared=True)
         )
@@ -113,7 +113,7 @@ async def _stop(services: Sequence[Startable]) -> None:
 
 async def _project_text(container: Container, ids: Sequence[str]) -> None:
     async def project(generations: Sequence[Generation]) -> None:
-        await project_text(ids, truth=container.truth, index=container.text, generations=generations)
+        await project_text(ids, store=container.store, index=container.text, generations=generations)
 
     await write_to_all(container.text_writers, project)
 
@@ -122,13 +122,13 @@ async def _bootstrap_keys(container: Container, folder: Path) -> None:
     """On the first start: the workspace `default` with a key for everything in it, and one that makes workspaces."""
     for workspace, file in ((WORKSPACE, folder / KEY_FILE), (OPERATORS, folder / ADMIN_KEY_FILE)):
         try:
-            if await ensure_workspace(container.truth, container.clock, workspace):
+            if await ensure_workspace(container.store.workspaces, container.clock, workspace):
                 file.unlink(missing_ok=True)  # the key of one that was deleted opens nothing
         except Conflict:
             continue  # it is being deleted: the next start makes it anew
         if file.exists():
             continue
-        secret = await bootstrap_key(container.truth, container.clock, workspace)
+        secret = await bootstrap_key(container.store.api_keys, container.clock, workspace)
         written = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(written, "w", encoding="utf-8") as out:
             out.write(secret + "\n")

@@ -33,7 +33,7 @@ class Foreign(Protocol):
     def event(self) -> CloudEvent[ForeignEvent]: ...
 
 
-async def raise_foreign(found: Sequence[Foreign], *, truth: Signals, rules: Events, now: int) -> None:
+async def raise_foreign(found: Sequence[Foreign], *, signals: Signals, rules: Events, now: int) -> None:
     """Raise those of a batch that are signals. `now`: microseconds.
 
     None is a dead letter: their stream is not ours, and keeps them as it likes.
@@ -46,7 +46,7 @@ async def raise_foreign(found: Sequence[Foreign], *, truth: Signals, rules: Even
             _log.warning("events.refused", stream=each.event.source, entry=each.id, message=str(error))
         else:
             raises += [given] if given else []
-    for outcome in await told(raises, truth=truth):
+    for outcome in await told(raises, signals=signals):
         if outcome.error is not None:
             _log.warning("events.not_raised", error=type(outcome.error).__name__, message=str(outcome.error))
 

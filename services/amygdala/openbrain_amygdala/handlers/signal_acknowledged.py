@@ -9,7 +9,7 @@ from openbrain.domain.events import CloudEvent, SignalAcknowledged
 from openbrain.domain.signals.values import Step, Subscriber
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.signals import Halts, SignalChange, Signals
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
 from openbrain_amygdala.handlers.signal_raised import happened
 
 VIA = "redis"
@@ -28,7 +28,7 @@ class Heard(Protocol):
     def workspace(self) -> str | None: ...
 
 
-async def hear_all(heard: Sequence[Heard], *, truth: Truth, now: int) -> list[Exception | None]:
+async def hear_all(heard: Sequence[Heard], *, store: Store, now: int) -> list[Exception | None]:
     """Note what a batch says. A result for each: None, or why it was refused for good. `now`: microseconds.
 
     Halts are acknowledged together, for a whole fleet does it at once.
@@ -40,17 +40,19 @@ async def hear_all(heard: Sequence[Heard], *, truth: Truth, now: int) -> list[Ex
         if data.action == "ack" and data.halt_id:
             stopped[_workspace(each), data.halt_id].append(place)
         elif data.action != "seen":
-            results[place] = await _change(each, truth)
+            results[place] = await _change(each, store.signals)
     for (workspace, halt_id), places in stopped.items():
         agents = [heard[place].event.data.agent_id for place in places]
-        refused = await _stop(workspace, halt_id, agents, truth)
+        refused = await _stop(workspace, halt_id, agents, store.halts)
         for place in places:
             results[place] = refused
-    await truth.seen([_listener(each, now) for each, result in zip(heard, results, strict=True) if result is None])
+    await store.broadcasts.seen(
+        [_listener(each, now) for each, result in zip(heard, results, strict=True) if result is None]
+    )
     return results
 
 
-async def _change(heard: Heard, truth: Signals) -> Exception | None:
+async def _change(heard: Heard, signals: Signals) -> Exception | None:
     data, workspace = heard.event.data, _workspace(heard)
     if not data.signal_id and not data.seq:
         return Invalid("data.signal_id", "name the signal, or the seq of what was heard")
@@ -63,7 +65,7 @@ async def _change(heard: Heard, truth: Signals) -> Exception | None:
         seq=data.seq,
     )
     try:
-        await truth.change_signal(change)
+        await signals.change_signal(change)
     except Conflict:
         return None  # it has ended: whoever says so late has nothing more to do
     except OpenBrainError as error:
@@ -71,9 +73,9 @@ async def _change(heard: Heard, truth: Signals) -> Exception | None:
     return None
 
 
-async def _stop(workspace: str, halt_id: str, agents: Sequence[str], truth: Halts) -> Exception | None:
+async def _stop(workspace: str, halt_id: str, agents: Sequence[str], halts: Halts) -> Exception | None:
     try:
-        await truth.ack_halt(Viewer(workspace_id=workspace, agent_id=agents[0]), halt_id, agents)
+        await halts.ack_halt(Viewer(workspace_id=workspace, agent_id=agents[0]), halt_id, agents)
     except OpenBrainError as error:
         return error
     return None

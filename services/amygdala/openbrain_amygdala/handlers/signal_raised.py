@@ -25,7 +25,7 @@ class Raised(Protocol):
     def workspace(self) -> str | None: ...
 
 
-async def raise_all(raised: Sequence[Raised], *, truth: Signals, now: int) -> list[Exception | None]:
+async def raise_all(raised: Sequence[Raised], *, signals: Signals, now: int) -> list[Exception | None]:
     """Raise a batch in one transaction, at `now` (microseconds). A result for each: None, or why it was refused."""
     results: list[Exception | None] = []
     raises: list[Raise] = []
@@ -36,13 +36,13 @@ async def raise_all(raised: Sequence[Raised], *, truth: Signals, now: int) -> li
             results.append(error)
         else:
             results.append(None)
-    outcomes = iter(await told(raises, truth=truth))
+    outcomes = iter(await told(raises, signals=signals))
     return [next(outcomes).error if result is None else result for result in results]
 
 
-async def told(raises: Sequence[Raise], *, truth: Signals) -> Sequence[RaiseOutcome]:
+async def told(raises: Sequence[Raise], *, signals: Signals) -> Sequence[RaiseOutcome]:
     """Raise and count them."""
-    outcomes = await truth.raise_signals(raises) if raises else ()
+    outcomes = await signals.raise_signals(raises) if raises else ()
     for given, outcome in zip(raises, outcomes, strict=True):
         metrics.SIGNALS_RAISED.labels(given.severity.value, outcome.status.value).inc()
     return outcomes

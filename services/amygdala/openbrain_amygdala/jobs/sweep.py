@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from openbrain.observability import metrics
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,20 +18,20 @@ class Kept:
     dead_letters: int
 
 
-async def sweep(truth: Truth, limit: int) -> int:
+async def sweep(store: Store, limit: int) -> int:
     """Move what is due, by the database's clock."""
-    swept = await truth.sweep_due(limit, await truth.time())
+    swept = await store.signals.sweep_due(limit, await store.time())
     for step, number in asdict(swept).items():
         metrics.SIGNALS_MOVED.labels(step).inc(number)
     return swept.total
 
 
-async def purge(truth: Truth, limit: int, kept: Kept) -> int:
+async def purge(store: Store, limit: int, kept: Kept) -> int:
     """Forget what is past its time; the most of any kind."""
-    now = await truth.time()
-    rows = await truth.purge_signals(
+    now = await store.time()
+    rows = await store.signals.purge_signals(
         limit, broadcasts_before=now - kept.broadcasts, ended_before=now - kept.signals, now=now
     )
-    subscribers = await truth.forget_subscribers(now - kept.subscribers, limit)
-    letters = await truth.purge_webhook_dead_letters(now - kept.dead_letters, limit)
+    subscribers = await store.broadcasts.forget_subscribers(now - kept.subscribers, limit)
+    letters = await store.webhook_letters.purge_webhook_dead_letters(now - kept.dead_letters, limit)
     return max(rows, subscribers, letters)

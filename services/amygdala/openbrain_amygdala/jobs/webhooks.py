@@ -12,7 +12,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.broadcast_events import veiled
 from openbrain.domain.signals.values import BroadcastRow, Severity
 from openbrain.observability import metrics
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
 from openbrain.ports.webhooks import Poster, Webhook, WebhookDeadLetter
 
 AT_ONCE = 100
@@ -23,7 +23,7 @@ AT_ONCE = 100
 class Posting:
     """One round for one webhook. `backoff_s`: the waits after failed attempts; after the last comes a dead letter."""
 
-    truth: Truth
+    store: Store
     poster: Poster
     backoff_s: Sequence[float]
 
@@ -31,7 +31,7 @@ class Posting:
         """How many were delivered. Ends at the first that was not taken: the order is kept."""
         delivered, passed = 0, webhook.cursor
         attempts = webhook.attempts
-        for row in await self.truth.broadcasts_after(webhook.workspace_id, webhook.cursor, AT_ONCE):
+        for row in await self.store.broadcasts.broadcasts_after(webhook.workspace_id, webhook.cursor, AT_ONCE):
             if concerns(webhook, row):
                 body = row.body if webhook.hears(row.org) else veiled(row.body)
                 try:
@@ -40,18 +40,18 @@ class Posting:
                     await self._failed(webhook, row.seq, body, attempts + 1, error)
                     return delivered
                 metrics.WEBHOOK_POSTS.labels("delivered").inc()
-                await self.truth.webhook_delivered(webhook.id, row.seq, await self.truth.time())
+                await self.store.webhooks.webhook_delivered(webhook.id, row.seq, await self.store.time())
                 delivered, attempts = delivered + 1, 0
             passed = row.seq
-        await self.truth.webhook_passed(webhook.id, passed)
+        await self.store.webhooks.webhook_passed(webhook.id, passed)
         return delivered
 
     async def _failed(self, webhook: Webhook, seq: int, body: bytes, attempts: int, error: OpenBrainError) -> None:
-        now = await self.truth.time()
+        now = await self.store.time()
         if attempts <= len(self.backoff_s) and not isinstance(error, NeverRetry):
             metrics.WEBHOOK_POSTS.labels("failed").inc()
             due = now + round(self.backoff_s[attempts - 1] * MICROSECONDS)
-            await self.truth.webhook_failed(webhook.id, attempts, due, str(error))
+            await self.store.webhooks.webhook_failed(webhook.id, attempts, due, str(error))
             return
         metrics.WEBHOOK_POSTS.labels("dead").inc()
         letter = WebhookDeadLetter(
@@ -63,16 +63,16 @@ class Posting:
             error=str(error),
             at=now,
         )
-        await self.truth.webhook_given_up(letter)
+        await self.store.webhooks.webhook_given_up(letter)
 
 
-async def post_due(truth: Truth, posting: Posting, at_once: int) -> int:
+async def post_due(store: Store, posting: Posting, at_once: int) -> int:
     """Post to every webhook that is due, all side by side; how many broadcasts were delivered."""
-    due = await truth.due_webhooks(await truth.time(), at_once)
+    due = await store.webhooks.due_webhooks(await store.time(), at_once)
     return sum(await asyncio.gather(*(posting(each) for each in due)))
 
 
-async def post_again(truth: Truth, poster: Poster, limit: int) -> int:
+async def post_again(store: Store, poster: Poster, limit: int) -> int:
     """Dead letters that somebody wants posted again: once each, beside what is live; how many were tried. What is not
     taken is dead again."""
 
@@ -82,12 +82,14 @@ async def post_again(truth: Truth, poster: Poster, limit: int) -> int:
                 await poster.post(webhook, letter.seq, letter.body)
             except OpenBrainError as error:
                 metrics.WEBHOOK_POSTS.labels("dead").inc()
-                await truth.webhook_letter_refused(webhook.id, letter.seq, str(error), await truth.time())
+                await store.webhook_letters.webhook_letter_refused(
+                    webhook.id, letter.seq, str(error), await store.time()
+                )
             else:
                 metrics.WEBHOOK_POSTS.labels("delivered").inc()
-                await truth.webhook_letter_posted(webhook.id, letter.seq)
+                await store.webhook_letters.webhook_letter_posted(webhook.id, letter.seq)
 
-    found = await truth.replayed_webhook_letters(limit)
+    found = await store.webhook_letters.replayed_webhook_letters(limit)
     each_ones = itertools.groupby(found, key=lambda pair: pair[0].id)
     await asyncio.gather(*[of_one(list(letters)) for _, letters in each_ones])
     return len(found)

@@ -10,8 +10,7 @@ import structlog
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.observability import logs
-from openbrain.ports.broadcast_stream import Hearing, Spoken
-from openbrain.ports.broadcasts import Broadcasts
+from openbrain.ports.signals import Broadcasts, Hearing, Spoken
 from openbrain_api.broadcasts.frames import Heard, Unreadable, heard
 
 PAGE = 200
@@ -63,7 +62,7 @@ class Channel:
     def __init__(
         self,
         workspace_id: str,
-        truth: Broadcasts,
+        broadcasts: Broadcasts,
         stream: Hearing,
         *,
         top: int,
@@ -74,7 +73,7 @@ class Channel:
         self.top = top
         self.listeners: set[Listener] = set()
         self.left_at = time.monotonic()
-        self._truth = truth
+        self._broadcasts = broadcasts
         self._stream = stream
         self._look_s = look_s
         self._place = top
@@ -114,7 +113,7 @@ class Channel:
         if self._kept and self._kept[0].seq <= seq + 1:
             found = list(itertools.takewhile(lambda each: each.seq > seq, reversed(self._kept)))
             return found[: -PAGE - 1 : -1]
-        rows = await self._truth.broadcasts_after(self.workspace_id, seq, PAGE)
+        rows = await self._broadcasts.broadcasts_after(self.workspace_id, seq, PAGE)
         return [heard(Spoken(row.seq, row.body)) for row in rows]
 
     def _stop(self) -> None:
@@ -147,7 +146,7 @@ class Channel:
             if time.monotonic() - self._news_at < self._look_s:
                 continue
             try:
-                last = await self._truth.last_seq(self.workspace_id)
+                last = await self._broadcasts.last_seq(self.workspace_id)
                 if last < self.top:
                     return  # the truth was put back to an earlier hour: everyone begins anew
                 if last > self.top:
@@ -158,7 +157,7 @@ class Channel:
     async def _refill(self) -> None:
         """Take from the truth what it has behind `top`."""
         async with self._lock:
-            while rows := await self._truth.broadcasts_after(self.workspace_id, self.top, PAGE):
+            while rows := await self._broadcasts.broadcasts_after(self.workspace_id, self.top, PAGE):
                 for row in rows:
                     self._keep(Spoken(row.seq, row.body))
                 self._tell()

@@ -8,7 +8,7 @@ import orjson
 from openbrain.domain.signals.broadcast_events import veiled
 from openbrain.domain.signals.values import HaltScope, Step
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.broadcast_stream import Spoken
+from openbrain.ports.signals import Spoken
 
 MEDIA = "text/event-stream"
 BROADCAST = "broadcast"

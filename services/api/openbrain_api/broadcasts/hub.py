@@ -10,8 +10,8 @@ from dataclasses import replace
 from openbrain.domain.errors import TryLater
 from openbrain.domain.signals.values import Present
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.broadcast_stream import Hearing, Spoken
-from openbrain.ports.store import Truth
+from openbrain.ports.signals import Hearing, Spoken
+from openbrain.ports.store import Store
 from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
 from openbrain_api.broadcasts.coalescer import Coalescer
 
@@ -22,13 +22,13 @@ SIGNALS = 100
 class Hub:
     """`most`: how many may listen at once. `look_s`: how soon the truth is asked where the stream server is silent."""
 
-    def __init__(self, truth: Truth, stream: Hearing, *, most: int, look_s: float = 1.0) -> None:
-        self._truth = truth
+    def __init__(self, store: Store, stream: Hearing, *, most: int, look_s: float = 1.0) -> None:
+        self._store = store
         self._stream = stream
         self._most = most
         self._look_s = look_s
         self._channels: dict[str, Channel] = {}
-        self._present: Coalescer[Viewer, Present] = Coalescer(lambda eyes, _: truth.present(eyes, SIGNALS))
+        self._present: Coalescer[Viewer, Present] = Coalescer(lambda eyes, _: store.signals.present(eyes, SIGNALS))
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._draining = False
 
@@ -63,10 +63,12 @@ class Hub:
                 found.left_at = time.monotonic()
                 return found
             self._channels = {name: each for name, each in self._channels.items() if each.open}
-            top = await self._truth.last_seq(workspace_id)
-            rows = await self._truth.broadcasts_after(workspace_id, max(0, top - PAGE), PAGE)
+            top = await self._store.broadcasts.last_seq(workspace_id)
+            rows = await self._store.broadcasts.broadcasts_after(workspace_id, max(0, top - PAGE), PAGE)
             recent = [Spoken(row.seq, row.body) for row in rows]
-            made = Channel(workspace_id, self._truth, self._stream, top=top, recent=recent, look_s=self._look_s)
+            made = Channel(
+                workspace_id, self._store.broadcasts, self._stream, top=top, recent=recent, look_s=self._look_s
+            )
             self._channels[workspace_id] = made
             return made
 

@@ -8,8 +8,8 @@ import structlog
 
 from openbrain.domain.errors import OpenBrainError, Unauthorised
 from openbrain.observability import logs
-from openbrain.ports.access import Access
 from openbrain.ports.clock import Clock
+from openbrain.ports.tenants import ApiKeys
 from openbrain_api.broadcasts.channel import Listener
 
 _log = structlog.get_logger(__name__)
@@ -18,8 +18,8 @@ _log = structlog.get_logger(__name__)
 class ListeningKeys:
     """The keys of those who listen to this process, and its question which of them still open anything."""
 
-    def __init__(self, access: Access, clock: Clock, every_s: float = 1.0) -> None:
-        self._access = access
+    def __init__(self, api_keys: ApiKeys, clock: Clock, every_s: float = 1.0) -> None:
+        self._api_keys = api_keys
         self._clock = clock
         self._every_s = every_s
         self._listeners: dict[Listener, str] = {}
@@ -61,7 +61,7 @@ class ListeningKeys:
 
     async def _end(self) -> None:
         asked = set(self._listeners.values())
-        good = await self._access.open_keys(list(asked), self._clock.now())
+        good = await self._api_keys.open_keys(list(asked), self._clock.now())
         for listener, key_id in list(self._listeners.items()):
             if key_id in asked and key_id not in good:
                 self._ended.add(listener)

@@ -5,7 +5,7 @@ import contextlib
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.signals.values import Subscriber
-from openbrain.ports.signals import Subscribers
+from openbrain.ports.signals import Broadcasts
 
 
 class Presence:
@@ -14,8 +14,8 @@ class Presence:
     Losing some to a crash costs nothing: whoever listens says so again with the next heartbeat.
     """
 
-    def __init__(self, truth: Subscribers, every_s: float = 0.5) -> None:
-        self._truth = truth
+    def __init__(self, broadcasts: Broadcasts, every_s: float = 0.5) -> None:
+        self._broadcasts = broadcasts
         self._every_s = every_s
         self._seen: dict[tuple[str, str], Subscriber] = {}
         self._writing: asyncio.Task[None] | None = None
@@ -44,4 +44,4 @@ class Presence:
         if not seen:
             return
         with contextlib.suppress(OpenBrainError):
-            await self._truth.seen(list(seen.values()))
+            await self._broadcasts.seen(list(seen.values()))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import matches
 from openbrain.ports.index import Count, Hit, Place, TextQuery
-from openbrain.ports.store import Reading
+from openbrain.ports.memories import Memories
 from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.question import FACET_VALUES, Page, Search, Shown
 
@@ -17,9 +17,9 @@ _WORD = re.compile(r"[^\W_]+")
 _WORDS = 32
 
 
-async def search(asked: Search, truth: Reading) -> Page:
+async def search(asked: Search, memories: Memories) -> Page:
     """As from the index; phrases are compared letter by letter, typos are not forgiven."""
-    found = await _found(asked, truth)
+    found = await _found(asked, memories)
     hits = [hit for hit, _ in found]
     start = _start(hits, asked.cursor.place) if asked.cursor else 0
     best = asked.cursor.best if asked.cursor else hits[0].score if hits else 1.0
@@ -35,10 +35,10 @@ async def search(asked: Search, truth: Reading) -> Page:
     )
 
 
-async def _found(asked: Search, truth: Reading) -> list[tuple[Hit, Memory]]:
+async def _found(asked: Search, memories: Memories) -> list[tuple[Hit, Memory]]:
     words = _words(asked.query)
-    hits = await truth.keyword_hits(words, asked.condition, MOST) if words else ()
-    rows = await truth.rows([hit.memory_id for hit in hits])
+    hits = await memories.keyword_hits(words, asked.condition, MOST) if words else ()
+    rows = await memories.rows([hit.memory_id for hit in hits])
     phrases = [_plain(phrase) for phrase in asked.query.phrases]
     return [
         (hit, row)

@@ -11,7 +11,7 @@ from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import AllOf, matches
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Count, Found, Hit, Place, TextIndex
-from openbrain.ports.store import Reading
+from openbrain.ports.memories import Memories
 from openbrain_api.discovery import by_words
 from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.fragments import fragments, shares
@@ -33,9 +33,9 @@ _log = structlog.get_logger(__name__)
 class Discovery:
     """Searches and counts for the API."""
 
-    def __init__(self, *, text: TextIndex, truth: Reading, serving: Serving, timeout_s: float) -> None:
+    def __init__(self, *, text: TextIndex, memories: Memories, serving: Serving, timeout_s: float) -> None:
         self._text = text
-        self._truth = truth
+        self._memories = memories
         self._serving = serving
         self._timeout = timeout_s
 
@@ -46,7 +46,7 @@ class Discovery:
         if page is None and source == "text":
             raise TryLater("the text index, whose pages these are, does not answer: ask without the cursor, or later")
         if page is None:
-            page = await by_words.search(asked, self._truth)
+            page = await by_words.search(asked, self._memories)
         return await self._highlighted(page, asked) if asked.highlights else page
 
     async def counts(self, fields: Sequence[str], condition: AllOf, limit: int) -> tuple[Sequence[Count], Degraded]:
@@ -57,7 +57,7 @@ class Discovery:
 
         counted = await self._asked(ask)
         if counted is None:
-            return await self._truth.counts(fields, condition, limit), ("text",)
+            return await self._memories.counts(fields, condition, limit), ("text",)
         return counted, ()
 
     async def _by_index(self, asked: Search) -> Page | None:
@@ -88,7 +88,7 @@ class Discovery:
 
     async def _standing(self, asked: Search, hits: Sequence[Hit], rank: int) -> _Kept:
         """The hits that the truth still shows, each with its rank."""
-        rows = await self._truth.rows([hit.memory_id for hit in hits])
+        rows = await self._memories.rows([hit.memory_id for hit in hits])
         return [
             (number, hit, row)
             for number, hit in enumerate(hits, rank + 1)

@@ -10,7 +10,7 @@ from openbrain.domain.errors import Forbidden, Unauthorised, VisitsLimited, Wron
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.ports.clock import Clock
-from openbrain.ports.rates import Allowance, Rate, Rates
+from openbrain.ports.tenants import Allowance, Rate, Rates
 from openbrain.settings.server import Server
 from openbrain.usecases.auth import OPERATORS, Actor, Keyring
 from openbrain_api.http.rate_limit import Fields, set_rate_limit

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import structlog
 
 from openbrain.domain.errors import ModelChanged, OpenBrainError, SetupError, TryLater
-from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Checked
+from openbrain.ports.models import Embedder
 from openbrain.usecases.embedders import Embedders
 from openbrain_api.recall.serving import Serving
 

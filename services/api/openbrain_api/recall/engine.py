@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from openbrain.domain.memory import HALF_LIFE_DAYS
 from openbrain.domain.visibility import AllOf, matcher, visible
 from openbrain.ports.clock import Clock
-from openbrain.ports.store import Reading
+from openbrain.ports.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
@@ -39,9 +39,9 @@ class _Judged:
 class Recaller:
     """Answers questions from two indexes and the truth."""
 
-    def __init__(self, *, indexes: Indexes, truth: Reading, clock: Clock, settings: Recall) -> None:
+    def __init__(self, *, indexes: Indexes, memories: Memories, clock: Clock, settings: Recall) -> None:
         self._indexes = indexes
-        self._truth = truth
+        self._memories = memories
         self._clock = clock
         self._settings = settings
         self._half_life_days = {**HALF_LIFE_DAYS, **settings.half_life_days}
@@ -77,7 +77,7 @@ class Recaller:
             place: Candidates(scores[place], each, sees=sees[asks[place].condition], now=now, width=width)
             for place, each in questions.items()
         }
-        await hold(list(candidates.values()), self._truth)
+        await hold(list(candidates.values()), self._memories)
         return {place: _Judged(heard[place], scores[place], candidates[place]) for place in asks}
 
     async def _scores(self, ask: Ask, heard: Heard, weight: float) -> Scores:
@@ -117,4 +117,4 @@ class Recaller:
 
     async def _by_words(self, query: str, condition: AllOf, limit: int) -> Scores:
         words = list(dict.fromkeys(_WORD.findall(query.lower())))[:_WORDS]
-        return fuse(await self._truth.keyword_hits(words, condition, limit) if words else (), None, 1.0)
+        return fuse(await self._memories.keyword_hits(words, condition, limit) if words else (), None, 1.0)

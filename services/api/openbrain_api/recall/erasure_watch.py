@@ -3,14 +3,14 @@
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import Erasing
+from openbrain.ports.writes import MemoryWrites
 
 
 class ErasureWatch:
     """Remembers the last one."""
 
-    def __init__(self, truth: Erasing, clock: Clock, *, fresh_s: float = 1.0) -> None:
-        self._truth = truth
+    def __init__(self, writes: MemoryWrites, clock: Clock, *, fresh_s: float = 1.0) -> None:
+        self._writes = writes
         self._clock = clock
         self._fresh = int(fresh_s * MICROSECONDS)
         self._known: tuple[int, str] | None = None
@@ -21,7 +21,7 @@ class ErasureWatch:
         if known is not None and 0 <= now - known[0] < self._fresh:
             return False
         try:
-            last = await self._truth.last_erasure()
+            last = await self._writes.last_erasure()
         except TryLater:
             return False
         self._known = (now, last)

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
 from openbrain.domain.errors import NeverRetry
-from openbrain.ports.embedder import Embedder
+from openbrain.ports.models import Embedder
 
 Vectors = Mapping[str, "array[float]"]
 IDLE_S = 60.0

@@ -7,8 +7,8 @@ from contextlib import suppress
 import structlog
 
 from openbrain.observability import metrics
-from openbrain.ports.recalls import RecallRecord, Recalls
-from openbrain.ports.wake import Wake
+from openbrain.ports.memories import Memories, RecallRecord
+from openbrain.ports.outbox import Wake
 
 BATCH = 200
 KEPT = 10_000
@@ -19,8 +19,8 @@ _log = structlog.get_logger(__name__)
 class Recorder:
     """Writes records in batches: at once when idle, and what came meanwhile together."""
 
-    def __init__(self, truth: Recalls, wake: Wake, *, pause_s: float = 0.25) -> None:
-        self._truth = truth
+    def __init__(self, memories: Memories, wake: Wake, *, pause_s: float = 0.25) -> None:
+        self._memories = memories
         self._wake = wake
         self._pause_s = pause_s
         self._waiting: deque[RecallRecord] = deque()
@@ -48,7 +48,7 @@ class Recorder:
                 await asyncio.wait_for(self._closing.wait(), self._pause_s)
             batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
             try:
-                await self._truth.record_recalls(batch)
+                await self._memories.record_recalls(batch)
                 await self._wake.notify()
             except Exception as error:  # noqa: BLE001 - a record that fails must not end the app, nor those behind it
                 if self._closing.is_set():

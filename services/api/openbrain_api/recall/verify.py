@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from openbrain.domain.memory import Memory
-from openbrain.ports.store import Reading
+from openbrain.ports.memories import Memories
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.fuse import Scores
 from openbrain_api.recall.order import Found, bucket
@@ -70,12 +70,12 @@ class Candidates:
         return bucket(top, following, width) > bucket(top, found[wanted - 1].score, width)
 
 
-async def hold(several: Sequence[Candidates], truth: Reading) -> None:
+async def hold(several: Sequence[Candidates], memories: Memories) -> None:
     """Hold all of them against the truth, in as few reads as the one that needs most."""
     while True:
         wanted = [(each, ids) for each in several if (ids := each.wanted())]
         if not wanted:
             return
-        rows = await truth.rows(list(dict.fromkeys(memory_id for _, ids in wanted for memory_id in ids)))
+        rows = await memories.rows(list(dict.fromkeys(memory_id for _, ids in wanted for memory_id in ids)))
         for each, _ in wanted:
             each.hold(rows)

@@ -24,8 +24,8 @@ class Export:
     """One file. `whole`: with what has ended, chains and history; else `names` says whom a memory may say that it
     supersedes."""
 
-    def __init__(self, truth: Transfer, condition: Condition, names: Names, *, whole: bool) -> None:
-        self._truth, self._names = truth, names
+    def __init__(self, transfer: Transfer, condition: Condition, names: Names, *, whole: bool) -> None:
+        self._transfer, self._names = transfer, names
         self._condition = condition
         self._whole = whole
         self._digest = hashlib.sha256()
@@ -33,7 +33,7 @@ class Export:
 
     async def page(self, limit: int, after: Position | None) -> Sequence[Kept]:
         """The rows that follow."""
-        return await self._truth.kept(self._condition, limit, after, dead=self._whole)
+        return await self._transfer.kept(self._condition, limit, after, dead=self._whole)
 
     async def parts(self, header: bytes, page: Sequence[Kept]) -> AsyncGenerator[bytes, None]:
         """From the header to the footer, beginning with this page."""
@@ -66,14 +66,14 @@ class Export:
         ]
 
     async def _about(self, ids: Sequence[str]) -> AsyncGenerator[bytes, None]:
-        links = await self._truth.links(ids)
+        links = await self._transfer.links(ids)
         self._counts["lineage"] += len(links)
         yield b"".join(map(transfer_writing.lineage_line, links))
-        told, after = await self._truth.told(ids, TOLD)
+        told, after = await self._transfer.told(ids, TOLD)
         while told:
             self._counts["history"] += len(told)
             yield b"".join(map(transfer_writing.history_line, told))
-            told, after = await self._truth.told(ids, TOLD, after) if after else ((), None)
+            told, after = await self._transfer.told(ids, TOLD, after) if after else ((), None)
 
     def _written(self, part: bytes) -> bytes:
         self._digest.update(part)

@@ -10,8 +10,8 @@ from openbrain.domain.memory import MICROSECONDS, Memory
 from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
 from openbrain.domain.visibility import Criteria, matches, visible
-from openbrain.ports.store import Origin, Status, Write
 from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
+from openbrain.ports.writes import Origin, Status, Write
 from openbrain.usecases.auth import ANY_AGENT, Actor
 from openbrain.usecases.remember import Offer, admitted, prepare
 from openbrain.usecases.transfer_lines import Header, HistoryEntryLine, LineageLine, MemoryLine
@@ -80,7 +80,7 @@ class VerbatimImport(_Counting):
             await self.api.pressure.admit()
         try:
             landed = await self.api.committer.may_wait(
-                lambda: self.api.truth.load(
+                lambda: self.api.store.transfer.load(
                     self.actor.workspace_id,
                     rows,
                     dry_run=self.dry_run,
@@ -104,7 +104,7 @@ class VerbatimImport(_Counting):
         self._noted = now
         names = ("created", "present", "history", "lineage")
         stored = {name: int(getattr(self, name)) for name in names}
-        await self.api.truth.restoring_at(self.actor.workspace_id, self.export_id, stored)
+        await self.api.store.transfer.restoring_at(self.actor.workspace_id, self.export_id, stored)
 
     def _item(self, line: MemoryLine | HistoryEntryLine | LineageLine) -> Item:
         match line:
@@ -141,7 +141,7 @@ class VerbatimImport(_Counting):
         if not self.dry_run:
             self._noted = -NOTED_EVERY
             await self._note()
-            await self.api.truth.restored(self.actor.workspace_id, self.export_id)
+            await self.api.store.transfer.restored(self.actor.workspace_id, self.export_id)
 
 
 def _home(item: Item) -> str:
@@ -192,7 +192,7 @@ class SubmissionImport(_Counting):
     async def _unknown(self, writes: Sequence[tuple[int, str, Write]]) -> list[tuple[int, Write]]:
         """Those of which the one who sends them sees nothing here, dead or alive."""
         ids = [each for _, given, write in writes for each in (given, write.memory.id)]
-        rows = await self.api.truth.rows(ids)
+        rows = await self.api.store.memories.rows(ids)
         return [
             (number, write)
             for number, given, write in writes
@@ -200,7 +200,7 @@ class SubmissionImport(_Counting):
         ]
 
     async def _weigh(self, new: Sequence[tuple[int, Write]]) -> list[Refused]:
-        said = await self.api.truth.said([write.memory for _, write in new])
+        said = await self.api.store.transfer.said([write.memory for _, write in new])
         standing = sum(known and not write.allow_duplicate for known, (_, write) in zip(said, new, strict=True))
         self.present += standing
         self.created += len(new) - standing
@@ -211,7 +211,7 @@ class SubmissionImport(_Counting):
             return []
         await self.api.pressure.admit()
         writes = [write for _, write in new]
-        outcomes = await self.api.committer.may_wait(lambda: self.api.truth.remember(writes))
+        outcomes = await self.api.committer.may_wait(lambda: self.api.store.writes.remember(writes))
         refused: list[Refused] = []
         for (number, _), outcome in zip(new, outcomes, strict=True):
             if outcome.status is Status.CREATED:
@@ -236,6 +236,6 @@ async def lander(api: Api, actor: Actor, origin: Origin, header: Header, *, dry_
     if Permission.ADMIN not in actor.permissions:
         return SubmissionImport(api=api, actor=actor, dry_run=dry_run, origin=origin)
     workspace = actor.workspace_id
-    if await api.truth.restoring(workspace, header.export_id, origin.actor, begin=not dry_run):
+    if await api.store.transfer.restoring(workspace, header.export_id, origin.actor, begin=not dry_run):
         return VerbatimImport(api=api, actor=actor, dry_run=dry_run, export_id=header.export_id)
     return SubmissionImport(api=api, actor=replace(actor, act_as=(ANY_AGENT,)), dry_run=dry_run, origin=origin)

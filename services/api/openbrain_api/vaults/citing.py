@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openbrain.domain.visibility import Criteria, Viewer, matches, visible
-from openbrain.ports.store import Reading
-from openbrain.ports.vault_memories import VaultMemories
+from openbrain.ports.memories import Memories
+from openbrain.ports.vault import Vault
 
 Entry = dict[str, Any]
 """Of the feed, as its route answers it."""
@@ -15,9 +15,7 @@ MOST = 20
 _ROW = re.compile(r"^\| (?:\[\[)?([^\[\]|]+?)(?:\]\])? \| \d+ \|", re.MULTILINE)
 
 
-async def cited(
-    entries: Sequence[Entry], viewer: Viewer, now: int, *, made: VaultMemories, rows: Reading
-) -> list[Entry]:
+async def cited(entries: Sequence[Entry], viewer: Viewer, now: int, *, made: Vault, rows: Memories) -> list[Entry]:
     """These entries, with `memories` in their metadata: arc -> ids of living memories that the viewer sees."""
     arcs = {arc for entry in entries for arc in _ROW.findall(entry["content"])}
     found = await made.memories_of_arcs(viewer.workspace_id, arcs) if arcs else {}

@@ -23,7 +23,7 @@ async def named(call: Call[Any, Any], post: Post) -> Signal:
     if not post.attrs.get("source", "").strip():
         raise Invalid("attrs.source", "name the source of the signal that is over")
     asked = SignalFilter(source=post.source)
-    found = await call.api.truth.signals(call.actor.viewer(), asked, LOOKED_AT)
+    found = await call.api.store.signals.signals(call.actor.viewer(), asked, LOOKED_AT)
     burning = [each for each in found if each.state.open]
     same = [each for each in (*burning, *found) if post.text in (each.content.strip(), each.title.strip())]
     if same:
@@ -52,5 +52,5 @@ async def resolve(call: Call[Any, Any], signal: Signal, post: Post, at: int) -> 
         signal_id=signal.id,
         note=post.title,
     )
-    await call.api.truth.change_signal(change)
+    await call.api.store.signals.change_signal(change)
     await call.api.wake.notify()

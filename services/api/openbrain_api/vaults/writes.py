@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
-from openbrain.ports.vault_writes import VaultWrite
+from openbrain.ports.vault import VaultWrite
 from openbrain.usecases.remember import HOUR
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.changes import Change, sha256
@@ -66,11 +66,11 @@ def hash_of(*parts: str) -> str:
 
 async def written(call: Call[Any, Any], folder: Folder, asked: Asked) -> tuple[VaultWrite, Draft | None]:
     """Write once: again, it is what was written then, and no draft. `VaultBusy` where another writes for too long."""
-    actor, truth = call.actor, call.api.truth
-    async with vault_writer(truth, actor.workspace_id, wait_s=call.api.settings.vaults.tuning.wait_s):
+    actor, store = call.actor, call.api.store
+    async with vault_writer(store.leases, actor.workspace_id, wait_s=call.api.settings.vaults.tuning.wait_s):
         await asyncio.to_thread(journal.recover, folder)
         now = call.api.clock.now()
-        write = await truth.claim_vault_write(
+        write = await store.vault.claim_vault_write(
             VaultWrite(
                 workspace_id=actor.workspace_id,
                 key=f"{actor.key_id}:{asked.key}",
@@ -83,7 +83,7 @@ async def written(call: Call[Any, Any], folder: Folder, asked: Asked) -> tuple[V
         if write.done:
             return write, None
         draft = await asyncio.to_thread(_applied, folder, asked, write)
-        await truth.finish_vault_write(write)
+        await store.vault.finish_vault_write(write)
         return write, draft
 
 

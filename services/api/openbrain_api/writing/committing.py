@@ -7,8 +7,8 @@ from functools import partial
 from typing import TypeVar
 
 from openbrain.domain.errors import TryLater
-from openbrain.ports.store import Outcome, Write, Writing
-from openbrain.ports.wake import Wake
+from openbrain.ports.outbox import Wake
+from openbrain.ports.writes import MemoryWrites, Outcome, Write
 from openbrain.usecases.backpressure import Pressure
 from openbrain_api.writing.bulk import GROUP, BulkLane
 from openbrain_api.writing.hinting import Hints
@@ -19,9 +19,11 @@ T = TypeVar("T")
 class Committer:
     """Writes of all requests, in as many transactions at once as the database has use for (`lanes`)."""
 
-    def __init__(self, truth: Writing, wake: Wake, *, group: int, lanes: int, pressure: Pressure | None = None) -> None:
+    def __init__(
+        self, writes: MemoryWrites, wake: Wake, *, group: int, lanes: int, pressure: Pressure | None = None
+    ) -> None:
         """`pressure` is told how the writes end."""
-        self._truth = truth
+        self._writes = writes
         self._pressure = pressure
         self._hints = Hints(wake)
         self._group = group
@@ -49,7 +51,7 @@ class Committer:
         size = min(self._group, GROUP)
         for start in range(0, len(writes), size):
             some = writes[start : start + size]
-            outcomes += await self.may_wait(partial(self._truth.remember, some))
+            outcomes += await self.may_wait(partial(self._writes.remember, some))
         return outcomes
 
     async def may_wait(self, commit: Callable[[], Awaitable[T]]) -> T:
@@ -96,7 +98,7 @@ class Committer:
     async def _commit(self, taken: Sequence[tuple[Write, asyncio.Future[Outcome]]]) -> bool:
         """Whether something was committed."""
         try:
-            outcomes = await self._truth.remember([write for write, _ in taken])
+            outcomes = await self._writes.remember([write for write, _ in taken])
         except Exception as error:  # noqa: BLE001 - each waiter is told, the lane goes on
             if self._pressure is not None and isinstance(error, TryLater):
                 self._pressure.failed(str(error))

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import Memory, State
 from openbrain.ports.clock import Clock
-from openbrain.ports.store import Reading
+from openbrain.ports.memories import Memories
 
 _FIRST_LOOK_S = 0.01
 _LONGEST_PAUSE_S = 0.1
 
 
-async def settled(ids: Sequence[str], seconds: float, *, truth: Reading, clock: Clock) -> Mapping[str, Memory]:
+async def settled(ids: Sequence[str], seconds: float, *, memories: Memories, clock: Clock) -> Mapping[str, Memory]:
     """The rows once both indexes hold them (or hold nothing of the ended ones) or can't, or after `seconds`;
     none while the truth does not answer."""
     loop = asyncio.get_running_loop()
@@ -20,7 +20,7 @@ async def settled(ids: Sequence[str], seconds: float, *, truth: Reading, clock: 
     pause = _FIRST_LOOK_S
     while True:
         try:
-            rows = await truth.rows(ids)
+            rows = await memories.rows(ids)
         except TryLater:
             return {}  # the write stands; only how far it has come can't be told now
         now = clock.now()

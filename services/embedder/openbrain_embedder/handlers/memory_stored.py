@@ -15,9 +15,9 @@ from openbrain.domain.errors import ModelChanged, SetupError, TryLater
 from openbrain.domain.events import CloudEvent
 from openbrain.domain.memory import Change
 from openbrain.ports.clock import Clock
-from openbrain.ports.embedder import Embedder
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
-from openbrain.ports.store import Truth
+from openbrain.ports.models import Embedder
+from openbrain.ports.store import Store
 from openbrain.usecases.embedders import Embedders
 from openbrain_embedder.handlers.embedding import Failures, embed_known, embed_stored
 
@@ -28,9 +28,9 @@ _log = structlog.get_logger(__name__)
 class Embedding:
     """Embeds what events are about, for each written vector generation by its own model."""
 
-    def __init__(self, truth: Truth, embedders: Embedders, clock: Clock, batch: int) -> None:
+    def __init__(self, store: Store, embedders: Embedders, clock: Clock, batch: int) -> None:
         """`batch`: inputs a model is asked for at once."""
-        self._truth, self._embedders, self._clock, self._batch = truth, embedders, clock, batch
+        self._store, self._embedders, self._clock, self._batch = store, embedders, clock, batch
 
     async def stored(self, events: Events) -> Failures:
         """By memory. Events that name no generation are for the one that serves."""
@@ -64,7 +64,7 @@ class Embedding:
         return failures
 
     async def _written(self) -> Sequence[Generation]:
-        written = await self._truth.written(IndexKind.VECTOR)
+        written = await self._store.generations.written(IndexKind.VECTOR)
         if not written or written[0].status != GenerationStatus.SERVING:
             raise TryLater("no vector index yet: it is made as soon as the model answers")
         return written
@@ -86,7 +86,7 @@ class Embedding:
         ids = [event.data.memory_id for event in events if event.data.change is not Change.DUPLICATE]
         done = [each for each in dict.fromkeys(ids) if each not in failures]
         for generation in others.values() if done else ():
-            await self._truth.announce_again(done, generation.name)
+            await self._store.outbox.announce_again(done, generation.name)
 
     async def _beside(self, events: Events, name: str, written: Sequence[Generation]) -> Failures:
         """For one generation. One that is no longer written needs nothing."""
@@ -95,7 +95,7 @@ class Embedding:
             return {}
         anew = [event for event in events if getattr(event.data, "re_embed", False)]
         ids = {event.data.memory_id for event in events} - {event.data.memory_id for event in anew}
-        due = await self._truth.due(generation, ids)
+        due = await self._store.expected_entries.due(generation, ids)
         lacking = [event for event in events if (row := due.get(event.data.memory_id)) and row.waiting]
         failures: dict[str, Exception] = {}
         for some, again in ((lacking, False), (anew, True)):
@@ -107,7 +107,7 @@ class Embedding:
 
     async def _keep_no_more(self, generation: Generation, failures: Failures) -> Failures:
         """An index that can't be kept up must not be gone back to."""
-        await self._truth.retire(generation.kind, generation.name)
+        await self._store.generations.retire(generation.kind, generation.name)
         reason = next(str(error) for error in failures.values() if _is_gone(error))
         _log.warning("embedder.kept_no_more", generation=generation.name, message=reason)
         return {name: error for name, error in failures.items() if not _is_gone(error)}
@@ -119,12 +119,12 @@ class Embedding:
             gone = _Gone(str(error)) if isinstance(error, SetupError) else error
             return {event.data.memory_id: gone for event in events}
         return await embed_stored(
-            events, truth=self._truth, embedder=embedder, clock=self._clock, batch=self._batch, anew=anew
+            events, store=self._store, embedder=embedder, clock=self._clock, batch=self._batch, anew=anew
         )
 
     async def _known(self, events: Events, generation: Generation) -> Failures:
         cutting = self._embedders.cutting(generation)
-        return await embed_known(events, truth=self._truth, embedder=cutting, model=generation.model)
+        return await embed_known(events, store=self._store, embedder=cutting, model=generation.model)
 
 
 class _Gone(TryLater):

@@ -6,9 +6,10 @@ from typing import Any, Protocol
 
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import PURGE, Doomed, Swept
 from openbrain.ports.operations import Operation, OperationStatus, Progress
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
+from openbrain.ports.streams import Doomed, Swept
+from openbrain.ports.writes import PURGE
 from openbrain.usecases import purge_traces
 from openbrain_housekeeper.handlers.purge import swept_json
 
@@ -33,8 +34,8 @@ class Closing:
     """First its memories are blanked and announced, so that the indexes let go of them; then rows and streams go, and
     a purge is queued for what files keep."""
 
-    def __init__(self, truth: Truth, streams: Streams, clock: Clock, settle_s: float = SETTLE_S) -> None:
-        self._truth, self._streams, self._clock = truth, streams, clock
+    def __init__(self, store: Store, streams: Streams, clock: Clock, settle_s: float = SETTLE_S) -> None:
+        self._store, self._streams, self._clock = store, streams, clock
         self._settle = round(settle_s * MICROSECONDS)
 
     async def __call__(self, operation: Operation) -> Progress:
@@ -43,7 +44,7 @@ class Closing:
         step = Progress(done=operation.done, total=operation.total, result=told)
         if "blanked" not in told:
             return await self._blank(operation, step, workspace_id)
-        dropped = await self._truth.drop_rows(workspace_id, CHUNK)
+        dropped = await self._store.workspaces.drop_rows(workspace_id, CHUNK)
         done = operation.done + dropped.rows
         step = replace(step, done=done, total=max(operation.total or 0, done + dropped.waiting))
         if dropped.rows:
@@ -56,7 +57,7 @@ class Closing:
     async def _blank(self, operation: Operation, step: Progress, workspace_id: str) -> Progress:
         told = {name: value for name, value in step.result.items() if name != REACHED}
         since = step.result.get(REACHED)
-        ended = await self._truth.erase_all(workspace_id, CHUNK, since)
+        ended = await self._store.workspaces.erase_all(workspace_id, CHUNK, since)
         if ended.rows:
             done = step.done + ended.rows
             told[REACHED] = ended.reached
@@ -74,10 +75,10 @@ class Closing:
             swept = await self._streams.sweep(purge_traces.of_workspace(workspace_id))
             told["streams"] = {**swept_json(swept), "dropped": await self._streams.drop(workspace_id)}
             return replace(step, result=told)
-        if await self._truth.operations(workspace_id, 1, kinds={PURGE}, statuses=OPEN):
+        if await self._store.operations.operations(workspace_id, 1, kinds={PURGE}, statuses=OPEN):
             # What its erasures left elsewhere is named by them alone.
             return replace(step, waits=True)
-        rows = await self._truth.drop_workspace(workspace_id, operation.id)
+        rows = await self._store.workspaces.drop_workspace(workspace_id, operation.id)
         purge = Operation(
             id=str(uuid.uuid5(uuid.UUID(operation.id), PURGE)),
             workspace_id=operation.workspace_id,
@@ -85,5 +86,5 @@ class Closing:
             actor=operation.actor,
             request={"ids": []},
         )
-        told |= {"rows": dict(rows), "purge": (await self._truth.start_operation(purge)).id}
+        told |= {"rows": dict(rows), "purge": (await self._store.operations.start_operation(purge)).id}
         return replace(step, total=step.done, result=told, finished=True)

@@ -3,9 +3,9 @@
 import uuid
 
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import PURGE, Bulk
 from openbrain.ports.operations import TRACES, Operation, Progress
-from openbrain.ports.store import Origin, Truth
+from openbrain.ports.store import Store
+from openbrain.ports.writes import PURGE, Bulk, Origin
 from openbrain.usecases import stored_criteria
 
 CHUNK = 200
@@ -18,8 +18,8 @@ by each step."""
 class Forgetting:
     """Steps of a transaction each; what has ended matches no more, so that a repeated step goes on where it was."""
 
-    def __init__(self, truth: Truth, clock: Clock) -> None:
-        self._truth, self._clock = truth, clock
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store, self._clock = store, clock
 
     async def __call__(self, operation: Operation) -> Progress:
         """When it has ended, `done` counts all that matched, also what a killed worker did not write down."""
@@ -31,7 +31,7 @@ class Forgetting:
         made_by = int(asked["made_by"] if reached is None else reached)
         bulk = Bulk(condition=stored_criteria.condition(told, self._clock.now()), made_by=made_by)
         origin = Origin(actor=operation.actor)
-        ended = await self._truth.end_living(bulk, CHUNK, origin, str(asked["reason"]), erase=erase)
+        ended = await self._store.writes.end_living(bulk, CHUNK, origin, str(asked["reason"]), erase=erase)
         done = operation.done + ended.rows
         total = max(operation.total or 0, done)
         past = "erased" if erase else "forgotten"
@@ -53,4 +53,4 @@ class Forgetting:
             actor=operation.actor,
             request={"ids": []},
         )
-        await self._truth.start_operation(purge)
+        await self._store.operations.start_operation(purge)

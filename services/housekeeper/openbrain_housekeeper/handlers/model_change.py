@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from openbrain.ports.generations import Generation
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
 
 MODEL = "model"
 """Member of a request: the key of the model that the vectors are made by, where it is to be another one."""
@@ -14,14 +14,14 @@ MOST_LACKING = 10_000
 PAGE = 1000
 
 
-async def lacking_vectors(truth: Truth, generation: Generation, until: int, *, again: bool) -> Sequence[str]:
+async def lacking_vectors(store: Store, generation: Generation, until: int, *, again: bool) -> Sequence[str]:
     """Memories that the new model has made no vectors of and that last changed before `until`: no comparison expects
     them in the index. The first of them, where there are many; announced `again` where that is asked for."""
     found: list[str] = []
-    while some := await truth.unembedded(generation.model, until, found[-1] if found else "", PAGE):
+    while some := await store.vectors.unembedded(generation.model, until, found[-1] if found else "", PAGE):
         found += some
         if again:
-            await truth.announce_again(some, generation.name)
+            await store.outbox.announce_again(some, generation.name)
         if not again or len(found) >= MOST_LACKING:
             break
     return found

@@ -8,11 +8,11 @@ from typing import Any, Protocol
 from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import Doomed, Swept
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import Scrubbed
 from openbrain.ports.operations import TRACES, Operation, Progress
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
+from openbrain.ports.streams import Doomed, Swept
 from openbrain.usecases import purge_traces
 
 OWN = frozenset({"streams", "embeddings", "tombstones"})
@@ -50,9 +50,9 @@ class Purging:
     """A phase a step, each noted in the result: one that was not noted is done again."""
 
     def __init__(
-        self, truth: Truth, streams: StreamFiles, indexes: Indexes, clock: Clock, project: Project | None = None
+        self, store: Store, streams: StreamFiles, indexes: Indexes, clock: Clock, project: Project | None = None
     ) -> None:
-        self._truth, self._streams, self._indexes, self._project = truth, streams, indexes, project
+        self._store, self._streams, self._indexes, self._project = store, streams, indexes, project
         self._clock = clock
         self._unclean: dict[tuple[str, str], _Cleaning] = {}
         self._cleaned: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
@@ -80,28 +80,28 @@ class Purging:
     ) -> object | None:
         """What is done to whole indexes and files is done once for all purges that wait for it."""
         young = self._clock.now() - operation.created_at < PATIENCE
-        if name not in OWN and young and await self._truth.followed(operation):
+        if name not in OWN and young and await self._store.operations.followed(operation):
             return LEFT
         return await phase(operation)
 
     async def _sweep(self, operation: Operation) -> object:
         workspace_id = operation.workspace_id
-        keys = await self._truth.blank_keys(workspace_id, _ids(operation))
+        keys = await self._store.writes.blank_keys(workspace_id, _ids(operation))
         contents = frozenset(operation.request.get(TRACES, {}).get("contents", ()))
         doomed = purge_traces.of_memories(workspace_id, contents, frozenset(keys), operation.created_at)
         return swept_json(await self._streams.sweep(doomed))
 
     async def _drop_embeddings(self, operation: Operation) -> object:
         inputs = operation.request.get(TRACES, {}).get("inputs", ())
-        return {"dropped": await self._truth.drop_embeddings(inputs)}
+        return {"dropped": await self._store.vectors.drop_embeddings(inputs)}
 
     async def _tombstones(self, operation: Operation) -> object:
-        if not await self._truth.tombstoned(_ids(operation)):
+        if not await self._store.index_marks.tombstoned(_ids(operation)):
             raise TryLater("an index has not taken every removal yet; look for dead letters if this lasts")
         return {"written": True}
 
     async def _scrub(self, _operation: Operation) -> object:
-        return dict(await self._truth.scrub())
+        return dict(await self._store.scrub())
 
     async def _settle_files(self, _operation: Operation) -> object:
         return await self._streams.settle_files()

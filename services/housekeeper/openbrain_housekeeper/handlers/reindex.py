@@ -22,9 +22,9 @@ from openbrain.domain.streams import REINDEX_COMPLETED
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Replaceable
+from openbrain.ports.index_entries import Listed
 from openbrain.ports.operations import Operation, Progress
-from openbrain.ports.reindexing import Listed
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.index_writers import LEASE_S, drop_generation
 from openbrain_housekeeper.handlers.model_change import MODEL, ON_THEIR_WAY, lacking_vectors
@@ -72,7 +72,7 @@ class Reindexing:
 
     def __init__(
         self,
-        truth: Truth,
+        store: Store,
         targets: Mapping[IndexKind, Target],
         publish: Publish,
         behind: Behind,
@@ -84,7 +84,7 @@ class Reindexing:
     ) -> None:
         """`grace_s`: what changed so lately is on its way by itself. `patience_s`: how long a busy stream is waited
         for before both are compared all the same."""
-        self._truth, self._targets, self._publish, self._clock = truth, targets, publish, clock
+        self._store, self._targets, self._publish, self._clock = store, targets, publish, clock
         self._behind, self._oldest = behind, oldest
         self._grace, self._patience = round(grace_s * MICROSECONDS), round(patience_s * MICROSECONDS)
         self._phases: Mapping[str, Callable[[Operation], Awaitable[Progress]]] = {
@@ -108,17 +108,17 @@ class Reindexing:
         if "generation" not in operation.result:
             return
         planned = generation_of(operation)
-        standing = {each.name: each for each in await self._truth.generations(planned.kind)}
+        standing = {each.name: each for each in await self._store.generations.generations(planned.kind)}
         found = standing.get(planned.name, planned)
         if found.status in (GenerationStatus.SERVING, GenerationStatus.KEPT):
             return
-        await drop_generation(self._truth, self._targets[planned.kind].index(), found)
+        await drop_generation(self._store, self._targets[planned.kind].index(), found)
 
     async def _plan(self, operation: Operation) -> Progress:
         kind = IndexKind(operation.request["index"])
         if operation.request.get("in_place"):
             return await self._counted(operation, {"began_at": self._clock.now()})
-        serving = await self._truth.serving(kind)
+        serving = await self._store.generations.serving(kind)
         if serving is None:
             raise Conflict(f"there is no {kind} index yet: it is made when its room first starts, and nothing is in it")
         planned = await self._targets[kind].plan(operation)
@@ -128,12 +128,14 @@ class Reindexing:
     async def _begin(self, operation: Operation) -> Progress:
         planned = generation_of(operation)
         await self._targets[planned.kind].prepare(planned)
-        await self._truth.begin(planned)
+        await self._store.generations.begin(planned)
         return _next(operation, "known")
 
     async def _wait_for_writers(self, operation: Operation) -> Progress:
         planned = generation_of(operation)
-        unaware = [each for each in await self._truth.writers(planned.kind) if planned.name not in each.names]
+        unaware = [
+            each for each in await self._store.index_writers.writers(planned.kind) if planned.name not in each.names
+        ]
         if unaware:
             raise TryLater(f"{len(unaware)} of those who write indexes do not know the new one yet")
         return await self._counted(operation, {})
@@ -141,7 +143,7 @@ class Reindexing:
     async def _counted(self, operation: Operation, told: Mapping[str, Any]) -> Progress:
         # Without an end, a walk of a bounded rate would never catch up with many writers. No clock tells the end: who
         # stored what stands here may have another, and nobody but this walk writes that into the new index.
-        measured = await self._truth.measure_extent(extent_of(operation))
+        measured = await self._store.expected_entries.measure_extent(extent_of(operation))
         return replace(_next(operation, "scan", **told, until=measured.until), total=measured.rows)
 
     async def _scan(self, operation: Operation) -> Progress:
@@ -150,7 +152,7 @@ class Reindexing:
             await asyncio.sleep(0.1)
             return _next(operation, "scan")
         began, page = time.monotonic(), min(PAGE, rate or PAGE)
-        rows = await self._truth.list_extent(extent, operation.result.get("cursor", ""), page)
+        rows = await self._store.expected_entries.list_extent(extent, operation.result.get("cursor", ""), page)
         await self._announce(rows, operation)
         if rate:
             await asyncio.sleep(len(rows) / rate - (time.monotonic() - began))
@@ -170,7 +172,7 @@ class Reindexing:
 
     async def _drain(self, operation: Operation) -> Progress:
         await self._until_done(operation, operation.result["since"])
-        failures = await self._truth.count_failed(extent_of(operation))
+        failures = await self._store.index_marks.count_failed(extent_of(operation))
         return _next(operation, "complete", failures=failures)
 
     async def _until_done(self, operation: Operation, announced: int, most: int | None = None) -> bool:
@@ -196,18 +198,18 @@ class Reindexing:
         if not quiet and now - told.get("compared_at", 0) < self._patience / 10:
             raise TryLater("the readers stand still: what lacks is looked for again in a while")
         index = self._targets[generation.kind].index()
-        account = await comparison_sums.account(self._truth, index, generation)
+        account = await comparison_sums.account(self._store.expected_entries, index, generation)
         # Once the readers are through, what was there before should be in it; what came later may be on its way.
         young = told["since"] if quiet else now - self._grace
         lacking: set[str] = set()
-        async for some in reconcile.differences(self._truth, index, generation, account.differing):
+        async for some in reconcile.differences(self._store.expected_entries, index, generation, account.differing):
             settled = [each for each in some if reconcile.stamp(each.changed_at, now) < young]
             lacking.update(each.memory_id for each in settled)
             if quiet and settled:
-                await reconcile.repair(self._truth, index, generation, settled, now)
+                await reconcile.repair(self._store, index, generation, settled, now)
         if MODEL in operation.request:
-            lacking.update(await lacking_vectors(self._truth, generation, young, again=quiet))
-        failed = await self._truth.failed_of(generation.kind, sorted(lacking)) if lacking else frozenset()
+            lacking.update(await lacking_vectors(self._store, generation, young, again=quiet))
+        failed = await self._store.index_marks.failed_of(generation.kind, sorted(lacking)) if lacking else frozenset()
         rounds = int(told["rounds"]) + quiet
         left = sorted(lacking - failed)
         stuck = _stuck(left, told.get(LEFT, ()))
@@ -224,18 +226,18 @@ class Reindexing:
 
     async def _all_announced(self, operation: Operation) -> Progress:
         """What was announced until `since` is in the stream by now, so that reading it shows whether it is done."""
-        oldest = await self._truth.unpublished_since()
+        oldest = await self._store.outbox.unpublished_since()
         if oldest is not None and oldest <= operation.result["since"]:
             raise TryLater("what was announced is not published yet")
         return _next(operation, "compare", announced_by=self._clock.now())
 
     async def _swap(self, operation: Operation) -> Progress:
         generation = generation_of(operation)
-        standing = {each.name: each for each in await self._truth.generations(generation.kind)}
+        standing = {each.name: each for each in await self._store.generations.generations(generation.kind)}
         before = standing.get(operation.result["replaces"])
         # What this version can't write is not kept current, so that it could not answer again.
         left_behind = before is not None and before.builder != generation.builder
-        await self._truth.swap(generation.kind, generation.name, keep=not left_behind)
+        await self._store.generations.swap(generation.kind, generation.name, keep=not left_behind)
         _log.info("reindex.swapped", kind=generation.kind.value, generation=generation.name)
         await self._targets[generation.kind].index().expose(generation.name)
         if left_behind or MODEL in operation.request:
@@ -248,19 +250,21 @@ class Reindexing:
         """What this version can't write can't answer again: nothing may lie on in it."""
         generation = generation_of(operation)
         index = self._targets[generation.kind].index()
-        for each in await self._truth.generations(generation.kind):
+        for each in await self._store.generations.generations(generation.kind):
             if each.status in (GenerationStatus.KEPT, GenerationStatus.RETIRED) and each.builder != generation.builder:
-                await drop_generation(self._truth, index, each)
+                await drop_generation(self._store, index, each)
         if known_at := operation.result.get("known_at"):
             await self._note_unmarked(generation, known_at)
         return _next(operation, "complete")
 
     async def _note_unmarked(self, generation: Generation, known_at: int = 0) -> None:
         """What changed while the index that served could not be written is there, but was never noted so."""
-        async for found in reconcile.unmarked(self._truth, replace(generation, status=GenerationStatus.SERVING)):
+        async for found in reconcile.unmarked(
+            self._store.expected_entries, replace(generation, status=GenerationStatus.SERVING)
+        ):
             if found and self._clock.now() < known_at:
                 raise TryLater("not every writer knows yet that this index serves: that ends within seconds")
-            await self._truth.announce_again([each.memory_id for each in found])
+            await self._store.outbox.announce_again([each.memory_id for each in found])
 
     async def _complete(self, operation: Operation) -> Progress:
         now, told = self._clock.now(), operation.result
@@ -276,7 +280,7 @@ class Reindexing:
         )
         event_id = str(uuid.uuid5(uuid.UUID(operation.id), REINDEX_COMPLETED.name))
         body = encode(REINDEX_COMPLETED.name, data, event_id=event_id, at=now, subject=operation.id)
-        await self._truth.announce([(REINDEX_COMPLETED.name, body)])
+        await self._store.outbox.announce([(REINDEX_COMPLETED.name, body)])
         report = {"successes": data.successes, "failures": failures, "seconds": seconds}
         return replace(_next(operation, "done", **report), done=total, total=total, finished=True)
 

@@ -5,8 +5,8 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change
 from openbrain.domain.streams import REINDEX as STREAM
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.index_entries import Extent, Listed
 from openbrain.ports.operations import Operation
-from openbrain.ports.reindexing import Extent, Listed
 
 
 def generation_of(operation: Operation) -> Generation:

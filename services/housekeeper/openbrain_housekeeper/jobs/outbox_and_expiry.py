@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from openbrain.domain.errors import TryLater
-from openbrain.ports.broadcasts import Passed
-from openbrain.ports.housekeeping import Outbox, OutboxEntry
-from openbrain.ports.store import Truth
+from openbrain.ports.outbox import Outbox, OutboxEntry
+from openbrain.ports.signals import Passed
+from openbrain.ports.store import Store
 
 
 class Publisher(Protocol):
@@ -46,14 +46,14 @@ async def relay(outbox: Outbox, publisher: Publisher, limit: int, settle: Settle
     return len(done)
 
 
-async def expire(truth: Truth, limit: int) -> int:
+async def expire(store: Store, limit: int) -> int:
     """End memories whose time has come."""
-    return await truth.expire_due(limit, await truth.time())
+    return await store.writes.expire_due(limit, await store.time())
 
 
-async def purge(truth: Truth, limit: int, oldest_operation: int, oldest_recall: int) -> int:
+async def purge(store: Store, limit: int, oldest_operation: int, oldest_recall: int) -> int:
     """Forget idempotency keys past their time, operations that ended before `oldest_operation`, and recalls answered
     before `oldest_recall` (microseconds)."""
-    keys = await truth.purge_idempotency_keys(limit)
-    recalls = await truth.purge_recalls(oldest_recall, limit)
-    return max(keys, recalls, await truth.purge_operations(oldest_operation, limit))
+    keys = await store.writes.purge_idempotency_keys(limit)
+    recalls = await store.memories.purge_recalls(oldest_recall, limit)
+    return max(keys, recalls, await store.operations.purge_operations(oldest_operation, limit))

@@ -6,7 +6,7 @@ from openbrain.domain.memory import Memory
 from openbrain.domain.passage_header import header
 from openbrain.domain.visibility import NEVER
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
-from openbrain.ports.store import PassageSet
+from openbrain.ports.index_entries import PassageSet
 
 _fields, _text_entry, _vector_entry = maker(Fields), maker(TextEntry), maker(VectorEntry)
 

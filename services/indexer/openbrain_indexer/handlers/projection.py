@@ -15,7 +15,8 @@ from openbrain.domain.errors import TryLater
 from openbrain.domain.memory import Memory
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Tombstone
-from openbrain.ports.store import Mark, Truth
+from openbrain.ports.index_entries import Mark
+from openbrain.ports.store import Store
 
 ROUNDS = 5
 """How often a row that changes under the projector is read again before its entry is tried later."""
@@ -75,14 +76,14 @@ async def in_turns(rows: Sequence[Memory]) -> AsyncIterator[Memory]:
             await asyncio.sleep(0)
 
 
-async def project_beside(memory_ids: Iterable[str], truth: Truth, write: Write, at_once: int) -> Failures:
+async def project_beside(memory_ids: Iterable[str], store: Store, write: Write, at_once: int) -> Failures:
     """Write alone: nothing is marked beside the serving generation, and the event of what a row moved on to follows.
     So parts need not wait for each other: one is read while another is written."""
     ids = list(dict.fromkeys(memory_ids))
     size = max(1, ceil(len(ids) / at_once))
 
     async def part(some: Sequence[str]) -> Failures:
-        failed, _ = await write(list((await truth.indexable(some)).values()))
+        failed, _ = await write(list((await store.memories.indexable(some)).values()))
         return failed
 
     parts = [part(ids[start : start + size]) for start in range(0, len(ids), size)]
@@ -95,16 +96,16 @@ async def project_beside(memory_ids: Iterable[str], truth: Truth, write: Write, 
     return failures
 
 
-async def project_until_still(memory_ids: Iterable[str], kind: IndexKind, truth: Truth, write: Write) -> Failures:
+async def project_until_still(memory_ids: Iterable[str], kind: IndexKind, store: Store, write: Write) -> Failures:
     """Write and mark; a row that moved on in between is read and written again before it is acknowledged."""
     pending = list(dict.fromkeys(memory_ids))
     failures: dict[str, Exception] = {}
     for _ in range(ROUNDS):
-        rows = list((await truth.indexable(pending)).values())
+        rows = list((await store.memories.indexable(pending)).values())
         failed, written = await write(rows)
         failures.update(failed)
         done = [Mark(row.id, row.revision) for row in written if row.id not in failures]
-        pending = list(await truth.mark(kind, done)) if done else []
+        pending = list(await store.index_marks.mark(kind, done)) if done else []
         if not pending:
             return failures
     busy = TryLater("these memories change faster than they are indexed; they are tried again")

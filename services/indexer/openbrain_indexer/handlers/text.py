@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from openbrain.domain.memory import Memory
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextEntry, Tombstone
-from openbrain.ports.store import Truth
+from openbrain.ports.store import Store
 from openbrain_indexer.handlers.entries import text_entry, tombstones
 from openbrain_indexer.handlers.projection import (
     Failures,
@@ -21,7 +21,7 @@ from openbrain_indexer.handlers.projection import (
 async def project_text(
     memory_ids: Iterable[str],
     *,
-    truth: Truth,
+    store: Store,
     index: Writable[TextEntry],
     generations: Sequence[Generation],
 ) -> Failures:
@@ -37,5 +37,5 @@ async def project_text(
         return await write_all(index, generations, entries), rows
 
     if serves(generations):
-        return await project_until_still(memory_ids, IndexKind.TEXT, truth, write)
-    return await project_beside(memory_ids, truth, write, index.at_once)
+        return await project_until_still(memory_ids, IndexKind.TEXT, store, write)
+    return await project_beside(memory_ids, store, write, index.at_once)

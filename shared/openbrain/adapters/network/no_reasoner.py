@@ -1,7 +1,7 @@
 """No model: ticks are deterministic."""
 
 from openbrain.ports.index import Checked
-from openbrain.ports.reasoner import Question, Thought
+from openbrain.ports.models import Question, Thought
 
 
 class NoReasoner:

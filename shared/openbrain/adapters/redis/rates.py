@@ -17,7 +17,7 @@ from openbrain.adapters.local.rates import Bucket, LocalRates
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
-from openbrain.ports.rates import Allowance, Rate
+from openbrain.ports.tenants import Allowance, Rate
 from openbrain.settings import Streams
 from openbrain.streams.redis.connection import AWAY, connect, disconnect
 from openbrain.streams.redis.outage import Link
@@ -48,7 +48,7 @@ class _Held:
 
 
 class RedisRates:
-    """`ports.rates.Rates` on a Redis; while it is away each process counts by itself."""
+    """`ports.tenants.Rates` on a Redis; while it is away each process counts by itself."""
 
     def __init__(self, settings: Streams, clock: Clock, client: Redis | None = None) -> None:
         self._prefix = f"{settings.prefix}openbrain.rate."

@@ -1,84 +1,55 @@
-"""The truth whole: every port on one database."""
+"""The store on one database: its parts need the same database and clock, and nothing of each other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from sqlalchemy import URL
+from sqlalchemy import URL, Connection, select
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.statements import database_now
 from openbrain.adapters.sql.indexes.generations import SqlGenerations
-from openbrain.adapters.sql.indexes.index_marks import SqlProjecting
-from openbrain.adapters.sql.indexes.reconciling import SqlReconciling
-from openbrain.adapters.sql.indexes.reindexing import SqlReindexing
+from openbrain.adapters.sql.indexes.index_marks import SqlIndexMarks
+from openbrain.adapters.sql.indexes.reconciling import SqlExpectedEntries
 from openbrain.adapters.sql.indexes.vectors import SqlVectors
 from openbrain.adapters.sql.indexes.writers import SqlIndexWriters
-from openbrain.adapters.sql.memories.reading import DEGRADED_SCAN, SqlReading
-from openbrain.adapters.sql.memories.recalls import SqlRecalls
-from openbrain.adapters.sql.memories.recent_rows import RecentRows, indexable
+from openbrain.adapters.sql.memories.reading import DEGRADED_SCAN, SqlMemories
+from openbrain.adapters.sql.memories.recent_rows import RecentRows
 from openbrain.adapters.sql.outbox.relay import SqlOutbox
-from openbrain.adapters.sql.signals.changing import SqlSignalChanges
-from openbrain.adapters.sql.signals.listeners import SqlSubscribers
-from openbrain.adapters.sql.signals.raising import SqlRaising
-from openbrain.adapters.sql.signals.reading import SqlSignalReading
-from openbrain.adapters.sql.signals.sweeping import SqlSignalSweeping
-from openbrain.adapters.sql.signals.webhooks import SqlWebhooks
-from openbrain.adapters.sql.tenants.access import SqlAccess
-from openbrain.adapters.sql.tenants.closing import SqlClosing
-from openbrain.adapters.sql.tenants.purging import SqlPurging
+from openbrain.adapters.sql.signals.listeners import SqlBroadcasts
+from openbrain.adapters.sql.signals.reading import SqlHalts, SqlSignals
+from openbrain.adapters.sql.signals.webhooks import SqlWebhookLetters, SqlWebhooks
+from openbrain.adapters.sql.tenants.api_keys import SqlApiKeys
 from openbrain.adapters.sql.tenants.transferring import SqlTransfer
-from openbrain.adapters.sql.vault.memories import SqlVaultMemories
+from openbrain.adapters.sql.tenants.workspaces import SqlWorkspaces
+from openbrain.adapters.sql.vault.memories import SqlVault
 from openbrain.adapters.sql.vault.ticks import SqlTicks
-from openbrain.adapters.sql.vault.writes import SqlVaultWrites
 from openbrain.adapters.sql.work.groups import SqlGroups
 from openbrain.adapters.sql.work.leases import SqlLeases
 from openbrain.adapters.sql.work.operations import SqlOperations
-from openbrain.adapters.sql.writes.erasing import SqlErasing
-from openbrain.adapters.sql.writes.expiry import SqlUpkeep
-from openbrain.adapters.sql.writes.writing import SqlWriting
-from openbrain.domain.ids import is_uuid
-from openbrain.domain.memory import Memory
+from openbrain.adapters.sql.writes.quotas import Quotas
+from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.signals.rules import SignalTimes
-from openbrain.ports.access import Workspace, WorkspaceChange
 from openbrain.ports.clock import Clock, Follower
-from openbrain.ports.store import Outcome, Status, Write
+from openbrain.ports.generations import Generations, IndexWriters
+from openbrain.ports.index_entries import ExpectedEntries, IndexMarks, Vectors
+from openbrain.ports.memories import Memories
+from openbrain.ports.operations import Leases, Operations
+from openbrain.ports.outbox import Outbox
+from openbrain.ports.signals import Broadcasts, Halts, Signals
+from openbrain.ports.streams import Groups
+from openbrain.ports.tenants import ApiKeys, Workspaces
+from openbrain.ports.transfer import Transfer
+from openbrain.ports.vault import Ticks, Vault
+from openbrain.ports.webhooks import WebhookLetters, Webhooks
+from openbrain.ports.writes import MemoryWrites
 from openbrain.settings import Truth
 
 EMBEDDED = "embedded"
 FILE = "truth.sqlite3"
 
 
-class SqlTruth(
-    SqlWriting,
-    SqlReading,
-    SqlProjecting,
-    SqlVectors,
-    SqlOutbox,
-    SqlLeases,
-    SqlUpkeep,
-    SqlGenerations,
-    SqlIndexWriters,
-    SqlAccess,
-    SqlOperations,
-    SqlErasing,
-    SqlPurging,
-    SqlClosing,
-    SqlTransfer,
-    SqlRecalls,
-    SqlGroups,
-    SqlReconciling,
-    SqlReindexing,
-    SqlRaising,
-    SqlSignalChanges,
-    SqlSignalReading,
-    SqlSignalSweeping,
-    SqlSubscribers,
-    SqlWebhooks,
-    SqlVaultMemories,
-    SqlVaultWrites,
-    SqlTicks,
-):
-    """`ports.truth.Truth`: the ports together, because they need the same database and clock and nothing of each
-    other."""
+class SqlStore:
+    """`ports.store.Store`."""
 
     def __init__(
         self,
@@ -87,38 +58,37 @@ class SqlTruth(
         degraded_scan: int = DEGRADED_SCAN,
         times: SignalTimes = SignalTimes(),  # noqa: B008 - frozen
     ) -> None:
-        super().__init__(database, clock)
-        self._times = times
-        SqlReading.__init__(self, database, degraded_scan)
-        self._recent = RecentRows()
+        quotas, recent = Quotas(clock), RecentRows()
+        self._database, self._clock = database, clock
+        self.memories: Memories = SqlMemories(database, degraded_scan, recent)
+        self.writes: MemoryWrites = SqlMemoryWrites(database, clock, quotas, recent)
+        self.vectors: Vectors = SqlVectors(database, clock)
+        self.generations: Generations = SqlGenerations(database, clock)
+        self.index_writers: IndexWriters = SqlIndexWriters(database)
+        self.index_marks: IndexMarks = SqlIndexMarks(database, clock)
+        self.expected_entries: ExpectedEntries = SqlExpectedEntries(database)
+        self.outbox: Outbox = SqlOutbox(database, clock)
+        self.signals: Signals = SqlSignals(database, clock, times)
+        self.halts: Halts = SqlHalts(database, clock, times)
+        self.broadcasts: Broadcasts = SqlBroadcasts(database, clock, times)
+        self.webhooks: Webhooks = SqlWebhooks(database, clock)
+        self.webhook_letters: WebhookLetters = SqlWebhookLetters(database)
+        self.workspaces: Workspaces = SqlWorkspaces(database, clock, quotas)
+        self.api_keys: ApiKeys = SqlApiKeys(database, clock)
+        self.operations: Operations = SqlOperations(database, clock)
+        self.leases: Leases = SqlLeases(database)
+        self.groups: Groups = SqlGroups(database, clock)
+        self.vault: Vault = SqlVault(database, clock)
+        self.ticks: Ticks = SqlTicks(database, clock)
+        self.transfer: Transfer = SqlTransfer(database, clock)
 
-    async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
-        """As in the port; what is new is known to the projectors of this process."""
-        outcomes = await super().remember(writes)
-        self._recent.keep(each.memory for each in outcomes if each.status is Status.CREATED and each.memory)
-        return outcomes
+    async def time(self) -> int:
+        """The database's clock."""
+        return await self._database.read(_time)
 
-    async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def scrub(self) -> Mapping[str, object]:
         """As in the port."""
-        kept = self._recent.among(ids)
-        if not kept:
-            return await self.rows(ids)
-        known = sorted({each for each in ids if is_uuid(each)})
-        found = await self._database.read(lambda connection: indexable(connection, known, kept))
-        self._recent.settle(kept, found)
-        return found
-
-    async def create_workspace(self, workspace: Workspace) -> Workspace:
-        """As in the port; this process knows its quotas at once."""
-        created = await super().create_workspace(workspace)
-        self._quotas.forget()
-        return created
-
-    async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
-        """The same."""
-        changed = await super().change_workspace(workspace_id, change)
-        self._quotas.forget()
-        return changed
+        return await self._database.scrub()
 
     async def check(self) -> tuple[str, str, tuple[str, ...]]:
         """Product, version, and what is wrong with it. `TryLater` while it can't be reached."""
@@ -132,7 +102,11 @@ class SqlTruth(
         await self._database.close()
 
 
-def open_truth(
+def _time(connection: Connection) -> int:
+    return int(connection.execute(select(database_now(connection))).scalar_one())
+
+
+def open_store(
     settings: Truth,
     data_dir: Path,
     clock: Clock,
@@ -140,15 +114,15 @@ def open_truth(
     follower: Follower | None = None,
     degraded_scan: int = DEGRADED_SCAN,
     times: SignalTimes = SignalTimes(),  # noqa: B008 - frozen
-) -> SqlTruth:
+) -> SqlStore:
     """Connects to nothing yet. `SetupError` where the URL is of no database that we know. `follower`: is told the
     database server's time."""
-    address = truth_url(settings.url, data_dir)
+    address = store_url(settings.url, data_dir)
     database = Database.open(address, pool=settings.pool, lock_wait_s=settings.tuning.lock_wait_s, clock=follower)
-    return SqlTruth(database, clock, degraded_scan, times)
+    return SqlStore(database, clock, degraded_scan, times)
 
 
-def truth_url(url: str, data_dir: Path) -> str:
+def store_url(url: str, data_dir: Path) -> str:
     """The database's own URL: `embedded` is a file in the data folder."""
     if url != EMBEDDED:
         return url

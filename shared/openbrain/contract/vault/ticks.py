@@ -8,7 +8,7 @@ from pydantic import Field
 from openbrain.contract.base import Answer, QueryString
 from openbrain.domain import limits
 from openbrain.domain.submission import Source
-from openbrain.ports.ticks import TickState
+from openbrain.ports.vault import TickState
 
 
 class TickQuery(QueryString):

@@ -19,7 +19,7 @@ from openbrain.domain.events import FIELD
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.streams import STREAMS, SUBMITTED, dead_letters, replays
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import Doomed, Swept
+from openbrain.ports.streams import Doomed, Swept
 from openbrain.settings import Streams
 from openbrain.streams.group.consumer_group import folded
 from openbrain.streams.redis.connection import AWAY, ask

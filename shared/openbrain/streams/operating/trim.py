@@ -8,7 +8,7 @@ import structlog
 from redis.asyncio import Redis
 
 from openbrain.domain.streams import BROADCAST, every_stream
-from openbrain.ports.groups import OutsideGroup
+from openbrain.ports.streams import OutsideGroup
 from openbrain.settings import Streams
 from openbrain.streams.monitoring.gauges import groups_of
 from openbrain.streams.redis import scripts

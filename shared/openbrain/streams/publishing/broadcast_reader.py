@@ -1,4 +1,4 @@
-"""`ports.hearing.Hearing` on Redis."""
+"""`ports.signals.Hearing` on Redis."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from redis.asyncio import Redis
 
 from openbrain.domain.events import FIELD
-from openbrain.ports.broadcast_stream import Spoken
+from openbrain.ports.signals import Spoken
 from openbrain.settings import Streams
 from openbrain.streams.operating.administration import answering
 from openbrain.streams.publishing.broadcast_writer import believable, stream_of

@@ -7,7 +7,7 @@ from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.domain.events import FIELD
-from openbrain.ports.broadcasts import Passed
+from openbrain.ports.signals import Passed
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_writer import ANY, entry_id
 from openbrain.streams.redis import scripts

@@ -25,9 +25,8 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
-from openbrain.ports.access import UNLIMITED, Workspace, WorkspaceChange
-from openbrain.ports.erasing import CLOSE
 from openbrain.ports.operations import Operation
+from openbrain.ports.tenants import CLOSE, UNLIMITED, Workspace, WorkspaceChange
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue, successor
 from openbrain.usecases.remember import expiry
 from openbrain_api.handlers.admin.operations import accepted
@@ -56,7 +55,7 @@ async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Response:
         max_memories=body.max_memories,
         max_bytes=body.max_bytes,
     )
-    await call.api.truth.create_workspace(workspace)
+    await call.api.store.workspaces.create_workspace(workspace)
     (made,) = await _counted(call, [workspace])
     return answer(made, made, status=201)
 
@@ -69,7 +68,7 @@ async def workspaces(call: Call[Nothing, WorkspacesQuery]) -> Response:
     """
     _operators_only(call)
     query = call.query
-    found = await _counted(call, await call.api.truth.workspaces(query.limit, query.cursor or ""))
+    found = await _counted(call, await call.api.store.workspaces.workspaces(query.limit, query.cursor or ""))
     last = found[-1]["id"] if len(found) == query.limit else None
     data = {"workspaces": found, "count": len(found)}
     return answer({**data, "next_cursor": last}, data)
@@ -87,7 +86,9 @@ async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Response
     }
     if not quotas and body.name is None:
         raise Invalid("", "there is nothing to change: give name, max_memories or max_bytes")
-    changed = await call.api.truth.change_workspace(call.path["id"], WorkspaceChange(name=body.name, **quotas))
+    changed = await call.api.store.workspaces.change_workspace(
+        call.path["id"], WorkspaceChange(name=body.name, **quotas)
+    )
     (told,) = await _counted(call, [changed])
     return answer(told, told)
 
@@ -106,7 +107,7 @@ async def delete_workspace(call: Call[Nothing, DeleteWorkspaceQuery]) -> Respons
     if call.actor.workspace_id != OPERATORS:
         raise Forbidden(f"workspaces are deleted with an admin key of the workspace {OPERATORS}")
     workspace_id, now = call.path["id"], call.api.clock.now()
-    counts = dict(await call.api.truth.workspace_counts(workspace_id))
+    counts = dict(await call.api.store.workspaces.workspace_counts(workspace_id))
     told = {"id": workspace_id, "dry_run": call.query.dry_run, "counts": counts}
     if call.query.dry_run:
         return answer({**told, "operation": None}, told)
@@ -122,14 +123,14 @@ async def delete_workspace(call: Call[Nothing, DeleteWorkspaceQuery]) -> Respons
         request={"workspace": workspace_id},
         total=2 * counts["memories"],
     )
-    queued = await call.api.truth.close_workspace(workspace_id, operation)
+    queued = await call.api.store.workspaces.close_workspace(workspace_id, operation)
     call.api.keyring.look_again()
     return await accepted(call, told, queued)
 
 
 async def _counted(call: Call[Any, Any], found: Sequence[Workspace]) -> list[Json]:
     limited = [each.id for each in found if each.max_memories is not None or each.max_bytes is not None]
-    usage = await call.api.truth.usage(limited) if limited else {}
+    usage = await call.api.store.workspaces.usage(limited) if limited else {}
     return [workspace_json(each, usage.get(each.id)) for each in found]
 
 
@@ -150,7 +151,7 @@ async def create_key(call: Call[KeyBody, Nothing]) -> Response:
         expires_at=expiry(now, body.expires_in, at),
         rate_limit=_rate(call, body.rate_limit),
     )
-    await call.api.truth.create_key(key, hash_secret(secret))
+    await call.api.store.api_keys.create_key(key, hash_secret(secret))
     made = {**key_json(key), "key": secret}
     return answer(made, made, status=201)
 
@@ -173,7 +174,7 @@ async def keys(call: Call[Nothing, KeysQuery]) -> Response:
     """The workspace's keys, newest first."""
     query = call.query
     workspace_id = _workspace(call, query.workspace_id)
-    found = await call.api.truth.keys(workspace_id, query.limit, position(query.cursor))
+    found = await call.api.store.api_keys.keys(workspace_id, query.limit, position(query.cursor))
     last = found[-1] if len(found) == query.limit else None
     data = {"keys": [key_json(each) for each in found], "count": len(found)}
     return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
@@ -193,12 +194,12 @@ async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Response:
     The successor may do the same. The old key ends after the overlap.
     """
     workspace_id, now = _workspace(call, call.query.workspace_id), call.api.clock.now()
-    old = await call.api.truth.key(workspace_id, call.path["id"])
+    old = await call.api.store.api_keys.key(workspace_id, call.path["id"])
     if old is None:
         raise NotFound("no key with this id")
     key, secret = successor(old, now)
     ends_at = now + call.body.overlap_s * MICROSECONDS
-    replaced = await call.api.truth.replace_key(key, hash_secret(secret), ends_at)
+    replaced = await call.api.store.api_keys.replace_key(key, hash_secret(secret), ends_at)
     call.api.keyring.look_again()
     told = {**key_json(key), "key": secret, "replaced_expires_at": to_iso(replaced.expires_at or ends_at)}
     return answer(told, told, status=201)
@@ -208,7 +209,7 @@ async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Response:
 async def revoke_key(call: Call[Nothing, WorkspaceQuery]) -> Response:
     """Revoke a key."""
     key_id = call.path["id"]
-    if not await call.api.truth.revoke_key(_workspace(call, call.query.workspace_id), key_id):
+    if not await call.api.store.api_keys.revoke_key(_workspace(call, call.query.workspace_id), key_id):
         raise NotFound("no key with this id")
     call.api.keyring.look_again()
     data = {"id": key_id, "revoked": True}

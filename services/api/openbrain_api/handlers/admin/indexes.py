@@ -20,9 +20,8 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
+from openbrain.ports.index_entries import REINDEX, VERIFY, Extent
 from openbrain.ports.operations import Operation, OperationStatus
-from openbrain.ports.reconciling import VERIFY
-from openbrain.ports.reindexing import REINDEX, Extent
 from openbrain.usecases.auth import OPERATORS
 from openbrain.usecases.index_writers import LEASE_S, drop_generation
 from openbrain_api.handlers.admin.operations import operation_json
@@ -41,7 +40,7 @@ _PAUSE_S = 0.2
 async def generations(call: Call[Nothing, GenerationsQuery]) -> Response:
     """The generations of the indexes."""
     _operators_only(call)
-    found = [_json(each) for each in await call.api.truth.generations(call.query.index)]
+    found = [_json(each) for each in await call.api.store.generations.generations(call.query.index)]
     data = {"generations": found, "count": len(found)}
     return answer(data, data)
 
@@ -61,10 +60,10 @@ async def switch(call: Call[Nothing, Nothing]) -> Response:
     found = await _named(call)
     if found.status == GenerationStatus.BUILDING:
         raise Conflict(f"{found.name} is being built: it serves by itself when it is whole")
-    serving = await call.api.truth.serving(found.kind)
+    serving = await call.api.store.generations.serving(found.kind)
     if serving is not None and serving.builder != found.builder:
         raise Conflict(f"{found.name} is of another version and was not kept current: run `openbrain reindex`")
-    swapped = await call.api.truth.swap(found.kind, found.name)
+    swapped = await call.api.store.generations.swap(found.kind, found.name)
     await call.api.indexes[found.kind].expose(found.name)
     told = _json(swapped)
     return answer(told, told)
@@ -109,12 +108,12 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
         since=0 if body.since is None else from_datetime(body.since),
         stale=body.stale,
     )
-    serving = await call.api.truth.serving(body.index)
+    serving = await call.api.store.generations.serving(body.index)
     if serving is None:
         raise Conflict(f"there is no {body.index.value} index yet: its room makes it when it starts")
     if not body.narrowed and (other := await _running(call, body.index)):
         raise Conflict(f"this index is being made anew already, by the operation {other}")
-    total = await call.api.truth.count_extent(extent)
+    total = await call.api.store.expected_entries.count_extent(extent)
     told = {
         "dry_run": body.dry_run,
         "index": body.index.value,
@@ -134,13 +133,13 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
         request={"index": body.index.value, "in_place": body.narrowed, **asked, **how},
         total=total,
     )
-    whole = {**told, "operation": operation_json(await call.api.truth.start_operation(queued))}
+    whole = {**told, "operation": operation_json(await call.api.store.operations.start_operation(queued))}
     return answer(whole, whole, status=202)
 
 
 async def _running(call: Call[Any, Any], kind: IndexKind) -> str | None:
     """The operation that makes this index anew, if there is one."""
-    open_ones = await call.api.truth.operations(OPERATORS, 100, kinds=REBUILDING, statuses=OPEN)
+    open_ones = await call.api.store.operations.operations(OPERATORS, 100, kinds=REBUILDING, statuses=OPEN)
     return next(
         (
             each.id
@@ -156,7 +155,7 @@ async def _dropped(call: Call[Any, Any], found: Generation) -> None:
     until = asyncio.get_running_loop().time() + 2 * LEASE_S
     while True:
         try:
-            await drop_generation(call.api.truth, call.api.indexes[found.kind], found)
+            await drop_generation(call.api.store, call.api.indexes[found.kind], found)
         except TryLater:
             if asyncio.get_running_loop().time() > until:
                 raise
@@ -168,7 +167,7 @@ async def _dropped(call: Call[Any, Any], found: Generation) -> None:
 async def _named(call: Call[Any, Any]) -> Generation:
     _operators_only(call)
     index, name = call.path["index"], call.path["name"]
-    known = [each for each in await call.api.truth.generations() if (each.kind, each.name) == (index, name)]
+    known = [each for each in await call.api.store.generations.generations() if (each.kind, each.name) == (index, name)]
     if not known:
         raise NotFound("no generation of this index has this name")
     return known[0]
@@ -206,5 +205,5 @@ async def verify(call: Call[VerifyBody, Nothing]) -> Response:
         actor=call.actor.label,
         request={"full": body.full, "repair": body.repair or body.restored, "restored": body.restored},
     )
-    shown = operation_json(await call.api.truth.start_operation(operation))
+    shown = operation_json(await call.api.store.operations.start_operation(operation))
     return answer(shown, shown, status=202)

@@ -7,10 +7,10 @@ from openbrain.contract.admin.models import HowChanged, ModelChange, ModelChange
 from openbrain.domain.errors import Conflict, Forbidden, Invalid, OpenBrainError, SetupError
 from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
-from openbrain.ports.embedder import ModelIdentity
 from openbrain.ports.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
+from openbrain.ports.index_entries import Extent
+from openbrain.ports.models import ModelIdentity
 from openbrain.ports.operations import Operation
-from openbrain.ports.reindexing import Extent
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.handlers.admin.indexes import OPEN, REBUILDING
 from openbrain_api.handlers.admin.operations import operation_json
@@ -25,7 +25,7 @@ MOST_OPEN = 100
 async def in_use(call: Call[Nothing, Nothing]) -> Response:
     """Which embedding model serves."""
     _operators_only(call)
-    written = await call.api.truth.written(IndexKind.VECTOR)
+    written = await call.api.store.generations.written(IndexKind.VECTOR)
     serving = written[0] if written and written[0].status == GenerationStatus.SERVING else None
     problem: str | None = None
     try:
@@ -56,12 +56,12 @@ async def change(call: Call[ModelChangeBody, Nothing]) -> Response:
     An index of that model that was kept serves at once. Again, the answer is the operation under way.
     """
     _operators_only(call)
-    body, truth = call.body, call.api.truth
+    body, store = call.body, call.api.store
     try:
         _, identity = await call.api.embedders.current(body.model)
     except SetupError as error:
         raise Invalid("model", str(error)) from None
-    known = await truth.generations(IndexKind.VECTOR)
+    known = await store.generations.generations(IndexKind.VECTOR)
     serving = next((each for each in known if each.status == GenerationStatus.SERVING), None)
     if serving is None:
         raise Conflict("there is no vector index yet: the first one is made by the model that the settings name")
@@ -74,13 +74,13 @@ async def change(call: Call[ModelChangeBody, Nothing]) -> Response:
         "how": how,
         "to": {"model": identity.name, "model_identity": identity.key, "dimensions": identity.dimensions},
         "serving": _of(serving),
-        "total": await truth.count_extent(Extent(kind=IndexKind.VECTOR)),
-        "cached": await truth.count_inputs(identity.key),
+        "total": await store.expected_entries.count_extent(Extent(kind=IndexKind.VECTOR)),
+        "cached": await store.vectors.count_inputs(identity.key),
     }
     if body.dry_run or how is HowChanged.NOTHING:
         return answer({**told, "operation": None}, told)
     if how is HowChanged.SWITCH and kept is not None:
-        await truth.swap(kept.kind, kept.name)
+        await store.generations.swap(kept.kind, kept.name)
         await call.api.indexes[kept.kind].expose(kept.name)
         return answer({**told, "operation": None}, told)
     whole = {**told, "operation": operation_json(await _begun(call, identity))}
@@ -88,7 +88,7 @@ async def change(call: Call[ModelChangeBody, Nothing]) -> Response:
 
 
 async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) -> Operation:
-    body, truth = call.body, call.api.truth
+    body, store = call.body, call.api.store
     asked = {
         "index": IndexKind.VECTOR.value,
         "model": identity.key,
@@ -99,7 +99,7 @@ async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) 
         "max_failures": body.max_failures,
     }
     request = {name: value for name, value in asked.items() if value not in (None, False, 0)}
-    rebuilding = await truth.operations(OPERATORS, MOST_OPEN, kinds=REBUILDING, statuses=OPEN)
+    rebuilding = await store.operations.operations(OPERATORS, MOST_OPEN, kinds=REBUILDING, statuses=OPEN)
     of_vectors = (each for each in rebuilding if each.request.get("index") == IndexKind.VECTOR)
     other = next((each for each in of_vectors if not each.request.get("in_place")), None)
     if other is not None and (other.kind, other.request.get("model")) == (MODEL_CHANGE, identity.key):
@@ -113,7 +113,7 @@ async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) 
         actor=call.actor.label,
         request=request,
     )
-    return await truth.start_operation(queued)
+    return await store.operations.start_operation(queued)
 
 
 def _kept(known: Sequence[Generation], serving: Generation, identity: ModelIdentity) -> Generation | None:

@@ -28,7 +28,7 @@ _LONGEST_PAUSE_S = 0.25
 async def operations(call: Call[Nothing, OperationsQuery]) -> Response:
     """The workspace's operations, newest first."""
     query = call.query
-    found = await call.api.truth.operations(
+    found = await call.api.store.operations.operations(
         _workspace(call, query.workspace_id),
         query.limit,
         kinds=query.kind,
@@ -44,7 +44,7 @@ async def operations(call: Call[Nothing, OperationsQuery]) -> Response:
 async def operation(call: Call[Nothing, OperationQuery]) -> Response:
     """One operation; with wait=N as soon as it has changed."""
     workspace_id, operation_id = _workspace(call, call.query.workspace_id), _id(call)
-    found = await call.api.truth.operation(workspace_id, operation_id)
+    found = await call.api.store.operations.operation(workspace_id, operation_id)
     if found is None:
         raise _unknown()
     seen = call.query.seen or mark(found)
@@ -64,7 +64,7 @@ async def cancel_operation(call: Call[Nothing, WorkspaceQuery]) -> Response:
 
     What it has done by then stays done.
     """
-    found = await call.api.truth.cancel_operation(_workspace(call, call.query.workspace_id), _id(call))
+    found = await call.api.store.operations.cancel_operation(_workspace(call, call.query.workspace_id), _id(call))
     if found is None:
         raise _unknown()
     shown = operation_json(found)
@@ -97,7 +97,7 @@ async def watched(call: Call[Any, Any], found: Operation, seconds: float, seen: 
         await asyncio.sleep(min(pause, left))
         pause = min(pause * 1.5, _LONGEST_PAUSE_S)
         try:
-            found = await call.api.truth.operation(found.workspace_id, found.id) or found
+            found = await call.api.store.operations.operation(found.workspace_id, found.id) or found
         except TryLater:
             continue
     return found

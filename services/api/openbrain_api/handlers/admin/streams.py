@@ -41,8 +41,8 @@ async def streams(call: Call[Nothing, StreamsQuery]) -> Response:
     name = call.query.stream or ""
     if name:
         known(call, name)
-    outside = [(each.stream, each.name) for each in await call.api.truth.outside_groups()]
-    paused = {each.name for each in await call.api.truth.pauses()}
+    outside = [(each.stream, each.name) for each in await call.api.store.groups.outside_groups()]
+    paused = {each.name for each in await call.api.store.groups.pauses()}
     found = [_stream_json(each, paused) for each in await call.api.streams.look(name, outside)]
     data = {"streams": found, "count": len(found)}
     return answer(data, data)
@@ -102,7 +102,7 @@ async def pause(call: Call[PauseBody, Nothing]) -> Response:
     On all its streams.
     """
     operators_only(call)
-    made = await call.api.truth.pause_group(_room(call.body.group), call.actor.label, call.body.reason or "")
+    made = await call.api.store.groups.pause_group(_room(call.body.group), call.actor.label, call.body.reason or "")
     told = {"group": made.name, "paused": True, "actor": made.actor, "reason": made.reason or None}
     told["since"] = to_iso(made.paused_at)
     return answer(told, told)
@@ -112,7 +112,7 @@ async def pause(call: Call[PauseBody, Nothing]) -> Response:
 async def resume(call: Call[ResumeBody, Nothing]) -> Response:
     """Let a service work again."""
     operators_only(call)
-    await call.api.truth.resume_group(_room(call.body.group))
+    await call.api.store.groups.resume_group(_room(call.body.group))
     told = {"group": call.body.group, "paused": False}
     return answer(told, told)
 
@@ -125,7 +125,7 @@ async def register(call: Call[OutsideBody, Nothing]) -> Response:
     if body.group in known(call, body.stream).groups:
         raise Invalid("group", "is a service's: it is waited for already")
     made = await call.api.streams.make_group(body.stream, body.group, at_end=body.at_end)
-    await call.api.truth.register_group(body.stream, body.group, call.actor.label, body.reason or "")
+    await call.api.store.groups.register_group(body.stream, body.group, call.actor.label, body.reason or "")
     told = {"stream": body.stream, "group": body.group, "registered": True, "made": made}
     return answer(told, told)
 
@@ -137,7 +137,7 @@ async def unregister(call: Call[Nothing, OutsideQuery]) -> Response:
     query = call.query
     if query.group in known(call, query.stream).groups:
         raise Invalid("group", "is a service's: stop the service, or pause the group")
-    was = await call.api.truth.unregister_group(query.stream, query.group)
+    was = await call.api.store.groups.unregister_group(query.stream, query.group)
     if not was and not query.destroy:
         raise NotFound("no such group is registered for this stream")
     lost = await call.api.streams.drop_group(query.stream, query.group) if query.destroy else 0
@@ -158,7 +158,7 @@ async def start_operation(
         request=request,
         total=total,
     )
-    return await accepted(call, told, await call.api.truth.start_operation(operation))
+    return await accepted(call, told, await call.api.store.operations.start_operation(operation))
 
 
 def operators_only(call: Call[Any, Any]) -> None:

@@ -24,7 +24,7 @@ from openbrain.domain.errors import Invalid
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import Subscriber
-from openbrain.ports.broadcast_stream import Spoken
+from openbrain.ports.signals import Spoken
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA, Heard, heard
 from openbrain_api.broadcasts.hub import SIGNALS
@@ -42,7 +42,7 @@ async def state(call: Call[Nothing, StateQuery]) -> Response:
     query = call.query
     if query.cursor is not None:
         _note(call, query, query.cursor, query.via)
-    present = await call.api.truth.present(call.actor.viewer(), SIGNALS)
+    present = await call.api.store.signals.present(call.actor.viewer(), SIGNALS)
     shown = state_json(present, query.org or "", query.project or "")
     return answer(shown, shown)
 
@@ -82,9 +82,9 @@ async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Response:
     if query.wait:
         found, last = await _awaited(call)
     else:
-        rows = await call.api.truth.broadcasts_after(viewer.workspace_id, query.after, query.limit)
+        rows = await call.api.store.broadcasts.broadcasts_after(viewer.workspace_id, query.after, query.limit)
         found = [heard(Spoken(row.seq, row.body)) for row in rows]
-        last = await call.api.truth.last_seq(viewer.workspace_id)
+        last = await call.api.store.broadcasts.last_seq(viewer.workspace_id)
     told = [{"seq": each.seq, "event": orjson.Fragment(event)} for each in found if (event := each.to(viewer))]
     data = {
         "broadcasts": told,
@@ -102,7 +102,7 @@ async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Response:
     query = call.query
     within_s = query.within_s or round(call.api.settings.server.tuning.listening_s)
     since = call.api.clock.now() - within_s * MICROSECONDS
-    found = await call.api.truth.subscribers(
+    found = await call.api.store.broadcasts.subscribers(
         call.actor.workspace_id, since, query.limit, query.cursor or "", viewer=call.actor.viewer()
     )
     data = {"subscribers": [subscriber_json(each) for each in found], "count": len(found)}

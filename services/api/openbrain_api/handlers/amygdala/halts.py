@@ -24,7 +24,7 @@ _PAGE = 1000
 async def halts(call: Call[Nothing, HaltsQuery]) -> Response:
     """List halts, newest first."""
     query = call.query
-    found = await call.api.truth.halts(
+    found = await call.api.store.halts.halts(
         call.actor.viewer(), query.limit, states=query.state, before=parsing.position(query.cursor)
     )
     data = {"halts": [halt_json(each) for each in found], "count": len(found)}
@@ -35,7 +35,7 @@ async def halts(call: Call[Nothing, HaltsQuery]) -> Response:
 @Route("GET", "/v1/amygdala/halts/{id}", permission=Permission.BRAIN_READ, response=HaltStatus, problems=(404,))
 async def halt(call: Call[Nothing, HaltQuery]) -> Response:
     """One halt: who has stopped, and who that listens has not."""
-    found = await call.api.truth.halt(call.actor.viewer(), halt_id_of(call))
+    found = await call.api.store.halts.halt(call.actor.viewer(), halt_id_of(call))
     if found is None:
         raise unknown_halt()
     within_s = call.query.within_s or round(call.api.settings.server.tuning.listening_s)
@@ -58,7 +58,7 @@ async def acknowledge_halt(call: Call[NoteBody, Nothing]) -> Response:
 async def resume_halt(call: Call[NoteBody, Nothing]) -> Response:
     """End a halt: everyone goes on."""
     viewer = call.actor.viewer()
-    found = await call.api.truth.resume_halt(viewer, halt_id_of(call), call.actor.label, call.body.note or "")
+    found = await call.api.store.halts.resume_halt(viewer, halt_id_of(call), call.actor.label, call.body.note or "")
     await call.api.wake.notify()
     shown = halt_json(found)
     return answer(shown, shown)
@@ -78,7 +78,7 @@ def unknown_halt() -> NotFound:
 
 
 async def _status(call: Call[Any, Any], found: Halt, within_s: int) -> Json:
-    acks = await call.api.truth.halt_acks(call.actor.viewer(), found.id, AGENTS)
+    acks = await call.api.store.halts.halt_acks(call.actor.viewer(), found.id, AGENTS)
     since = call.api.clock.now() - within_s * MICROSECONDS
     if call.actor.orgs is None:
         known = await _listening(call, since)
@@ -101,7 +101,9 @@ async def _listening(call: Call[Any, Any], since: int) -> list[Subscriber]:
     actor, found = call.actor, list[Subscriber]()
     while len(found) < AGENTS:
         after = found[-1].agent_id if found else ""
-        page = await call.api.truth.subscribers(actor.workspace_id, since, _PAGE, after, viewer=actor.viewer())
+        page = await call.api.store.broadcasts.subscribers(
+            actor.workspace_id, since, _PAGE, after, viewer=actor.viewer()
+        )
         found += page
         if len(page) < _PAGE:
             break

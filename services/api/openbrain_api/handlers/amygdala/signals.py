@@ -84,7 +84,7 @@ async def signals(call: Call[Nothing, SignalsQuery]) -> Response:
     """List signals, newest first."""
     query = call.query
     call.actor.may_ask_for(query.org or "")
-    found = await call.api.truth.signals(
+    found = await call.api.store.signals.signals(
         call.actor.viewer(), query.asked(), query.limit, before=parsing.position(query.cursor)
     )
     data = {"signals": [signal_json(each) for each in found], "count": len(found)}
@@ -96,13 +96,13 @@ async def signals(call: Call[Nothing, SignalsQuery]) -> Response:
 async def signal(call: Call[Nothing, Nothing]) -> Response:
     """One signal, who has seen it, and what happened to it."""
     viewer, signal_id = call.actor.viewer(), signal_id_of(call)
-    found = await call.api.truth.signal(viewer, signal_id)
+    found = await call.api.store.signals.signal(viewer, signal_id)
     if found is None:
         raise unknown_signal()
     shown: Json = {
         **signal_json(found),
-        "acks": acks_json(await call.api.truth.signal_acks(viewer, signal_id, TOLD)),
-        "history": [line_json(each) for each in await call.api.truth.signal_history(viewer, signal_id, TOLD)],
+        "acks": acks_json(await call.api.store.signals.signal_acks(viewer, signal_id, TOLD)),
+        "history": [line_json(each) for each in await call.api.store.signals.signal_history(viewer, signal_id, TOLD)],
     }
     return answer(shown, shown)
 
@@ -154,7 +154,7 @@ async def _changed(call: Call[Any, Any], step: Step, note: str | None, seq: int 
         seq=seq,
         note=note or "",
     )
-    shown = signal_json(await call.api.truth.change_signal(change))
+    shown = signal_json(await call.api.store.signals.change_signal(change))
     await call.api.wake.notify()
     return answer(shown, shown)
 
@@ -172,7 +172,7 @@ async def _raised(call: Call[Any, Any], said: events.SignalRaised) -> Response:
     actor.may_write_to(made.org)
     if made.halts and made.halt_scope is HaltScope.WORKSPACE and actor.orgs is not None:
         raise Forbidden("this key is limited to its orgs: name one of them in org, and org as the scope of the halt")
-    (outcome,) = await call.api.truth.raise_signals([made])
+    (outcome,) = await call.api.store.signals.raise_signals([made])
     if outcome.error is not None:
         raise outcome.error
     await call.api.wake.notify()

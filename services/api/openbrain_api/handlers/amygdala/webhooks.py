@@ -43,7 +43,7 @@ async def create_webhook(call: Call[WebhookBody, Nothing]) -> Response:
     settings, actor, now = call.api.settings.webhooks, call.actor, call.api.clock.now()
     _turned_on(call)
     checked_url(call.body.url, settings.hosts, settings.private_hosts)
-    made = await call.api.truth.add_webhook(
+    made = await call.api.store.webhooks.add_webhook(
         Webhook(
             id=uuid7(now),
             workspace_id=actor.workspace_id,
@@ -65,7 +65,7 @@ async def create_webhook(call: Call[WebhookBody, Nothing]) -> Response:
 async def webhooks(call: Call[Nothing, WebhooksQuery]) -> Response:
     """The workspace's webhooks, oldest first."""
     query = call.query
-    found = await call.api.truth.webhooks(call.actor.workspace_id, query.limit, position(query.cursor))
+    found = await call.api.store.webhooks.webhooks(call.actor.workspace_id, query.limit, position(query.cursor))
     data = {"webhooks": [_webhook_json(each) for each in found], "count": len(found)}
     last = found[-1] if len(found) == query.limit else None
     return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
@@ -82,7 +82,7 @@ async def webhook(call: Call[Nothing, Nothing]) -> Response:
 async def change_webhook(call: Call[WebhookChangeBody, Nothing]) -> Response:
     """Post to a webhook no more, or again."""
     found = await _found(call)
-    changed = await call.api.truth.enable_webhook(found.workspace_id, found.id, enabled=call.body.enabled)
+    changed = await call.api.store.webhooks.enable_webhook(found.workspace_id, found.id, enabled=call.body.enabled)
     shown = _webhook_json(changed)
     return answer(shown, shown)
 
@@ -91,8 +91,8 @@ async def change_webhook(call: Call[WebhookChangeBody, Nothing]) -> Response:
 async def remove_webhook(call: Call[Nothing, WebhookRemoveQuery]) -> Response:
     """Remove a webhook, with its dead letters."""
     found, dry_run = await _found(call), call.query.dry_run
-    letters = await call.api.truth.count_webhook_dead_letters(found.workspace_id, found.id)
-    if not (dry_run or await call.api.truth.remove_webhook(found.workspace_id, found.id)):
+    letters = await call.api.store.webhook_letters.count_webhook_dead_letters(found.workspace_id, found.id)
+    if not (dry_run or await call.api.store.webhooks.remove_webhook(found.workspace_id, found.id)):
         raise _unknown()
     shown = {"id": found.id, "removed": not dry_run, "dry_run": dry_run, "dead_letters": letters}
     return answer(shown, shown)
@@ -111,12 +111,12 @@ async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Resp
     Each once; what is not taken is a dead letter again.
     """
     found, seqs, dry_run = await _found(call), call.body.seqs or (), call.body.dry_run
-    truth = call.api.truth
+    store = call.api.store
     if dry_run:
-        count = await truth.count_webhook_dead_letters(found.workspace_id, found.id, seqs)
+        count = await store.webhook_letters.count_webhook_dead_letters(found.workspace_id, found.id, seqs)
     else:
         _turned_on(call)
-        count = await truth.replay_webhook_dead_letters(found.workspace_id, found.id, seqs)
+        count = await store.webhook_letters.replay_webhook_dead_letters(found.workspace_id, found.id, seqs)
     shown = {"id": found.id, "count": count, "dry_run": dry_run}
     return answer(shown, shown)
 
@@ -125,7 +125,9 @@ async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Resp
 async def webhook_letters(call: Call[Nothing, WebhookLettersQuery]) -> Response:
     """What a webhook could not be given."""
     webhook, query = await _found(call), call.query
-    found = await call.api.truth.webhook_dead_letters(webhook.workspace_id, webhook.id, query.limit, query.after)
+    found = await call.api.store.webhook_letters.webhook_dead_letters(
+        webhook.workspace_id, webhook.id, query.limit, query.after
+    )
     letters: list[Json] = [
         {
             "seq": each.seq,
@@ -141,7 +143,7 @@ async def webhook_letters(call: Call[Nothing, WebhookLettersQuery]) -> Response:
 
 async def _found(call: Call[Any, Any]) -> Webhook:
     given = call.path["id"].lower()
-    found = await call.api.truth.webhook(call.actor.workspace_id, given) if is_uuid(given) else None
+    found = await call.api.store.webhooks.webhook(call.actor.workspace_id, given) if is_uuid(given) else None
     if found is None:
         raise _unknown()
     return found

@@ -73,15 +73,17 @@ async def _memories(call: Call[Nothing, BriefQuery], narrowed: Criteria, limit: 
         since=narrowed.since,
     )
     viewer = call.actor.viewer(query.session_id or "")
-    return await call.api.truth.listing(visible(viewer, criteria, now), limit)
+    return await call.api.store.memories.listing(visible(viewer, criteria, now), limit)
 
 
 async def _burning(call: Call[Nothing, BriefQuery], limit: int) -> Items:
-    query, truth, viewer = call.query, call.api.truth, call.actor.viewer()
+    query, store, viewer = call.query, call.api.store, call.actor.viewer()
     org, project = query.org or "", query.project or ""
     asked = SignalFilter(states=OPEN_STATES, min_severity=Severity.WARNING, org=org, project=project)
-    halts = [each for each in await truth.halts(viewer, limit, states=(HaltState.OPEN,)) if each.concerns(org, project)]
-    signals = await truth.signals(viewer, asked, limit)
+    halts = [
+        each for each in await store.halts.halts(viewer, limit, states=(HaltState.OPEN,)) if each.concerns(org, project)
+    ]
+    signals = await store.signals.signals(viewer, asked, limit)
     return [
         *((each.raised_at, _halt(each)) for each in halts),
         *((each.last_raised_at, _signal(each)) for each in signals),

@@ -3,8 +3,8 @@
 from openbrain.contract.brain.memories import BulkBody, BulkEnded, Ended, EndQuery, ForgetBody, ForgetQuery, Forgotten
 from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
-from openbrain.ports.erasing import FORGET, Bulk
 from openbrain.ports.operations import TRACES, Operation
+from openbrain.ports.writes import FORGET, Bulk
 from openbrain.usecases import stored_criteria
 from openbrain_api.chains import NOTHING
 from openbrain_api.handlers.admin.operations import accepted, awaited
@@ -31,7 +31,7 @@ async def forget(call: Call[ForgetBody, ForgetQuery]) -> Response:
 
     Again, it is answered the same.
     """
-    memory = await call.api.truth.forget(
+    memory = await call.api.store.writes.forget(
         parsing.memory_id(call.path),
         call.actor.viewer(call.query.session_id or ""),
         origin_of(call, call.actor),
@@ -60,17 +60,17 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     Again, it is answered the same.
     """
     query = call.query
-    truth, memory_id = call.api.truth, parsing.memory_id(call.path)
+    store, memory_id = call.api.store, parsing.memory_id(call.path)
     viewer, origin = call.actor.viewer(query.session_id or ""), origin_of(call, call.actor)
     note, editions = call.body.reason or query.reason or "", parsing.expected_versions(call.headers)
     if not query.erase:
-        memory = await truth.forget(memory_id, viewer, origin, note, editions)
+        memory = await store.writes.forget(memory_id, viewer, origin, note, editions)
         return await changed(call, memory, forgotten=True, erased=False, operation_id=None)
-    erased = await truth.erase(memory_id, viewer, origin, note, editions)
+    erased = await store.writes.erase(memory_id, viewer, origin, note, editions)
     call.api.committer.hint()
     call.api.recaller.forget_queries()
     operation, headers = await awaited(call, erased.operation)
-    memory = (await truth.rows((memory_id,))).get(memory_id, erased.memory) if headers else erased.memory
+    memory = (await store.memories.rows((memory_id,))).get(memory_id, erased.memory) if headers else erased.memory
     behind = await call.api.chains.behind((memory,), viewer)
     shown = memory_json(memory, call.api.clock.now(), behind.get(memory.id, NOTHING))
     told = {**shown, "forgotten": True, "erased": True, "operation_id": None if operation is None else operation.id}
@@ -95,14 +95,14 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
     call.actor.may_ask_for(body.org or "")
     asked = stored_criteria.kept(call.actor.viewer(body.session_id or ""), body.criteria())
     condition = stored_criteria.condition(asked, now)
-    found = await call.api.truth.measure_living(condition)
+    found = await call.api.store.writes.measure_living(condition)
     # Not now: another replica, whose clock is ahead, may have stored what is seen here.
     bulk = Bulk(condition=condition, made_by=found.newest)
     told = {
         "dry_run": body.dry_run,
         "erase": body.erase,
         "count": found.rows,
-        "sample": await call.api.truth.sample_living(bulk, SAMPLE),
+        "sample": await call.api.store.writes.sample_living(bulk, SAMPLE),
     }
     if body.dry_run or not found.rows:
         return answer({**told, "operation": None}, told)
@@ -118,4 +118,4 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
     )
     if body.erase:
         call.api.recaller.forget_queries()
-    return await accepted(call, told, await call.api.truth.start_operation(operation))
+    return await accepted(call, told, await call.api.store.operations.start_operation(operation))

@@ -29,7 +29,7 @@ from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
 from openbrain.domain.visibility import Viewer, visible
 from openbrain.observability import metrics
-from openbrain.ports.store import Origin, Outcome, Status, Write
+from openbrain.ports.writes import Origin, Outcome, Status, Write
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_edit
 from openbrain_api.chains import NOTHING, may_see
@@ -100,7 +100,7 @@ async def listing(call: Call[Nothing, ListQuery]) -> Response:
     call.actor.may_ask_for(query.org or "")
     viewer = call.actor.viewer(query.session_id or "")
     condition = visible(viewer, query.criteria(), now)
-    rows = await call.api.truth.listing(condition, query.limit, parsing.position(query.cursor))
+    rows = await call.api.store.memories.listing(condition, query.limit, parsing.position(query.cursor))
     data = {"memories": await _rendered(call, rows, now, viewer), "count": len(rows)}
     last = rows[-1] if len(rows) == query.limit else None
     return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
@@ -118,16 +118,16 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
     """One memory, with its history where asked."""
     memory_id, now = parsing.memory_id(call.path), call.api.clock.now()
     viewer = call.actor.viewer(call.query.session_id or "")
-    row = (await call.api.truth.rows((memory_id,))).get(memory_id)
+    row = (await call.api.store.memories.rows((memory_id,))).get(memory_id)
     if row is None or not may_see(viewer, row):
         raise NotFound("no memory with this id")
     behind = await call.api.chains.behind((row,), viewer)
     shown = memory_json(row, now, behind.get(row.id, NOTHING))
     if call.query.history:
         most = call.query.limit
-        lines = await call.api.truth.history(memory_id, most + 1, int(call.query.cursor or 0))
-        ancestry = await call.api.truth.ancestry(memory_id, LINEAGE)
-        rows = await call.api.truth.rows([*{*ancestry.parents, *ancestry.children, *named(lines)}])
+        lines = await call.api.store.memories.history(memory_id, most + 1, int(call.query.cursor or 0))
+        ancestry = await call.api.store.memories.ancestry(memory_id, LINEAGE)
+        rows = await call.api.store.memories.rows([*{*ancestry.parents, *ancestry.children, *named(lines)}])
         seen = {each.id for each in rows.values() if may_see(viewer, each)}
         shown["history"] = [history_json(line, seen) for line in lines[:most]]
         if len(lines) > most:
@@ -163,7 +163,7 @@ async def update(call: Call[PatchBody, SessionQuery]) -> Response:
         clock=call.api.clock,
         gate=call.api.gate,
     )
-    memory = await call.api.truth.update(replace(edit, editions=parsing.expected_versions(call.headers)))
+    memory = await call.api.store.writes.update(replace(edit, editions=parsing.expected_versions(call.headers)))
     return await changed(call, memory)
 
 
@@ -182,7 +182,7 @@ async def restore(call: Call[RestoreBody, SessionQuery]) -> Response:
 
     Again, it is answered the same.
     """
-    memory = await call.api.truth.restore(
+    memory = await call.api.store.writes.restore(
         parsing.memory_id(call.path),
         call.actor.viewer(call.query.session_id or ""),
         origin_of(call, call.actor),
@@ -270,7 +270,7 @@ async def _all_awaited(call: Call[Any, Any], ids: list[str]) -> tuple[Mapping[st
     if not ids or (asked is None and not usual):
         return {}, {}
     seconds = usual if asked is None else asked
-    rows = await settled(ids, seconds, truth=call.api.truth, clock=call.api.clock)
+    rows = await settled(ids, seconds, memories=call.api.store.memories, clock=call.api.clock)
     return rows, {} if asked is None else {"preference-applied": f"wait={seconds}"}
 
 

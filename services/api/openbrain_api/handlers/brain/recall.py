@@ -14,7 +14,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
 from openbrain.domain.visibility import Criteria, Viewer
-from openbrain.ports.recalls import RecallRecord
+from openbrain.ports.memories import RecallRecord
 from openbrain_api.chains import NOTHING
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, answer, problem_fields

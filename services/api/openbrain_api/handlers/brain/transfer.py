@@ -5,7 +5,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
 from openbrain.domain.visibility import everything, visible
 from openbrain.observability import metrics
-from openbrain.ports.store import Origin
+from openbrain.ports.writes import Origin
 from openbrain.usecases.transfer_writing import header_line
 from openbrain_api.http import parsing
 from openbrain_api.http.compression import accepts_gzip, gzipped
@@ -25,7 +25,7 @@ async def export(call: Call[Nothing, ExportQuery]) -> Response:
     criteria = query.criteria()
     viewer = call.actor.viewer(query.session_id or "")
     condition = everything(viewer.workspace_id, criteria) if whole else visible(viewer, criteria, now)
-    file = Export(call.api.truth, condition, lambda rows: call.api.chains.behind(rows, viewer), whole=whole)
+    file = Export(call.api.store.transfer, condition, lambda rows: call.api.chains.behind(rows, viewer), whole=whole)
     # Before the answer begins: a database that is down is a 503 and no broken file.
     first = await file.page(FIRST_PAGE, parsing.position(query.cursor))
     header = header_line(

@@ -6,7 +6,7 @@ from openbrain.domain.memory import Memory, MemoryType
 from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
 from openbrain.domain.visibility import Criteria, visible
-from openbrain.ports.store import Status, Write
+from openbrain.ports.writes import Status, Write
 from openbrain.usecases.remember import Offer, normalised, prepare
 from openbrain_api.handlers.brain.memories import origin_of
 from openbrain_api.http.response import Response, plain
@@ -63,7 +63,7 @@ def _submission(body: ArtifactBody, source: str) -> Submission:
 
 async def _standing(call: Call[ArtifactBody, Nothing], source: str) -> Memory | None:
     asked = visible(call.actor.viewer(), Criteria(sources=(source,)), call.api.clock.now())
-    found = await call.api.truth.listing(asked, 1)
+    found = await call.api.store.memories.listing(asked, 1)
     return found[0] if found else None
 
 

@@ -9,7 +9,7 @@ from openbrain.domain.signals.values import OPEN_STATES
 from openbrain.domain.times import to_iso
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.signals import SignalFilter
-from openbrain.ports.ticks import Tick
+from openbrain.ports.vault import Tick
 from openbrain.settings.reasoner import NONE
 from openbrain.vault.pipeline import SOURCE
 from openbrain_api.checks import OWN, Checks
@@ -59,10 +59,10 @@ async def pipeline(call: Call[Nothing, Nothing]) -> Response:
     What the housekeeper found that does not run, and the last tick.
     """
     vault_of(call)
-    workspace, truth = call.actor.workspace_id, call.api.truth
+    workspace, store = call.actor.workspace_id, call.api.store
     asked = SignalFilter(states=OPEN_STATES, source=SOURCE)
-    found = await truth.signals(Viewer(workspace_id=workspace, agent_id=""), asked, FINDINGS)
-    last = await truth.ticks(workspace, 1)
+    found = await store.signals.signals(Viewer(workspace_id=workspace, agent_id=""), asked, FINDINGS)
+    last = await store.ticks.ticks(workspace, 1)
     checks = {
         "truth": "down" if "truth" in (await call.api.checks.failing()).get(OWN, {}) else "ok",
         "writes": await call.api.pressure.refusal() or "ok",

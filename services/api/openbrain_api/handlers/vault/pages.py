@@ -32,10 +32,12 @@ async def feed(call: Call[Nothing, Nothing]) -> Response:
     """What sessions read."""
     found = await asyncio.to_thread(read_feed, vault_of(call))
     changed = max((entry.mtime_ns for entry in found.entries), default=None)
-    truth, now = call.api.truth, call.api.clock.now()
+    store, now = call.api.store, call.api.clock.now()
     return plain(
         {
-            "hot_arcs": await cited(found.named("hot"), call.actor.viewer(), now, made=truth, rows=truth),
+            "hot_arcs": await cited(
+                found.named("hot"), call.actor.viewer(), now, made=store.vault, rows=store.memories
+            ),
             "inject_blocks": found.named("inject"),
             "entries": found.others("hot", "inject"),
             "generated_at": None if changed is None else to_iso(changed // 1000),
@@ -52,7 +54,7 @@ async def alarm_now(call: Call[Nothing, Nothing]) -> Response:
 
     It is read from the database: no tick need have run.
     """
-    present = await call.api.truth.present(call.actor.viewer(), SIGNALS)
+    present = await call.api.store.signals.present(call.actor.viewer(), SIGNALS)
     found = alarm(present.signals, present.halts)
     if found is None:
         names = ("severity", "title", "content", "hash", "last_updated", "vault_path")

@@ -6,7 +6,7 @@ from openbrain.contract.vault.ticks import TickAccepted, TickAnswer, TickQuery, 
 from openbrain.domain.errors import NotFound, TryLater
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.permissions import Permission
-from openbrain.ports.ticks import Tick, TickJob
+from openbrain.ports.vault import Tick, TickJob
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, answer
 from openbrain_api.http.route import Call, Nothing, Route
@@ -36,7 +36,7 @@ async def request_tick(call: Call[Nothing, TickQuery]) -> Response:
         ai=not query.no_ai,
         dry_run=query.dry_run,
     )
-    tick = await api.truth.request_tick(job)
+    tick = await api.store.ticks.request_tick(job)
     await api.wake.notify()
     shown = {
         "job_id": tick.job.id,
@@ -57,7 +57,7 @@ async def tick(call: Call[Nothing, TickStateQuery]) -> Response:
     """
     vault_of(call)
     job_id = call.path["id"].lower()
-    found = await call.api.truth.tick(call.actor.workspace_id, job_id) if is_uuid(job_id) else None
+    found = await call.api.store.ticks.tick(call.actor.workspace_id, job_id) if is_uuid(job_id) else None
     if found is None:
         raise NotFound("no tick with this id")
     shown = tick_json(await _ended(call, found))
@@ -70,7 +70,7 @@ async def _ended(call: Call[Nothing, TickStateQuery], found: Tick) -> Tick:
     while not (found.state.ended or found.put_off) and (left := deadline - loop.time()) > 0:
         await asyncio.sleep(min(_PAUSE_S, left))
         try:
-            found = await call.api.truth.tick(found.job.workspace_id, found.job.id) or found
+            found = await call.api.store.ticks.tick(found.job.workspace_id, found.job.id) or found
         except TryLater:
             continue
     return found

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from openbrain.ports.reasoner import Question
+from openbrain.ports.models import Question
 from openbrain.vault.markers.redaction import quotable_line
 from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.plan import Plan

@@ -5,7 +5,7 @@ from pathlib import Path
 from openbrain.adapters.embedding.models import MODELS, MPNET, SPLITTER_VERSION
 from openbrain.adapters.embedding.onnx_sentences import OnnxSentences, SentenceModel
 from openbrain.adapters.embedding.wordpiece import MPNET as NUMBERING
-from openbrain.ports.embedder import ModelIdentity
+from openbrain.ports.models import ModelIdentity
 
 WEIGHTS = "model.onnx"
 WEIGHTS_SHA256 = "b89699aa4e582b4a2ef8dc8b2e3752c1a620cd51ffe8fdc2c88d0c0ba873b092"

@@ -14,7 +14,7 @@ from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
 from openbrain.domain.ids import BUCKETS, mark
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Sum
-from openbrain.ports.reconciling import Due
+from openbrain.ports.index_entries import Due
 
 _WHAT_IS_HASHED = "m.id, {passage}, m.revision, m.updated_at, m.content_hash, :builder"
 _NUMBERED = {IndexKind.TEXT: "'|0|'", IndexKind.VECTOR: "'|' || p.passage || '|'"}

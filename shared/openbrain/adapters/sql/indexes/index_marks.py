@@ -3,16 +3,19 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, and_, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks, slot, slots
+from openbrain.adapters.sql.indexes.reindexing import failed, within
+from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import IndexKind
-from openbrain.ports.store import Mark
+from openbrain.ports.index_entries import Extent, Mark
 
 ERROR_CHARS = 1000
+_LIVING = memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), memories.c.reason.is_(None)
 
 # MariaDB assigns from left to right and then reads what it assigned: indexed_at stands before what decides it.
 _MARK = """UPDATE memories SET
@@ -26,8 +29,8 @@ _OTHER_HALF_HOLDS = {
 }
 
 
-class SqlProjecting:
-    """`ports.truth.Projecting`."""
+class SqlIndexMarks:
+    """`ports.index_entries.IndexMarks`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -54,6 +57,59 @@ class SqlProjecting:
         error, revision = memories.c[f"{kind}_error"], memories.c[f"{kind}_error_revision"]
         noted = update(memories).where(memories.c.id.in_(memory_ids), revision > 0).values({error: "", revision: 0})
         return await self._database.write(lambda connection: connection.execute(noted).rowcount) if memory_ids else 0
+
+    async def count_failed(self, extent: Extent) -> int:
+        """As in the port."""
+        those = and_(within(extent), failed(extent.kind))
+        query = select(func.count()).select_from(memories).where(those)
+        return await self._database.read(lambda connection: connection.scalar(query) or 0)
+
+    async def failed_of(self, kind: IndexKind, ids: Sequence[str]) -> frozenset[str]:
+        """As in the port."""
+
+        def read(connection: Connection) -> frozenset[str]:
+            return frozenset(
+                memory_id
+                for some in chunks(ids)
+                for memory_id in connection.scalars(select(memories.c.id).where(memories.c.id.in_(some), failed(kind)))
+            )
+
+        return await self._database.read(read)
+
+    async def any_marked(self, kind: IndexKind) -> bool:
+        """As in the port."""
+        found = select(memories.c.id).where(*_LIVING, memories.c[f"{kind}_revision"] > 0).limit(1)
+        return await self._database.read(lambda connection: connection.scalar(found)) is not None
+
+    async def forget_marks(self, kind: IndexKind, after: str, until: str) -> int:
+        """In one transaction."""
+        mark = memories.c[f"{kind}_revision"]
+        these = memories.c.id > after, memories.c.id <= until, mark > 0, *_LIVING
+        taken = update(memories).where(*these).values({mark.name: 0})
+        return await self._database.write(lambda connection: connection.execute(taken).rowcount)
+
+    async def lift(self, seen: Mapping[str, int]) -> int:
+        """In one transaction."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: _lift(connection, seen, now))
+
+    async def lift_all(self, seen: int, after: str, until: str) -> int:
+        """In one transaction."""
+        low = memories.c.id > after, memories.c.id <= until, memories.c.revision <= seen
+        lifted = update(memories).where(*low).values(revision=seen + 1)
+        return await self._database.write(lambda connection: connection.execute(lifted).rowcount)
+
+    async def tombstoned(self, ids: Sequence[str]) -> bool:
+        """As in the port."""
+        behind = or_(memories.c.text_revision != memories.c.revision, memories.c.vector_revision != memories.c.revision)
+
+        def none(connection: Connection) -> bool:
+            return not any(
+                connection.scalar(select(memories.c.id).where(memories.c.id.in_(some), behind).limit(1))
+                for some in chunks(ids)
+            )
+
+        return await self._database.read(none)
 
 
 def _mark(connection: Connection, kind: IndexKind, highest: Mapping[str, int], now: int) -> frozenset[str]:
@@ -84,3 +140,16 @@ def _mark_revision(
 def _record_failure(connection: Connection, kind: IndexKind, memory_id: str, told: str) -> None:
     note = {f"{kind}_error": told, f"{kind}_error_revision": memories.c.revision}
     connection.execute(update(memories).where(memories.c.id == memory_id).values(note))
+
+
+def _lift(connection: Connection, seen: Mapping[str, int], now: int) -> int:
+    by_revision: defaultdict[int, list[str]] = defaultdict(list)
+    for memory_id, revision in seen.items():
+        by_revision[revision].append(memory_id)
+    lifted = 0
+    for revision, ids in sorted(by_revision.items()):
+        for some in chunks(sorted(ids)):
+            low = memories.c.id.in_(some), memories.c.revision <= revision
+            lifted += connection.execute(update(memories).where(*low).values(revision=revision + 1)).rowcount
+            relay.announce_rows(connection, some, None, now)
+    return lifted

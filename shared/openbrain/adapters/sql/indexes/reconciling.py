@@ -1,35 +1,23 @@
 """The truth beside an index: what is due, and saying it again."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
-from functools import partial
 
-import orjson
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, func, select
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.indexes import expected_entries as due
-from openbrain.adapters.sql.outbox import event_bytes, relay
+from openbrain.adapters.sql.indexes.reindexing import listed, within
 from openbrain.adapters.sql.schema.tables import memories
-from openbrain.adapters.sql.schema.tables import outbox as outbox_table
-from openbrain.domain.times import from_datetime
-from openbrain.ports.clock import Clock
-from openbrain.ports.generations import Generation, IndexKind
+from openbrain.ports.generations import Generation
 from openbrain.ports.index import Sum
-from openbrain.ports.reconciling import Due
-
-_LIVING = memories.c.deleted_at.is_(None), memories.c.archived_at.is_(None), memories.c.reason.is_(None)
-_TOLD = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
+from openbrain.ports.index_entries import Due, Extent, Listed, Measured
 
 
-class SqlReconciling:
-    """`ports.reconciling.Reconciling`."""
+class SqlExpectedEntries:
+    """`ports.index_entries.ExpectedEntries`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._clock = clock
 
     async def walk(self, after: str, limit: int) -> str | None:
         """By the primary key."""
@@ -61,58 +49,21 @@ class SqlReconciling:
             return {}
         return await self._database.read(lambda connection: due.by_id(connection, generation, ids))
 
-    async def any_marked(self, kind: IndexKind) -> bool:
+    async def count_extent(self, extent: Extent) -> int:
         """As in the port."""
-        found = select(memories.c.id).where(*_LIVING, memories.c[f"{kind}_revision"] > 0).limit(1)
-        return await self._database.read(lambda connection: connection.scalar(found)) is not None
+        query = select(func.count()).select_from(memories).where(within(extent))
+        return await self._database.read(lambda connection: connection.scalar(query) or 0)
 
-    async def forget_marks(self, kind: IndexKind, after: str, until: str) -> int:
-        """In one transaction."""
-        mark = memories.c[f"{kind}_revision"]
-        these = memories.c.id > after, memories.c.id <= until, mark > 0, *_LIVING
-        taken = update(memories).where(*these).values({mark.name: 0})
-        return await self._database.write(lambda connection: connection.execute(taken).rowcount)
+    async def measure_extent(self, extent: Extent) -> Measured:
+        """As in the port; one statement, so that both are of the same rows."""
+        query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(within(extent))
 
-    async def unpublished_since(self) -> int | None:
-        """As the event itself tells."""
-        oldest = select(outbox_table.c.body).order_by(outbox_table.c.id).limit(1)
-        body = await self._database.read(lambda connection: connection.scalar(oldest))
-        return None if body is None else from_datetime(datetime.fromisoformat(orjson.loads(body)["time"]))
+        def measured(connection: Connection) -> Measured:
+            rows, newest = connection.execute(query).one()
+            return Measured(rows, newest + 1)
 
-    async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
-        """A transaction for each part, so that nobody waits long for the outbox."""
-        now = self._clock.now()
-        told = 0
-        for some in chunks(sorted(ids)):
-            told += await self._database.write(partial(_again, ids=some, generation=generation, now=now))
-        return told
+        return await self._database.read(measured)
 
-    async def lift(self, seen: Mapping[str, int]) -> int:
-        """In one transaction."""
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _lift(connection, seen, now))
-
-    async def lift_all(self, seen: int, after: str, until: str) -> int:
-        """In one transaction."""
-        low = memories.c.id > after, memories.c.id <= until, memories.c.revision <= seen
-        lifted = update(memories).where(*low).values(revision=seen + 1)
-        return await self._database.write(lambda connection: connection.execute(lifted).rowcount)
-
-
-def _again(connection: Connection, ids: Sequence[str], generation: str | None, now: int) -> int:
-    rows = connection.execute(select(*_TOLD).where(memories.c.id.in_(ids)).order_by(memories.c.id)).all()
-    relay.append(connection, [event_bytes.again(row, generation, now) for row in rows])
-    return len(rows)
-
-
-def _lift(connection: Connection, seen: Mapping[str, int], now: int) -> int:
-    by_revision: defaultdict[int, list[str]] = defaultdict(list)
-    for memory_id, revision in seen.items():
-        by_revision[revision].append(memory_id)
-    lifted = 0
-    for revision, ids in sorted(by_revision.items()):
-        for some in chunks(sorted(ids)):
-            low = memories.c.id.in_(some), memories.c.revision <= revision
-            lifted += connection.execute(update(memories).where(*low).values(revision=revision + 1)).rowcount
-            _again(connection, some, None, now)
-    return lifted
+    async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
+        """As in the port."""
+        return await self._database.read(lambda connection: listed(connection, extent, after, limit))

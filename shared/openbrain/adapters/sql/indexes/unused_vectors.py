@@ -12,18 +12,26 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, delete, func, select, update
+import orjson
+from sqlalchemy import Connection, and_, delete, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks
-from openbrain.adapters.sql.schema.tables import embeddings, memory_passages
+from openbrain.adapters.sql.schema.tables import embeddings, memory_passages, operations
+from openbrain.adapters.sql.work.operations import OPEN
 from openbrain.domain.errors import TryLater
+from openbrain.ports.operations import TRACES
+from openbrain.ports.writes import PURGE
 
 AT_ONCE = 5000
 """Inputs that are looked for together: each look walks through everything."""
 LOOKED = 20_000
 """Passages of one statement."""
 _MARKS = 2**62
+
+
+PURGES = 20
+"""Waiting purges whose vectors are looked for together with those of one."""
 
 
 class Used(NamedTuple):
@@ -104,3 +112,12 @@ def _unmark(mark: int, inputs: Sequence[str], connection: Connection) -> int:
 def _remove(mark: int, inputs: Sequence[str], connection: Connection) -> int:
     these = delete(embeddings).where(embeddings.c.input_hash.in_(inputs), embeddings.c.created_at == mark)
     return connection.execute(these).rowcount
+
+
+def awaited_inputs(connection: Connection) -> frozenset[str]:
+    """Inputs of purges that have not come to it yet."""
+    told = operations.c.result
+    waiting = or_(told.is_(None), ~told.contains('"embeddings"', autoescape=True))
+    some = select(operations.c.request).where(OPEN, operations.c.kind == PURGE, waiting).limit(PURGES)
+    asked = [orjson.loads(request) for request in connection.scalars(some)]
+    return frozenset(each for request in asked for each in request.get(TRACES, {}).get("inputs", ()))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, exists, func, select
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slot, slots
-from openbrain.adapters.sql.indexes import expected_entries
+from openbrain.adapters.sql.indexes import expected_entries, unused_vectors
 from openbrain.adapters.sql.indexes.vector_rows import add_embeddings, put_passages, to_vector
 from openbrain.adapters.sql.memories.conditions import LIVING
 from openbrain.adapters.sql.outbox import event_bytes, relay
@@ -23,9 +23,9 @@ from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Reason
 from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import PURGE
+from openbrain.ports.index_entries import Embedded, PassageSet
 from openbrain.ports.operations import TRACES, Operation
-from openbrain.ports.store import Embedded, PassageSet
+from openbrain.ports.writes import PURGE
 from openbrain.usecases.auth import OPERATORS
 
 _KNOWN = "SELECT input_hash FROM embeddings WHERE model = {slot} AND input_hash IN ({these})"
@@ -45,7 +45,7 @@ _STANDING = """SELECT id, revision, passages_high, deleted_at, archived_at, reas
 
 
 class SqlVectors:
-    """`ports.truth.Vectors`."""
+    """`ports.index_entries.Vectors`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -103,6 +103,14 @@ class SqlVectors:
         found = await self._database.read(lambda connection: _for_each_chunk(connection, _PASSAGES, wanted, model))
         sets = {memory_id: _passage_set(list(rows)) for memory_id, rows in groupby(found, key=lambda row: row[0])}
         return {memory_id: each for memory_id, each in sets.items() if each is not None}
+
+    async def drop_embeddings(self, inputs: Sequence[str]) -> int:
+        """As in the port. One look through all passages serves the purges that wait too."""
+        if not await unused_vectors.standing(self._database, inputs):
+            return 0
+        return await unused_vectors.drop(
+            self._database, {*inputs, *await self._database.read(unused_vectors.awaited_inputs)}
+        )
 
 
 class Lacking(NamedTuple):

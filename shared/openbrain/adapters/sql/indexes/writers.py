@@ -24,7 +24,7 @@ _CONFIRM_MARIADB = text(_CONFIRM.format(now=NOW_MARIADB, otherwise=_OTHERWISE_MA
 
 
 class SqlIndexWriters:
-    """`ports.generations.Generations`, the writers of it."""
+    """`ports.generations.IndexWriters`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -8,18 +8,18 @@ from sqlalchemy import ColumnElement, Connection, and_, or_, select, true
 
 from openbrain.adapters.sql.engine.bulkhead import Bulkhead
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.engine.raw_cursor import run
-from openbrain.adapters.sql.engine.statements import chunks, slots
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.memories.counting import counted
 from openbrain.adapters.sql.memories.keyword_search import keyword_hits
-from openbrain.adapters.sql.memories.whole_rows import memory_columns, memory_text, to_memories
+from openbrain.adapters.sql.memories.recalls import purge, record
+from openbrain.adapters.sql.memories.recent_rows import RecentRows, indexable
+from openbrain.adapters.sql.memories.whole_rows import memory_columns, read_rows, to_memories
 from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage
 from openbrain.domain.ids import is_uuid
 from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import Condition
 from openbrain.ports.index import Count, Hit
-from openbrain.ports.store import Ancestry, HistoryEntry
+from openbrain.ports.memories import Ancestry, HistoryEntry, RecallRecord
 
 _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 
@@ -31,12 +31,15 @@ SCANS_AT_ONCE, SCAN_WAIT_S = 2, 5.0
 slow from ever answering again."""
 
 
-class SqlReading:
-    """`ports.truth.Reading`."""
+class SqlMemories:
+    """`ports.memories.Memories`."""
 
-    def __init__(self, database: Database, degraded_scan: int = DEGRADED_SCAN) -> None:
+    def __init__(
+        self, database: Database, degraded_scan: int = DEGRADED_SCAN, recent: RecentRows | None = None
+    ) -> None:
         self._database = database
         self._degraded_scan = degraded_scan
+        self._recent = RecentRows() if recent is None else recent
         self._scans = Bulkhead(SCANS_AT_ONCE, SCAN_WAIT_S)
 
     async def rows(self, ids: Sequence[str]) -> Mapping[str, Memory]:
@@ -46,6 +49,16 @@ class SqlReading:
             return {}
         found = await self._database.read(lambda connection: read_rows(connection, known))
         return {memory.id: memory for memory in found}
+
+    async def indexable(self, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """What this process wrote a moment ago is not read again."""
+        kept = self._recent.among(ids)
+        if not kept:
+            return await self.rows(ids)
+        known = sorted({each for each in ids if is_uuid(each)})
+        found = await self._database.read(lambda connection: indexable(connection, known, kept))
+        self._recent.settle(kept, found)
+        return found
 
     async def listing(
         self, condition: Condition, limit: int, before: tuple[int, str] | None = None
@@ -79,16 +92,14 @@ class SqlReading:
             )
         )
 
+    async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
+        """As in the port, in one transaction."""
+        if recalls:
+            await self._database.write(lambda connection: record(connection, recalls))
 
-def read_rows(connection: Connection, ids: Sequence[str]) -> list[Memory]:
-    """Whole, in no order."""
-    columns = memory_text(connection)
-    found: list[Memory] = []
-    for some in chunks(ids):
-        # By primary key alone: beside a condition SQLite picks that one's index and reads a whole workspace.
-        statement = f"SELECT {columns} FROM memories WHERE id IN ({slots(connection, len(some))})"  # noqa: S608 - our own names
-        found.extend(to_memories(connection, run(connection, statement, tuple(some)).fetchall()))
-    return found
+    async def purge_recalls(self, before: int, limit: int) -> int:
+        """As in the port."""
+        return await self._database.write(lambda connection: purge(connection, before, limit))
 
 
 def _listing(connection: Connection, living: ColumnElement[bool], limit: int) -> list[Memory]:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 import orjson
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
-from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.outbox import relay
 from openbrain.adapters.sql.outbox.event_bytes import recalled
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.tables import memory_usage
 from openbrain.adapters.sql.schema.tables import recalls as table
-from openbrain.ports.recalls import RecallRecord
+from openbrain.ports.memories import RecallRecord
 
 _COUNT = (
     update(memory_usage)
@@ -24,23 +23,7 @@ _COUNT = (
 )
 
 
-class SqlRecalls:
-    """`ports.recalls.Recalls`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def record_recalls(self, recalls: Sequence[RecallRecord]) -> None:
-        """As in the port, in one transaction."""
-        if recalls:
-            await self._database.write(lambda connection: _record(connection, recalls))
-
-    async def purge_recalls(self, before: int, limit: int) -> int:
-        """As in the port."""
-        return await self._database.write(lambda connection: _purge(connection, before, limit))
-
-
-def _record(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
+def record(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
     known = set(connection.scalars(select(table.c.id).where(table.c.id.in_([each.id for each in recalls]))))
     fresh = [each for each in recalls if each.id not in known]
     insert_rows(connection, table, [_row(each) for each in fresh])
@@ -64,7 +47,7 @@ def _count(connection: Connection, recalls: Sequence[RecallRecord]) -> None:
     connection.execute(_COUNT, [{"found": memory_id, "times": times[memory_id], "at": at} for memory_id in found])
 
 
-def _purge(connection: Connection, before: int, limit: int) -> int:
+def purge(connection: Connection, before: int, limit: int) -> int:
     past = select(table.c.id).where(table.c.created_at < before).order_by(table.c.created_at).limit(limit)
     ids = list(connection.scalars(past))
     return connection.execute(delete(table).where(table.c.id.in_(ids))).rowcount if ids else 0

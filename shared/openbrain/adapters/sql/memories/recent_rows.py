@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import chunks, slots
-from openbrain.adapters.sql.memories.reading import read_rows
+from openbrain.adapters.sql.memories.whole_rows import read_rows
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS
 from openbrain.domain.fast_frozen import maker_by_place
 from openbrain.domain.memory import Memory

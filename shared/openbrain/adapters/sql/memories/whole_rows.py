@@ -6,7 +6,8 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, func
 
-from openbrain.adapters.sql.engine.statements import is_sqlite
+from openbrain.adapters.sql.engine.raw_cursor import run
+from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.domain.memory import Memory
@@ -34,6 +35,17 @@ def to_memories(connection: Connection, rows: Iterable[Sequence[Any]]) -> list[M
     if is_sqlite(connection):
         return [memory_from_row(row) for row in rows]
     return [memory_from_row(_unpacked(row[0])) for row in rows]
+
+
+def read_rows(connection: Connection, ids: Sequence[str]) -> list[Memory]:
+    """Whole, in no order."""
+    columns = memory_text(connection)
+    found: list[Memory] = []
+    for some in chunks(ids):
+        # By primary key alone: beside a condition SQLite picks that one's index and reads a whole workspace.
+        statement = f"SELECT {columns} FROM memories WHERE id IN ({slots(connection, len(some))})"  # noqa: S608 - our own names
+        found.extend(to_memories(connection, run(connection, statement, tuple(some)).fetchall()))
+    return found
 
 
 def _unpacked(packed: str) -> list[Any]:

@@ -11,8 +11,9 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Change, Memory, Reason
 from openbrain.domain.streams import EMBEDDED, RECALLED, REINDEX, STORED, SUPERSEDED, StreamSpec
 from openbrain.domain.times import to_iso
-from openbrain.ports.recalls import RecallRecord
-from openbrain.ports.store import Embedded, Origin
+from openbrain.ports.index_entries import Embedded
+from openbrain.ports.memories import RecallRecord
+from openbrain.ports.writes import Origin
 
 Announcement = tuple[str, bytes]
 """Stream (without the settings' prefix) and body: an outbox row."""

@@ -1,32 +1,39 @@
 """Events that were committed with their cause and wait to be published."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
 
+import orjson
 from sqlalchemy import Connection, bindparam, func, select
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite, slots
-from openbrain.adapters.sql.outbox.event_bytes import Announcement
+from openbrain.adapters.sql.outbox.event_bytes import Announcement, again
 from openbrain.adapters.sql.schema.inserts import insert_rows
-from openbrain.adapters.sql.schema.tables import outbox
+from openbrain.adapters.sql.schema.tables import memories, outbox
 from openbrain.domain.streams import REINDEX
-from openbrain.ports.housekeeping import OutboxEntry
+from openbrain.domain.times import from_datetime
+from openbrain.ports.clock import Clock
+from openbrain.ports.outbox import OutboxEntry
 
 _OLDEST = select(outbox.c.id, outbox.c.stream, outbox.c.body).order_by(outbox.c.id).limit(bindparam("count"))
 _LIVE = _OLDEST.where(outbox.c.id > bindparam("after"), outbox.c.stream != REINDEX.name)
 _FIRST, _LAST = select(func.min(outbox.c.id)), select(func.max(outbox.c.id))
 _SOME = select(func.count()).select_from(select(outbox.c.id).limit(bindparam("count")).subquery())
+_TOLD = [memories.c[name] for name in ("id", "workspace_id", "version", "revision")]
 _LATE = 2000
 """Ids behind those that were looked at, among which a late commit may still bring one."""
 
 
 class SqlOutbox:
-    """`ports.truth.Outbox`. No cursor: a transaction that commits late may bring a lower id than one already seen."""
+    """`ports.outbox.Outbox`. No cursor: a transaction that commits late may bring a lower id than one already seen."""
 
     _looked = 0
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self._clock = clock
 
     async def take(self, limit: int) -> Sequence[OutboxEntry]:
         """The oldest, in order; what may wait comes after all that may not."""
@@ -54,6 +61,24 @@ class SqlOutbox:
         if ids:
             await self._database.write(lambda connection: _delete(connection, ids))
 
+    async def unpublished_since(self) -> int | None:
+        """As the event itself tells."""
+        oldest = select(outbox.c.body).order_by(outbox.c.id).limit(1)
+        body = await self._database.read(lambda connection: connection.scalar(oldest))
+        return None if body is None else from_datetime(datetime.fromisoformat(orjson.loads(body)["time"]))
+
+    async def announce_again(self, ids: Sequence[str], generation: str | None = None) -> int:
+        """A transaction for each part, so that nobody waits long for the outbox."""
+        now = self._clock.now()
+        told = 0
+        for some in chunks(sorted(ids)):
+            told += await self._database.write(partial(announce_rows, ids=some, generation=generation, now=now))
+        return told
+
+    async def announce(self, entries: Sequence[tuple[str, bytes]]) -> None:
+        """As in the port."""
+        await self._database.write(lambda connection: append(connection, entries))
+
 
 def append(connection: Connection, announcements: Sequence[Announcement]) -> None:
     """Put events into the transaction that causes them."""
@@ -62,6 +87,12 @@ def append(connection: Connection, announcements: Sequence[Announcement]) -> Non
     else:
         # As text: the driver escapes bytes far more slowly, and the column takes the same bytes from either.
         insert_rows(connection, outbox, [(stream, body.decode()) for stream, body in announcements])
+
+
+def announce_rows(connection: Connection, ids: Sequence[str], generation: str | None, now: int) -> int:
+    rows = connection.execute(select(*_TOLD).where(memories.c.id.in_(ids)).order_by(memories.c.id)).all()
+    append(connection, [again(row, generation, now) for row in rows])
+    return len(rows)
 
 
 def _take(connection: Connection, limit: int) -> Sequence[OutboxEntry]:

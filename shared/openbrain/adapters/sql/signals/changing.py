@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, select
 
-from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.signal_tables import broadcasts, halt_acks, halts, signal_acks, signals
 from openbrain.adapters.sql.signals.broadcast_log import Telling
@@ -20,41 +19,11 @@ from openbrain.adapters.sql.signals.rows import (
     one_signal,
     save_halt,
 )
-from openbrain.domain.errors import Conflict, Invalid
+from openbrain.domain.errors import Conflict
 from openbrain.domain.signals.rules import SignalTimes, acknowledged, resolved, resumed
 from openbrain.domain.signals.values import Halt, Signal, Step
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.clock import Clock
 from openbrain.ports.signals import SignalChange
-
-
-class SqlSignalChanges:
-    """The changes of `ports.signals.Signals` and `Halts` that somebody asks for."""
-
-    _times = SignalTimes()
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def change_signal(self, change: SignalChange) -> Signal:
-        """As in the port."""
-        if change.step not in (Step.ACKNOWLEDGED, Step.RESOLVED):
-            raise Invalid("step", "nobody but time and raises does this to a signal")
-        now, times = self._clock.now(), self._times
-        return await self._database.write(lambda connection: _change(connection, change, now, times))
-
-    async def ack_halt(self, viewer: Viewer, halt_id: str, agent_ids: Sequence[str]) -> Halt:
-        """As in the port."""
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _ack_halt(connection, viewer, halt_id, agent_ids, now))
-
-    async def resume_halt(self, viewer: Viewer, halt_id: str, actor: str, note: str = "") -> Halt:
-        """As in the port."""
-        now, times = self._clock.now(), self._times
-        return await self._database.write(
-            lambda connection: _resume(connection, viewer, halt_id, actor, note, now, times)
-        )
 
 
 def visible_halt(connection: Connection, viewer: Viewer, halt_id: str) -> Halt:
@@ -69,7 +38,7 @@ def veil(halt: Halt, viewer: Viewer) -> Halt:
     return halt if knows(viewer, halt.org) else replace(halt, title="", raised_by="", org="", project="", note="")
 
 
-def _change(connection: Connection, change: SignalChange, now: int, times: SignalTimes) -> Signal:
+def change(connection: Connection, change: SignalChange, now: int, times: SignalTimes) -> Signal:
     signal_id = change.signal_id or _heard(connection, change)
     this = (signals.c.id == signal_id) & of_viewer(change.viewer) & (signals.c.workspace_id == change.workspace_id)
     # An id of another's must not hold this workspace up.
@@ -102,14 +71,14 @@ def _heard(connection: Connection, change: SignalChange) -> str:
     return str(signal_id)
 
 
-def _ack_halt(connection: Connection, viewer: Viewer, halt_id: str, agent_ids: Sequence[str], now: int) -> Halt:
+def ack_halt(connection: Connection, viewer: Viewer, halt_id: str, agent_ids: Sequence[str], now: int) -> Halt:
     halt = visible_halt(connection, viewer, halt_id)
     rows = [(halt_id, agent_id, viewer.workspace_id, now) for agent_id in sorted(set(agent_ids))]
     insert_rows(connection, halt_acks, rows, missing=True)
     return halt
 
 
-def _resume(
+def resume(
     connection: Connection, viewer: Viewer, halt_id: str, actor: str, note: str, now: int, times: SignalTimes
 ) -> Halt:
     visible_halt(connection, viewer, halt_id)

@@ -8,19 +8,60 @@ from sqlalchemy.sql.dml import Insert
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
+from openbrain.adapters.sql.schema.signal_tables import broadcasts
 from openbrain.adapters.sql.schema.signal_tables import subscribers as table
+from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.signals import sweeping
+from openbrain.adapters.sql.signals.reading import last_seq
 from openbrain.adapters.sql.signals.rows import remove_rows, sees
-from openbrain.domain.signals.values import Subscriber
+from openbrain.domain.signals.rules import SignalTimes
+from openbrain.domain.signals.values import BroadcastRow, Subscriber
 from openbrain.domain.visibility import Viewer
+from openbrain.ports.clock import Clock
 
 _ROW = tuple(table.c)
 
 
-class SqlSubscribers:
-    """`ports.signals.Subscribers`."""
+class SqlBroadcasts:
+    """`ports.signals.Broadcasts`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock, times: SignalTimes) -> None:
         self._database = database
+        self._clock = clock
+        self._times = times
+
+    async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
+        """As in the port."""
+        columns = workspaces.c.id, workspaces.c.signal_seq
+        told = workspaces.c.id > after, workspaces.c.signal_seq > 0, workspaces.c.deleted_at.is_(None)
+        query = select(*columns).where(*told).order_by(workspaces.c.id).limit(limit)
+        return await self._database.read(lambda connection: [(row[0], row[1]) for row in connection.execute(query)])
+
+    async def last_seq(self, workspace_id: str) -> int:
+        """As in the port."""
+        return await self._database.read(lambda connection: last_seq(connection, workspace_id))
+
+    async def broadcasts_after(self, workspace_id: str, seq: int, limit: int) -> Sequence[BroadcastRow]:
+        """As in the port."""
+        following = broadcasts.c.workspace_id == workspace_id, broadcasts.c.seq > seq
+        query = select(broadcasts).where(*following).order_by(broadcasts.c.seq).limit(limit)
+        return await self._database.read(
+            lambda connection: [
+                BroadcastRow(**{**row, "everyone": bool(row["everyone"]), "body": bytes(row["body"])})
+                for row in connection.execute(query).mappings()
+            ]
+        )
+
+    async def broadcast_floor(self, workspace_id: str, before: int) -> int:
+        """As in the port."""
+        return await self._database.read(lambda connection: _floor(connection, workspace_id, before))
+
+    async def renumber(self, workspace_id: str, since: int, above: int) -> int:
+        """As in the port."""
+        now, times = self._clock.now(), self._times
+        return await self._database.write(
+            lambda connection: sweeping.renumber(connection, workspace_id, since, above, now, times)
+        )
 
     async def seen(self, subscribers: Sequence[Subscriber]) -> None:
         """As in the port."""
@@ -94,3 +135,10 @@ def _subscriber(row: dict[str, object]) -> Subscriber:
 def _forget(connection: Connection, seen_before: int, limit: int) -> int:
     gone = select(*table.primary_key).where(table.c.seen_at < seen_before).limit(limit)
     return remove_rows(connection, table, connection.execute(gone).all())
+
+
+def _floor(connection: Connection, workspace_id: str, before: int) -> int:
+    # By the oldest that stays, for what came before it may have been removed.
+    later = broadcasts.c.workspace_id == workspace_id, broadcasts.c.at >= before
+    first = connection.scalar(select(broadcasts.c.seq).where(*later).order_by(broadcasts.c.seq).limit(1))
+    return last_seq(connection, workspace_id) if first is None else first - 1

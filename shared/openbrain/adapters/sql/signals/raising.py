@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, func, select
 
-from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.signal_tables import signal_keys, signals
@@ -26,26 +25,10 @@ from openbrain.domain.signals.rules import (
     storm_identity,
 )
 from openbrain.domain.signals.values import Halt, Raise, Signal, Step
-from openbrain.ports.clock import Clock
 from openbrain.ports.signals import RaiseOutcome, RaiseStatus
 
 
-class SqlRaising:
-    """`ports.signals.Signals.raise_signals`."""
-
-    _times = SignalTimes()
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def raise_signals(self, raises: Sequence[Raise]) -> Sequence[RaiseOutcome]:
-        """As in the port."""
-        now, times = self._clock.now(), self._times
-        return await self._database.write(lambda connection: _raise_all(connection, raises, now, times))
-
-
-def _raise_all(connection: Connection, raises: Sequence[Raise], now: int, times: SignalTimes) -> list[RaiseOutcome]:
+def raise_all(connection: Connection, raises: Sequence[Raise], now: int, times: SignalTimes) -> list[RaiseOutcome]:
     outcomes: dict[int, RaiseOutcome] = {}
     # In one order, so that no two transactions wait for each other's workspaces.
     for workspace_id in sorted({each.workspace_id for each in raises}):

@@ -6,7 +6,6 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, and_, or_, sel
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.signal_tables import (
-    broadcasts,
     halt_acks,
     halts,
     signal_acks,
@@ -14,6 +13,7 @@ from openbrain.adapters.sql.schema.signal_tables import (
     signals,
 )
 from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.signals import changing, raising, sweeping
 from openbrain.adapters.sql.signals.changing import veil, visible_halt
 from openbrain.adapters.sql.signals.rows import (
     HALT,
@@ -26,20 +26,22 @@ from openbrain.adapters.sql.signals.rows import (
     to_halt,
     to_signal,
 )
+from openbrain.domain.errors import Invalid
+from openbrain.domain.signals.rules import SignalTimes
 from openbrain.domain.signals.values import (
     OPEN_STATES,
     SEVERITIES,
     Acknowledgement,
-    BroadcastRow,
     Halt,
     HaltState,
     Present,
+    Raise,
     Signal,
     Step,
 )
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.clock import Clock
-from openbrain.ports.signals import SignalEntry, SignalFilter
+from openbrain.ports.signals import RaiseOutcome, SignalChange, SignalEntry, SignalFilter, Swept
 
 HALTS_SHOWN = 1000
 _OPEN = signals.c.state.in_(sorted(state.value for state in OPEN_STATES))
@@ -47,12 +49,25 @@ _STRONGEST = (signals.c.broadcast_severity.desc(), signals.c.last_raised_at.desc
 _ENTRY = tuple(column for column in signal_history.c if column.name not in ("id", "workspace_id"))
 
 
-class SqlSignalReading:
-    """What `ports.signals.Signals` and `Halts` show."""
+class SqlSignals:
+    """`ports.signals.Signals`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, times: SignalTimes) -> None:
         self._database = database
         self._clock = clock
+        self._times = times
+
+    async def raise_signals(self, raises: Sequence[Raise]) -> Sequence[RaiseOutcome]:
+        """As in the port."""
+        now, times = self._clock.now(), self._times
+        return await self._database.write(lambda connection: raising.raise_all(connection, raises, now, times))
+
+    async def change_signal(self, change: SignalChange) -> Signal:
+        """As in the port."""
+        if change.step not in (Step.ACKNOWLEDGED, Step.RESOLVED):
+            raise Invalid("step", "nobody but time and raises does this to a signal")
+        now, times = self._clock.now(), self._times
+        return await self._database.write(lambda connection: changing.change(connection, change, now, times))
 
     async def signal(self, viewer: Viewer, signal_id: str) -> Signal | None:
         """As in the port."""
@@ -81,31 +96,32 @@ class SqlSignalReading:
         """As in the port."""
         return await self._database.read(lambda connection: _present(connection, viewer, limit))
 
-    async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
+    async def sweep_due(self, limit: int, now: int) -> Swept:
         """As in the port."""
-        columns = workspaces.c.id, workspaces.c.signal_seq
-        told = workspaces.c.id > after, workspaces.c.signal_seq > 0, workspaces.c.deleted_at.is_(None)
-        query = select(*columns).where(*told).order_by(workspaces.c.id).limit(limit)
-        return await self._database.read(lambda connection: [(row[0], row[1]) for row in connection.execute(query)])
+        times = self._times
+        due = await self._database.read(lambda connection: sweeping.due_rows(connection, limit, now))
+        if not any(due):
+            return Swept()
+        return await self._database.write(lambda connection: sweeping.sweep(connection, *due, now, times))
 
-    async def last_seq(self, workspace_id: str) -> int:
+    async def purge_signals(self, limit: int, *, broadcasts_before: int, ended_before: int, now: int) -> int:
         """As in the port."""
-        return await self._database.read(lambda connection: _last_seq(connection, workspace_id))
-
-    async def broadcasts_after(self, workspace_id: str, seq: int, limit: int) -> Sequence[BroadcastRow]:
-        """As in the port."""
-        following = broadcasts.c.workspace_id == workspace_id, broadcasts.c.seq > seq
-        query = select(broadcasts).where(*following).order_by(broadcasts.c.seq).limit(limit)
-        return await self._database.read(
-            lambda connection: [
-                BroadcastRow(**{**row, "everyone": bool(row["everyone"]), "body": bytes(row["body"])})
-                for row in connection.execute(query).mappings()
-            ]
+        return await self._database.write(
+            lambda connection: (
+                sweeping.purge_keys(connection, limit, now)
+                + sweeping.purge_broadcasts(connection, limit, broadcasts_before)
+                + sweeping.purge_ended(connection, limit, ended_before)
+            )
         )
 
-    async def broadcast_floor(self, workspace_id: str, before: int) -> int:
-        """As in the port."""
-        return await self._database.read(lambda connection: _floor(connection, workspace_id, before))
+
+class SqlHalts:
+    """`ports.signals.Halts`."""
+
+    def __init__(self, database: Database, clock: Clock, times: SignalTimes) -> None:
+        self._database = database
+        self._clock = clock
+        self._times = times
 
     async def halt(self, viewer: Viewer, halt_id: str) -> Halt | None:
         """As in the port."""
@@ -129,6 +145,13 @@ class SqlSignalReading:
             lambda connection: _halts(connection, viewer, _behind(query, halts.c.raised_at, halts.c.id, before))
         )
 
+    async def ack_halt(self, viewer: Viewer, halt_id: str, agent_ids: Sequence[str]) -> Halt:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(
+            lambda connection: changing.ack_halt(connection, viewer, halt_id, agent_ids, now)
+        )
+
     async def halt_acks(self, viewer: Viewer, halt_id: str, limit: int) -> Sequence[Acknowledgement]:
         """As in the port."""
 
@@ -137,6 +160,13 @@ class SqlSignalReading:
             return _acks(connection, halt_acks.c.halt_id == halt_id, halt_acks.c.agent_id, halt_acks.c.at, limit)
 
         return await self._database.read(read)
+
+    async def resume_halt(self, viewer: Viewer, halt_id: str, actor: str, note: str = "") -> Halt:
+        """As in the port."""
+        now, times = self._clock.now(), self._times
+        return await self._database.write(
+            lambda connection: changing.resume(connection, viewer, halt_id, actor, note, now, times)
+        )
 
 
 def _asked(asked: SignalFilter) -> list[ColumnElement[bool]]:
@@ -171,20 +201,13 @@ def _halts(connection: Connection, viewer: Viewer, query: Select[tuple[object, .
     return [veil(to_halt(row), viewer) for row in connection.execute(query).mappings()]
 
 
-def _last_seq(connection: Connection, workspace_id: str) -> int:
+def last_seq(connection: Connection, workspace_id: str) -> int:
     return connection.scalar(select(workspaces.c.signal_seq).where(workspaces.c.id == workspace_id)) or 0
-
-
-def _floor(connection: Connection, workspace_id: str, before: int) -> int:
-    # By the oldest that stays, for what came before it may have been removed.
-    later = broadcasts.c.workspace_id == workspace_id, broadcasts.c.at >= before
-    first = connection.scalar(select(broadcasts.c.seq).where(*later).order_by(broadcasts.c.seq).limit(1))
-    return _last_seq(connection, workspace_id) if first is None else first - 1
 
 
 def _present(connection: Connection, viewer: Viewer, limit: int) -> Present:
     # The number first: what is told while we read is in the state and after the number, and never in neither.
-    seq = _last_seq(connection, viewer.workspace_id)
+    seq = last_seq(connection, viewer.workspace_id)
     burning = select(*SIGNAL).where(of_viewer(viewer), _OPEN).order_by(*_STRONGEST).limit(limit + 1)
     found = _signals(connection, burning)
     standing = halts_of(viewer), halts.c.state == HaltState.OPEN.value

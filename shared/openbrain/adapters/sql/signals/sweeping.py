@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, and_, delete, exists, select, update
 
-from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.schema.signal_tables import (
     broadcasts,
@@ -23,52 +22,16 @@ from openbrain.adapters.sql.signals.rows import halt_of, one_halt, one_signal, r
 from openbrain.domain.errors import NotFound
 from openbrain.domain.signals.rules import TIME, SignalTimes, halt_expired, swept
 from openbrain.domain.signals.values import HaltState, SignalState, Step
-from openbrain.ports.clock import Clock
 from openbrain.ports.signals import Swept
 
 _OPEN_HALT = halts.c.state == HaltState.OPEN.value
-
-
-class SqlSignalSweeping:
-    """The duties of `ports.signals.Signals`."""
-
-    _times = SignalTimes()
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def sweep_due(self, limit: int, now: int) -> Swept:
-        """As in the port."""
-        times = self._times
-        due = await self._database.read(lambda connection: _due(connection, limit, now))
-        if not any(due):
-            return Swept()
-        return await self._database.write(lambda connection: _sweep(connection, *due, now, times))
-
-    async def purge_signals(self, limit: int, *, broadcasts_before: int, ended_before: int, now: int) -> int:
-        """As in the port."""
-        return await self._database.write(
-            lambda connection: (
-                _purge_keys(connection, limit, now)
-                + _purge_broadcasts(connection, limit, broadcasts_before)
-                + _purge_ended(connection, limit, ended_before)
-            )
-        )
-
-    async def renumber(self, workspace_id: str, since: int, above: int) -> int:
-        """As in the port."""
-        now, times = self._clock.now(), self._times
-        return await self._database.write(
-            lambda connection: _renumber(connection, workspace_id, since, above, now, times)
-        )
 
 
 Ids = Sequence[tuple[str, str]]
 """(workspace, id)."""
 
 
-def _due(connection: Connection, limit: int, now: int) -> tuple[Ids, Ids]:
+def due_rows(connection: Connection, limit: int, now: int) -> tuple[Ids, Ids]:
     # Those of a workspace that is being deleted go with it, and must not stand before the others.
     live = exists().where(workspaces.c.id == signals.c.workspace_id, workspaces.c.deleted_at.is_(None))
     burning = select(signals.c.workspace_id, signals.c.id).where(signals.c.due_at <= now, live)
@@ -82,7 +45,7 @@ def _ids(rows: Iterable[Sequence[str]]) -> Ids:
     return [(row[0], row[1]) for row in rows]
 
 
-def _sweep(connection: Connection, due: Ids, ended: Ids, now: int, times: SignalTimes) -> Swept:
+def sweep(connection: Connection, due: Ids, ended: Ids, now: int, times: SignalTimes) -> Swept:
     done: Counter[Step] = Counter()
     for workspace_id in sorted({workspace for workspace, _ in (*due, *ended)}):
         try:
@@ -131,17 +94,17 @@ def _end_halt(connection: Connection, telling: Telling, halt_id: str) -> bool:
     return True
 
 
-def _purge_keys(connection: Connection, limit: int, now: int) -> int:
+def purge_keys(connection: Connection, limit: int, now: int) -> int:
     past = select(*signal_keys.primary_key).where(signal_keys.c.expires_at <= now).limit(limit)
     return remove_rows(connection, signal_keys, connection.execute(past).all())
 
 
-def _purge_broadcasts(connection: Connection, limit: int, before: int) -> int:
+def purge_broadcasts(connection: Connection, limit: int, before: int) -> int:
     past = select(*broadcasts.primary_key).where(broadcasts.c.at < before).limit(limit)
     return remove_rows(connection, broadcasts, connection.execute(past).all())
 
 
-def _purge_ended(connection: Connection, limit: int, before: int) -> int:
+def purge_ended(connection: Connection, limit: int, before: int) -> int:
     past = and_(signals.c.state == SignalState.TOMBSTONED.value, signals.c.ended_at < before)
     stands = select(halts.c.signal_id).where(_OPEN_HALT)
     ids = sorted(connection.scalars(select(signals.c.id).where(past, signals.c.id.not_in(stands)).limit(limit)))
@@ -156,7 +119,7 @@ def _purge_ended(connection: Connection, limit: int, before: int) -> int:
     return len(ids)
 
 
-def _renumber(connection: Connection, workspace_id: str, since: int, above: int, now: int, times: SignalTimes) -> int:
+def renumber(connection: Connection, workspace_id: str, since: int, above: int, now: int, times: SignalTimes) -> int:
     telling = Telling(connection, workspace_id, now, times)
     later = and_(broadcasts.c.workspace_id == workspace_id, broadcasts.c.seq >= since)
     columns = broadcasts.c.seq, broadcasts.c.signal_id, broadcasts.c.org, broadcasts.c.everyone, broadcasts.c.body

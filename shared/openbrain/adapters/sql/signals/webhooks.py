@@ -65,6 +65,57 @@ class SqlWebhooks:
         """As in the port."""
         return await self._database.write(lambda connection: _remove(connection, workspace_id, webhook_id))
 
+    async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
+        """As in the port."""
+        query = (
+            select(webhooks)
+            .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
+            .where(webhooks.c.disabled_at.is_(None), webhooks.c.next_attempt_at <= now)
+            .where(workspaces.c.signal_seq > webhooks.c.cursor_seq, workspaces.c.deleted_at.is_(None))
+            .order_by(webhooks.c.next_attempt_at, webhooks.c.id)
+            .limit(limit)
+        )
+        return await self._database.read(
+            lambda connection: [_read(row) for row in connection.execute(query).mappings()]
+        )
+
+    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
+        """As in the port."""
+        done = {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0, "delivered_at": at, "error": ""}
+        await self._advance(webhook_id, seq, done)
+
+    async def webhook_passed(self, webhook_id: str, seq: int) -> None:
+        """As in the port."""
+        await self._advance(webhook_id, seq, {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0})
+
+    async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
+        """As in the port."""
+        failed = {"attempts": attempts, "next_attempt_at": next_attempt_at, "error": error[:1000]}
+        change = update(webhooks).where(webhooks.c.id == webhook_id).values(**failed)
+        await self._database.write(lambda connection: connection.execute(change).rowcount)
+
+    async def webhook_given_up(self, letter: WebhookDeadLetter) -> None:
+        """As in the port."""
+        row = {**asdict(letter), "error": letter.error[:1000]}
+        done = {"cursor_seq": letter.seq, "attempts": 0, "next_attempt_at": 0, "error": letter.error[:1000]}
+
+        def give_up(connection: Connection) -> None:
+            if _still(connection, letter.webhook_id):
+                connection.execute(insert_missing(connection.dialect, webhook_dead_letters), row)
+                connection.execute(_advance(letter.webhook_id, letter.seq, done))
+
+        await self._database.write(give_up)
+
+    async def _advance(self, webhook_id: str, seq: int, values: dict[str, Any]) -> None:
+        await self._database.write(lambda connection: connection.execute(_advance(webhook_id, seq, values)).rowcount)
+
+
+class SqlWebhookLetters:
+    """`ports.webhooks.WebhookLetters`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
     async def webhook_dead_letters(
         self, workspace_id: str, webhook_id: str, limit: int, after: int = 0
     ) -> Sequence[WebhookDeadLetter]:
@@ -131,47 +182,6 @@ class SqlWebhooks:
         change = update(table).where(table.c.webhook_id == webhook_id, table.c.seq == seq).values(**again)
         await self._database.write(lambda connection: connection.execute(change).rowcount)
 
-    async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
-        """As in the port."""
-        query = (
-            select(webhooks)
-            .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
-            .where(webhooks.c.disabled_at.is_(None), webhooks.c.next_attempt_at <= now)
-            .where(workspaces.c.signal_seq > webhooks.c.cursor_seq, workspaces.c.deleted_at.is_(None))
-            .order_by(webhooks.c.next_attempt_at, webhooks.c.id)
-            .limit(limit)
-        )
-        return await self._database.read(
-            lambda connection: [_read(row) for row in connection.execute(query).mappings()]
-        )
-
-    async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
-        """As in the port."""
-        done = {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0, "delivered_at": at, "error": ""}
-        await self._advance(webhook_id, seq, done)
-
-    async def webhook_passed(self, webhook_id: str, seq: int) -> None:
-        """As in the port."""
-        await self._advance(webhook_id, seq, {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0})
-
-    async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
-        """As in the port."""
-        failed = {"attempts": attempts, "next_attempt_at": next_attempt_at, "error": error[:1000]}
-        change = update(webhooks).where(webhooks.c.id == webhook_id).values(**failed)
-        await self._database.write(lambda connection: connection.execute(change).rowcount)
-
-    async def webhook_given_up(self, letter: WebhookDeadLetter) -> None:
-        """As in the port."""
-        row = {**asdict(letter), "error": letter.error[:1000]}
-        done = {"cursor_seq": letter.seq, "attempts": 0, "next_attempt_at": 0, "error": letter.error[:1000]}
-
-        def give_up(connection: Connection) -> None:
-            if _still(connection, letter.webhook_id):
-                connection.execute(insert_missing(connection.dialect, webhook_dead_letters), row)
-                connection.execute(_advance(letter.webhook_id, letter.seq, done))
-
-        await self._database.write(give_up)
-
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
         """As in the port."""
         table = webhook_dead_letters
@@ -183,9 +193,6 @@ class SqlWebhooks:
             return connection.execute(delete(table).where(tuple_(*place).in_(old))).rowcount if old else 0
 
         return await self._database.write(purge)
-
-    async def _advance(self, webhook_id: str, seq: int, values: dict[str, Any]) -> None:
-        await self._database.write(lambda connection: connection.execute(_advance(webhook_id, seq, values)).rowcount)
 
 
 def _advance(webhook_id: str, seq: int, values: dict[str, Any]) -> Any:

@@ -26,9 +26,9 @@ from openbrain.adapters.sql.writes.ending import TIME
 from openbrain.adapters.sql.writes.erasing import blank, inputs_of, locked
 from openbrain.domain.errors import NotFound
 from openbrain.domain.memory import Reason
-from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import Dropped, Ended
 from openbrain.ports.operations import Operation
+from openbrain.ports.tenants import Dropped
+from openbrain.ports.writes import Ended
 
 _BLANKED = memories.c.reason == Reason.ERASED.value
 _OLDEST = (memories.c.created_at, memories.c.id)
@@ -36,65 +36,44 @@ _AHEAD = 5
 _PAGE = 1000
 
 
-class SqlClosing:
-    """`ports.erasing.Closing`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def workspace_counts(self, workspace_id: str) -> Mapping[str, int]:
-        """As in the port."""
-        return await self._database.read(lambda connection: _counts(connection, workspace_id))
-
-    async def close_workspace(self, workspace_id: str, operation: Operation) -> Operation:
-        """As in the port."""
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _close(connection, workspace_id, operation, now))
-
-    async def erase_all(self, workspace_id: str, limit: int, since: int | None = None) -> Ended:
-        """As in the port."""
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _erase_all(connection, workspace_id, limit, since, now))
-
-    async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
-        """As in the port. Vectors go first: their passages tell which, also to who goes on after a kill."""
-        free = (await self._database.read(lambda connection: _next_few(connection, workspace_id, limit))).free
-        if await unused_vectors.standing(self._database, await self._inputs(free[:limit])):
-            await unused_vectors.drop(self._database, await self._inputs(free), free)
-        return await self._database.write(lambda connection: _drop_rows(connection, workspace_id, limit))
-
-    async def drop_workspace(self, workspace_id: str, keep: str) -> Mapping[str, int]:
-        """A transaction for each part: one that was interrupted is gone on with by the next call."""
-        gone = Counter({"outbox": await self._unsay(workspace_id)})
-        while True:
-            some = await self._database.write(lambda connection: _drop_rest(connection, workspace_id, keep))
-            gone.update(some)
-            if not any(some.values()):
-                return gone
-
-    async def _inputs(self, ids: Sequence[str]) -> Sequence[str]:
-        return await self._database.read(lambda connection: inputs_of(connection, ids))
-
-    async def _unsay(self, workspace_id: str) -> int:
-        """Events about it that nobody has published yet: they name it in their bytes alone, or in their stream's
-        name."""
-        named = f'"workspace_id":"{workspace_id}"'.encode()
-        gone, last = 0, 0
-        while page := await self._database.read(partial(_unpublished, after=last)):
-            last = page[-1].id
-            ids = [row.id for row in page if row.stream == stream_of(workspace_id) or named in bytes(row.body)]
-            gone += await self._database.write(partial(_unsay, ids=ids)) if ids else 0
-        return gone
+async def drop_rows(database: Database, workspace_id: str, limit: int) -> Dropped:
+    free = (await database.read(lambda connection: _next_few(connection, workspace_id, limit))).free
+    if await unused_vectors.standing(database, await _inputs(database, free[:limit])):
+        await unused_vectors.drop(database, await _inputs(database, free), free)
+    return await database.write(lambda connection: _drop_rows(connection, workspace_id, limit))
 
 
-def _counts(connection: Connection, workspace_id: str) -> dict[str, int]:
+async def drop_workspace(database: Database, workspace_id: str, keep: str) -> Mapping[str, int]:
+    gone = Counter({"outbox": await _unsay_all(database, workspace_id)})
+    while True:
+        some = await database.write(lambda connection: _drop_rest(connection, workspace_id, keep))
+        gone.update(some)
+        if not any(some.values()):
+            return gone
+
+
+async def _inputs(database: Database, ids: Sequence[str]) -> Sequence[str]:
+    return await database.read(lambda connection: inputs_of(connection, ids))
+
+
+async def _unsay_all(database: Database, workspace_id: str) -> int:
+    """Events about it that nobody has published yet: they name it in their bytes alone, or in their stream's name."""
+    named = f'"workspace_id":"{workspace_id}"'.encode()
+    gone, last = 0, 0
+    while page := await database.read(partial(_unpublished, after=last)):
+        last = page[-1].id
+        ids = [row.id for row in page if row.stream == stream_of(workspace_id) or named in bytes(row.body)]
+        gone += await database.write(partial(_unsay, ids=ids)) if ids else 0
+    return gone
+
+
+def counts(connection: Connection, workspace_id: str) -> dict[str, int]:
     if connection.scalar(select(workspaces.c.id).where(workspaces.c.id == workspace_id)) is None:
         raise NotFound("no workspace with this id")
     return tenant_rows.count(connection, workspace_id)
 
 
-def _close(connection: Connection, workspace_id: str, operation: Operation, now: int) -> Operation:
+def close(connection: Connection, workspace_id: str, operation: Operation, now: int) -> Operation:
     this = workspaces.c.id == workspace_id
     row = connection.execute(select(workspaces.c.deleted_at).where(this).with_for_update()).one_or_none()
     if row is None:
@@ -107,7 +86,7 @@ def _close(connection: Connection, workspace_id: str, operation: Operation, now:
     )
 
 
-def _erase_all(connection: Connection, workspace_id: str, limit: int, since: int | None, now: int) -> Ended:
+def erase_all(connection: Connection, workspace_id: str, limit: int, since: int | None, now: int) -> Ended:
     mine = and_(memories.c.workspace_id == workspace_id, or_(memories.c.reason.is_(None), ~_BLANKED))
     following = mine if since is None else and_(mine, memories.c.created_at >= since)
     ids = connection.scalars(select(memories.c.id).where(following).order_by(*_OLDEST).limit(limit)).all()

@@ -2,21 +2,23 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import Connection, and_, delete, insert, select, tuple_
+from sqlalchemy import Connection, and_, delete, insert, select, tuple_, update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.schema.vault_tables import vault_memories as table
+from openbrain.adapters.sql.schema.vault_tables import vault_writes
+from openbrain.adapters.sql.vault import writes
 from openbrain.ports.clock import Clock
-from openbrain.ports.vault_memories import VaultMemory
+from openbrain.ports.vault import VaultMemory, VaultWrite
 
 _NO_ARC = ""
 """The row that holds the digest: no arc is called so."""
 _MARKERS = table.c.arc != _NO_ARC
 
 
-class SqlVaultMemories:
-    """`ports.vault_memories.VaultMemories`."""
+class SqlVault:
+    """`ports.vault.Vault`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -65,6 +67,16 @@ class SqlVaultMemories:
         """As in the port."""
         names = sorted({arc for arc in arcs if arc != _NO_ARC})
         return await self._database.read(lambda connection: _of_arcs(connection, workspace_id, names))
+
+    async def claim_vault_write(self, write: VaultWrite) -> VaultWrite:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: writes.claim(connection, write, now))
+
+    async def finish_vault_write(self, write: VaultWrite) -> None:
+        """As in the port."""
+        done = update(vault_writes).where(writes.row_of(write)).values(done=True)
+        await self._database.write(lambda connection: connection.execute(done).rowcount)
 
 
 def _replace(

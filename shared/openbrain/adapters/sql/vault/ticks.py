@@ -19,7 +19,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import DAY, MICROSECONDS
 from openbrain.domain.streams import TICK_COMPLETED, TICK_REQUESTED
 from openbrain.ports.clock import Clock
-from openbrain.ports.ticks import Tick, TickJob, TickState
+from openbrain.ports.vault import Tick, TickJob, TickState
 
 ERROR_CHARS = 1000
 _OPEN = table.c.state.in_([state.value for state in TickState if not state.ended])
@@ -30,7 +30,7 @@ _PRIVATE = "diff"
 
 
 class SqlTicks:
-    """`ports.ticks.Ticks`."""
+    """`ports.vault.Ticks`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -1,41 +1,21 @@
 """What clients wrote into a vault. Rows past their time go with the next request of their workspace."""
 
-from sqlalchemy import Connection, and_, delete, select, update
+from sqlalchemy import Connection, and_, delete, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.vault_tables import vault_writes as table
 from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import joined_hash
-from openbrain.ports.clock import Clock
-from openbrain.ports.vault_writes import VaultWrite
+from openbrain.ports.vault import VaultWrite
 
 
-class SqlVaultWrites:
-    """`ports.vault_writes.VaultWrites`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def claim_vault_write(self, write: VaultWrite) -> VaultWrite:
-        """As in the port."""
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _claim(connection, write, now))
-
-    async def finish_vault_write(self, write: VaultWrite) -> None:
-        """As in the port."""
-        done = update(table).where(_key(write)).values(done=True)
-        await self._database.write(lambda connection: connection.execute(done).rowcount)
-
-
-def _claim(connection: Connection, write: VaultWrite, now: int) -> VaultWrite:
+def claim(connection: Connection, write: VaultWrite, now: int) -> VaultWrite:
     connection.execute(delete(table).where(table.c.workspace_id == write.workspace_id, table.c.expires_at <= now))
     key_hash = joined_hash(write.key)
     row = (write.workspace_id, key_hash, write.content_hash, write.path, write.at, write.expires_at, False)
     insert_rows(connection, table, [row], missing=True)
-    found = connection.execute(select(table).where(_key(write))).one()
+    found = connection.execute(select(table).where(row_of(write))).one()
     if found.content_hash != write.content_hash:
         raise Conflict("this idempotency key was used for other content: take a new key for something new")
     return VaultWrite(
@@ -49,5 +29,5 @@ def _claim(connection: Connection, write: VaultWrite, now: int) -> VaultWrite:
     )
 
 
-def _key(write: VaultWrite) -> ColumnElement[bool]:
+def row_of(write: VaultWrite) -> ColumnElement[bool]:
     return and_(table.c.workspace_id == write.workspace_id, table.c.key_hash == joined_hash(write.key))

@@ -9,11 +9,11 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import insert_missing
 from openbrain.adapters.sql.schema.tables import group_pauses, outside_groups
 from openbrain.ports.clock import Clock
-from openbrain.ports.groups import OutsideGroup, Pause
+from openbrain.ports.streams import OutsideGroup, Pause
 
 
 class SqlGroups:
-    """`ports.groups.Groups`."""
+    """`ports.streams.Groups`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

@@ -27,7 +27,7 @@ _HOLDER = text("SELECT holder FROM leases WHERE name = :name")
 
 
 class SqlLeases:
-    """`ports.truth.Leases`."""
+    """`ports.operations.Leases`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -17,7 +17,7 @@ from openbrain.domain.errors import Conflict, NotFound, Outdated
 from openbrain.domain.ids import content_hash
 from openbrain.domain.memory import Change, Memory, MemoryType, Reason
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.store import Edit, Editions, Origin
+from openbrain.ports.writes import Edit, ExpectedVersions, Origin
 
 _UNKNOWN = "no memory with this id"
 
@@ -58,7 +58,7 @@ def forget_memory(
     viewer: Viewer,
     origin: Origin,
     note: str,
-    editions: Editions,
+    editions: ExpectedVersions,
     now: int,
 ) -> Memory:
     """End a memory for good; `Conflict` naming the head where another took its place already."""
@@ -76,7 +76,7 @@ def forget_memory(
     return ended
 
 
-def as_seen(memory: Memory, editions: Editions) -> None:
+def as_seen(memory: Memory, editions: ExpectedVersions) -> None:
     """`Outdated` where the caller has seen another edition of the row that this transaction has locked."""
     if editions is not None and memory.edition not in editions:
         raise Outdated("the memory has changed since you read it: read it again, then repeat the change")

@@ -7,7 +7,6 @@ import orjson
 from sqlalchemy import Connection, and_, delete, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.outbox.journal import Journal
@@ -23,10 +22,8 @@ from openbrain.domain.errors import NotFound
 from openbrain.domain.ids import content_hash, uuid7
 from openbrain.domain.memory import Memory, Reason
 from openbrain.domain.visibility import Condition, Viewer
-from openbrain.ports.clock import Clock
-from openbrain.ports.erasing import PURGE, Bulk, Ended, Erasure, Living
 from openbrain.ports.operations import TRACES, Operation
-from openbrain.ports.store import Editions, Origin
+from openbrain.ports.writes import PURGE, Bulk, Ended, Erasure, ExpectedVersions, Living, Origin
 
 _COLUMNS = [memories.c[name] for name in MEMORY_COLUMNS]
 _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
@@ -47,56 +44,18 @@ BLANK = {
 """What is left says whose it was and when it ended, and who may be told so."""
 
 
-class SqlErasing:
-    """`ports.erasing.Erasing`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-
-    async def erase(
-        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: Editions = None
-    ) -> Erasure:
-        """As in the port."""
-        now = self._clock.now()
-        return await self._database.write(
-            lambda connection: _erase(connection, memory_id, viewer, origin, note, editions, now)
-        )
-
-    async def last_erasure(self) -> str:
-        """As in the port."""
-        return await self._database.read(operations.last_purge)
-
-    async def measure_living(self, condition: Condition) -> Living:
-        """As in the port; one statement, so that both are of the same rows."""
-        matched = and_(LIVING, compiled(condition))
-        query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(matched)
-        return await self._database.read(lambda connection: Living(*connection.execute(query).one()))
-
-    async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
-        """As in the port."""
-        return await self._database.read(lambda connection: _newest(connection, bulk, limit))
-
-    async def end_living(self, bulk: Bulk, limit: int, origin: Origin, note: str, *, erase: bool) -> Ended:
-        """As in the port."""
-        now = self._clock.now()
-        return await self._database.write(
-            lambda connection: _end_living(connection, bulk, limit, origin, note, now, erase=erase)
-        )
-
-
 def purge_id(memory_id: str) -> str:
     """The operation that purges what was erased by itself."""
     return str(uuid.uuid5(uuid.UUID(memory_id), PURGE))
 
 
-def _erase(
+def erase_memory(
     connection: Connection,
     memory_id: str,
     viewer: Viewer,
     origin: Origin,
     note: str,
-    editions: Editions,
+    editions: ExpectedVersions,
     now: int,
 ) -> Erasure:
     memory = locked_reads.locked(connection, memory_id)
@@ -110,10 +69,10 @@ def _erase(
     return Erasure(blanked, _queue(connection, operation_id, [blanked], traces, origin, now))
 
 
-def _end_living(
+def end_living(
     connection: Connection, bulk: Bulk, limit: int, origin: Origin, note: str, now: int, *, erase: bool
 ) -> Ended:
-    ids = _newest(connection, bulk, limit)
+    ids = newest(connection, bulk, limit)
     rows = locked(connection, and_(memories.c.id.in_(ids), LIVING)) if ids else []
     if not rows:
         return Ended(0)
@@ -201,5 +160,10 @@ def _matched(bulk: Bulk) -> ColumnElement[bool]:
     return and_(LIVING, compiled(bulk.condition), memories.c.created_at <= bulk.made_by)
 
 
-def _newest(connection: Connection, bulk: Bulk, limit: int) -> list[str]:
+def measure_living(connection: Connection, condition: Condition) -> Living:
+    query = select(func.count(), func.coalesce(func.max(memories.c.created_at), 0)).where(LIVING, compiled(condition))
+    return Living(*connection.execute(query).one())
+
+
+def newest(connection: Connection, bulk: Bulk, limit: int) -> list[str]:
     return list(connection.scalars(select(memories.c.id).where(_matched(bulk)).order_by(*_NEWEST).limit(limit)))

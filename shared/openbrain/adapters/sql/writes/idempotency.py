@@ -5,14 +5,15 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, delete, or_, select, update
 
-from openbrain.adapters.sql.engine.statements import is_sqlite
+from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.inserts import insert_rows
+from openbrain.adapters.sql.schema.tables import idempotency_keys
 from openbrain.adapters.sql.schema.tables import idempotency_keys as keys
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.domain.errors import Conflict
 from openbrain.domain.ids import joined_hash
-from openbrain.ports.store import Outcome, Status, Write
+from openbrain.ports.writes import Outcome, Status, Write
 
 _Row = tuple[str, str, str, str, int]
 
@@ -99,3 +100,16 @@ def _row(write: Write) -> _Row:
 def _conflict(place: int) -> dict[int, Outcome]:
     error = Conflict("this idempotency key was used for other content: take a new key for a new memory")
     return {place: Outcome(Status.REFUSED, error=error)}
+
+
+def blank_keys(connection: Connection, workspace_id: str, ids: Sequence[str]) -> list[str]:
+    keys = idempotency_keys.c
+    found: list[str] = []
+    for some in chunks(ids):
+        mine = and_(keys.workspace_id == workspace_id, keys.memory_id.in_(some))
+        found += connection.scalars(select(keys.key_hash).where(mine))
+    for some in chunks(sorted(found)):
+        # By the primary key: a walk through the workspace's keys must lock nobody out.
+        those = and_(keys.workspace_id == workspace_id, keys.key_hash.in_(some))
+        connection.execute(update(idempotency_keys).where(those).values(content_hash=""))
+    return found

@@ -16,9 +16,9 @@ from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.tables import workspace_usage, workspaces
 from openbrain.domain.errors import QuotaExceeded
 from openbrain.domain.memory import MICROSECONDS, Memory
-from openbrain.ports.access import Usage
 from openbrain.ports.clock import Clock
-from openbrain.ports.store import Outcome, Status, Write
+from openbrain.ports.tenants import Usage
+from openbrain.ports.writes import Outcome, Status, Write
 
 FRESH = MICROSECONDS
 SETTLED = 2 * MICROSECONDS

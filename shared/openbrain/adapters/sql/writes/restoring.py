@@ -14,11 +14,18 @@ from openbrain.adapters.sql.writes.superseding import sees
 from openbrain.domain.errors import Conflict, NotFound
 from openbrain.domain.memory import Memory, Reason
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.store import Editions, Origin
+from openbrain.ports.writes import ExpectedVersions, Origin
 
 
 def restore_memory(
-    connection: Connection, memory_id: str, *, viewer: Viewer, origin: Origin, note: str, editions: Editions, now: int
+    connection: Connection,
+    memory_id: str,
+    *,
+    viewer: Viewer,
+    origin: Origin,
+    note: str,
+    editions: ExpectedVersions,
+    now: int,
 ) -> Memory:
     """As in the port, in one transaction."""
     before = locked_reads.locked(connection, memory_id)

@@ -13,7 +13,7 @@ from openbrain.adapters.sql.writes.ending import end
 from openbrain.domain.errors import Conflict, Invalid
 from openbrain.domain.memory import Memory, Reason
 from openbrain.domain.visibility import Criteria, Viewer, matches, visible
-from openbrain.ports.store import Outcome, Status, Write
+from openbrain.ports.writes import Outcome, Status, Write
 
 _KIND = "superseded"
 

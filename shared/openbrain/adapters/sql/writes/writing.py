@@ -7,38 +7,49 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.memories.recent_rows import RecentRows
+from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes.editing import edit_memory, forget_memory
+from openbrain.adapters.sql.writes.erasing import end_living, erase_memory, measure_living, newest
+from openbrain.adapters.sql.writes.expiry import expire_due, purge_idempotency_keys
+from openbrain.adapters.sql.writes.idempotency import blank_keys
 from openbrain.adapters.sql.writes.quotas import Quotas, remember_within
 from openbrain.adapters.sql.writes.remembering import remember
 from openbrain.adapters.sql.writes.restoring import restore_memory
 from openbrain.domain.errors import Invalid, TryLater
 from openbrain.domain.memory import Memory
-from openbrain.domain.visibility import Viewer
+from openbrain.domain.visibility import Condition, Viewer
 from openbrain.ports.clock import Clock
-from openbrain.ports.store import Edit, Editions, Origin, Outcome, Status, Write
+from openbrain.ports.writes import Bulk, Edit, Ended, Erasure, ExpectedVersions, Living, Origin, Outcome, Status, Write
 
 _REFUSED = (DBAPIError, ValueError, TypeError, OverflowError)
 """What a value that no column takes raises, here or in a driver."""
 _RACES = 5
 
 
-class SqlWriting:
-    """`ports.truth.Writing`."""
+class SqlMemoryWrites:
+    """`ports.writes.MemoryWrites`."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, quotas: Quotas | None = None, recent: RecentRows | None = None
+    ) -> None:
         self._database = database
         self._clock = clock
-        self._quotas = Quotas(clock)
+        self._quotas = Quotas(clock) if quotas is None else quotas
+        self._recent = RecentRows() if recent is None else recent
 
     async def remember(self, writes: Sequence[Write]) -> Sequence[Outcome]:
-        """The whole batch at once; where that fails, each write behind a savepoint of its own."""
+        """The whole batch at once; where that fails, each write behind a savepoint of its own. What is new is known to
+        the projectors of this process."""
         if not writes:
             return []
         now = self._clock.now()
         try:
-            return await self._database.write(lambda connection: self._remember(connection, writes, now))
+            outcomes = await self._database.write(lambda connection: self._remember(connection, writes, now))
         except _REFUSED:
-            return await self._database.write(lambda connection: self._each(connection, writes, now))
+            outcomes = await self._database.write(lambda connection: self._each(connection, writes, now))
+        self._recent.keep(each.memory for each in outcomes if each.status is Status.CREATED and each.memory)
+        return outcomes
 
     async def update(self, edit: Edit) -> Memory:
         """As in the port."""
@@ -46,7 +57,7 @@ class SqlWriting:
         return await self._claiming(lambda connection: edit_memory(connection, edit, now))
 
     async def forget(
-        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: Editions = None
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: ExpectedVersions = None
     ) -> Memory:
         """As in the port; `Conflict` naming the head where the memory was superseded."""
         asked: dict[str, Any] = {"viewer": viewer, "origin": origin, "note": note, "editions": editions}
@@ -54,12 +65,53 @@ class SqlWriting:
         return await self._database.write(lambda connection: forget_memory(connection, memory_id, now=now, **asked))
 
     async def restore(
-        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: Editions = None
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: ExpectedVersions = None
     ) -> Memory:
         """As in the port."""
         asked: dict[str, Any] = {"viewer": viewer, "origin": origin, "note": note, "editions": editions}
         now = self._clock.now()
         return await self._claiming(lambda connection: restore_memory(connection, memory_id, now=now, **asked))
+
+    async def erase(
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: ExpectedVersions = None
+    ) -> Erasure:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(
+            lambda connection: erase_memory(connection, memory_id, viewer, origin, note, editions, now)
+        )
+
+    async def last_erasure(self) -> str:
+        """As in the port."""
+        return await self._database.read(operations.last_purge)
+
+    async def measure_living(self, condition: Condition) -> Living:
+        """As in the port; one statement, so that both are of the same rows."""
+        return await self._database.read(lambda connection: measure_living(connection, condition))
+
+    async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
+        """As in the port."""
+        return await self._database.read(lambda connection: newest(connection, bulk, limit))
+
+    async def end_living(self, bulk: Bulk, limit: int, origin: Origin, note: str, *, erase: bool) -> Ended:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(
+            lambda connection: end_living(connection, bulk, limit, origin, note, now, erase=erase)
+        )
+
+    async def expire_due(self, limit: int, now: int) -> int:
+        """As in the port; two at once take different rows."""
+        return await self._database.write(lambda connection: expire_due(connection, limit, now))
+
+    async def purge_idempotency_keys(self, limit: int) -> int:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: purge_idempotency_keys(connection, limit, now))
+
+    async def blank_keys(self, workspace_id: str, ids: Sequence[str]) -> Sequence[str]:
+        """As in the port; the keys stay, so that the same submission again is still the same."""
+        return await self._database.write(lambda connection: blank_keys(connection, workspace_id, ids))
 
     async def _claiming(self, change: Callable[[Connection], Memory]) -> Memory:
         """Run what takes a duplicate key for one memory."""

@@ -1,12 +1,66 @@
-"""Ticks as rows: asked for once a slot, worked on by one at a time, and what came of them.
+"""What the database knows of a vault: its ticks, the memories of its markers, what clients wrote into it."""
 
-A slot is what makes two requests the same tick: the minute of the schedule, or a caller's key. Dry runs have none.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultMemory:
+    """One marker that became a memory."""
+
+    arc: str
+    """The arc's id; the path of a page that is no arc."""
+    marker: str
+    """What makes it the same marker of the arc, also when it is edited."""
+    memory_id: str
+    content_hash: str
+    """Of its type and what it says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultWrite:
+    """One request. `done`: its file is known to be written; until then another attempt looks first."""
+
+    workspace_id: str
+    key: str
+    """The caller's word for "this is the same again"; with the caller's own id before it."""
+    content_hash: str
+    """Of all that was asked for."""
+    path: str
+    at: int
+    """When it was first asked for, microseconds."""
+    expires_at: int
+    done: bool = False
+
+
+class Vault(Protocol):
+    """Markers and requests of a vault. A row is repeated without harm; requests are claimed under the vault's lease."""
+
+    async def vault_memories(self, workspace_id: str) -> Sequence[VaultMemory]:
+        """All of them, in order of arc and marker."""
+
+    async def record_vault_memories(
+        self, workspace_id: str, put: Sequence[VaultMemory], drop: Collection[tuple[str, str]]
+    ) -> None:
+        """Rows of (arc, marker) removed, then others added or replaced."""
+
+    async def vault_digest(self, workspace_id: str) -> str:
+        """Of the markers up to which the memories were last brought; '' for never."""
+
+    async def note_vault_digest(self, workspace_id: str, digest: str) -> None:
+        """They stand for the markers with this digest."""
+
+    async def memories_of_arcs(self, workspace_id: str, arcs: Collection[str]) -> Mapping[str, tuple[str, ...]]:
+        """The ids of the memories made of each of these arcs; absent where there are none."""
+
+    async def claim_vault_write(self, write: VaultWrite) -> VaultWrite:
+        """Note it; where the key is known and has not expired, the one that stands. `Conflict` where it came with other
+        content."""
+
+    async def finish_vault_write(self, write: VaultWrite) -> None:
+        """Its file is written."""
 
 
 class TickState(StrEnum):
@@ -90,3 +144,14 @@ class Ticks(Protocol):
 
     async def purge_ticks(self, ended_before: int, limit: int) -> int:
         """Remove those that ended before a time; returns how many."""
+
+
+class Prober(Protocol):
+    """Asks addresses of the settings, never of a page."""
+
+    async def holds(self, address: str) -> bool:
+        """`http(s)://…`: answers with 2xx; `tcp://host:port`: can be connected to; `file:///…`: there is such a file.
+        False for whatever does not answer in time."""
+
+    async def close(self) -> None:
+        """Release connections."""

@@ -1,57 +1,33 @@
-"""Tenants and their credentials."""
+"""Credentials of tenants."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, exists, func, insert, or_, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, exists, func, or_, select, update
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.engine.statements import insert_missing
 from openbrain.adapters.sql.schema.memory_rows import json_text
 from openbrain.adapters.sql.schema.tables import api_keys, workspaces
-from openbrain.adapters.sql.writes import quotas
+from openbrain.adapters.sql.tenants.workspaces import OPEN
 from openbrain.domain import limits
 from openbrain.domain.errors import Conflict, NotFound
-from openbrain.ports.access import UNLIMITED, ApiKey, Usage, Workspace, WorkspaceChange
 from openbrain.ports.clock import Clock
+from openbrain.ports.tenants import ApiKey
 
-_WORKSPACE = tuple(workspaces.c[name] for name in ("id", "name", "created_at", "max_memories", "max_bytes"))
-_OPEN = workspaces.c.deleted_at.is_(None)
-_CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~_OPEN)
+_CLOSED = exists().where(workspaces.c.id == api_keys.c.workspace_id, ~OPEN)
 _KEYS_AT_ONCE = 500
 _KEY = tuple(column for column in api_keys.c if column.name != "secret_hash")
 
 
-class SqlAccess:
-    """`ports.truth.Access`."""
+class SqlApiKeys:
+    """`ports.tenants.ApiKeys`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-
-    async def create_workspace(self, workspace: Workspace) -> Workspace:
-        """`Conflict` where the id is taken."""
-        return await self._database.write(lambda connection: _create_workspace(connection, workspace))
-
-    async def workspaces(self, limit: int | None = None, after: str = "") -> Sequence[Workspace]:
-        """As in the port."""
-        following = (_OPEN, workspaces.c.id > after)
-        statement = select(*_WORKSPACE).where(*following).order_by(workspaces.c.id).limit(limit)
-        return await self._database.read(
-            lambda connection: [Workspace(**row) for row in connection.execute(statement).mappings()]
-        )
-
-    async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
-        """As in the port."""
-        now = self._clock.now()
-        return await self._database.write(lambda connection: _change(connection, workspace_id, change, now))
-
-    async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
-        """As last counted."""
-        return await self._database.read(lambda connection: quotas.usages(connection, ids))
 
     async def create_key(self, key: ApiKey, secret_hash: str) -> None:
         """`NotFound` where the workspace is unknown."""
@@ -104,35 +80,6 @@ class SqlAccess:
         return await self._database.write(lambda connection: _revoke(connection, workspace_id, key_id, now))
 
 
-def _create_workspace(connection: Connection, workspace: Workspace) -> Workspace:
-    try:
-        connection.execute(insert(workspaces), asdict(workspace))
-    except IntegrityError:
-        raise Conflict("a workspace with this id exists: choose another id") from None
-    if workspace.max_memories is not None or workspace.max_bytes is not None:
-        quotas.begin(connection, workspace.id, Usage(0, 0), workspace.created_at)
-    return workspace
-
-
-def _change(connection: Connection, workspace_id: str, change: WorkspaceChange, now: int) -> Workspace:
-    this = and_(workspaces.c.id == workspace_id, _OPEN)
-    row = connection.execute(select(*_WORKSPACE).where(this).with_for_update()).mappings().one_or_none()
-    if row is None:
-        raise NotFound("no workspace with this id")
-    values: dict[str, Any] = {} if change.name is None else {"name": change.name}
-    for name, value in (("max_memories", change.max_memories), ("max_bytes", change.max_bytes)):
-        if value is not None:
-            values[name] = None if value == UNLIMITED else value
-    changed = Workspace(**{**row, **values})
-    if values:
-        connection.execute(update(workspaces).where(this).values(values))
-    if changed.max_memories is None and changed.max_bytes is None:
-        quotas.stop(connection, workspace_id)
-    else:
-        quotas.begin(connection, workspace_id, quotas.count(connection, workspace_id), now)
-    return changed
-
-
 def _one_key(connection: Connection, workspace_id: str, key_id: str, *, lock: bool = False) -> ApiKey | None:
     query = select(*_KEY).where(api_keys.c.workspace_id == workspace_id, api_keys.c.id == key_id)
     row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
@@ -161,7 +108,7 @@ def _replace(connection: Connection, key: ApiKey, secret_hash: str, ends_at: int
 
 
 def _create_key(connection: Connection, key: ApiKey, secret_hash: str) -> None:
-    known = select(workspaces.c.id).where(workspaces.c.id == key.workspace_id, _OPEN).with_for_update()
+    known = select(workspaces.c.id).where(workspaces.c.id == key.workspace_id, OPEN).with_for_update()
     if connection.execute(known).one_or_none() is None:
         raise NotFound("no workspace with this id: create it first")
     connection.execute(insert_missing(connection.dialect, api_keys), _row(key, secret_hash))

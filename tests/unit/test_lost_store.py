@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.local.lost_truth import INDEXES, refuse_lost, set_aside
+from openbrain.adapters.local.lost_store import INDEXES, refuse_lost, set_aside
 from openbrain.domain.errors import SetupError
 from openbrain.settings import Settings
 from openbrain_cli.system.embedded.pipeline import running

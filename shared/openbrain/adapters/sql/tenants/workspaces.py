@@ -1,0 +1,109 @@
+"""Tenants."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Connection, and_, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.schema.tables import workspaces
+from openbrain.adapters.sql.tenants import closing
+from openbrain.adapters.sql.writes import quotas
+from openbrain.adapters.sql.writes.quotas import Quotas
+from openbrain.domain.errors import Conflict, NotFound
+from openbrain.ports.clock import Clock
+from openbrain.ports.operations import Operation
+from openbrain.ports.tenants import UNLIMITED, Dropped, Usage, Workspace, WorkspaceChange
+from openbrain.ports.writes import Ended
+
+_WORKSPACE = tuple(workspaces.c[name] for name in ("id", "name", "created_at", "max_memories", "max_bytes"))
+OPEN = workspaces.c.deleted_at.is_(None)
+
+
+class SqlWorkspaces:
+    """`ports.tenants.Workspaces`."""
+
+    def __init__(self, database: Database, clock: Clock, quotas: Quotas) -> None:
+        self._database = database
+        self._clock = clock
+        self._quotas = quotas
+
+    async def create_workspace(self, workspace: Workspace) -> Workspace:
+        """This process knows its quotas at once."""
+        created = await self._database.write(lambda connection: _create_workspace(connection, workspace))
+        self._quotas.forget()
+        return created
+
+    async def workspaces(self, limit: int | None = None, after: str = "") -> Sequence[Workspace]:
+        """As in the port."""
+        following = (OPEN, workspaces.c.id > after)
+        statement = select(*_WORKSPACE).where(*following).order_by(workspaces.c.id).limit(limit)
+        return await self._database.read(
+            lambda connection: [Workspace(**row) for row in connection.execute(statement).mappings()]
+        )
+
+    async def change_workspace(self, workspace_id: str, change: WorkspaceChange) -> Workspace:
+        """This process knows its quotas at once."""
+        now = self._clock.now()
+        changed = await self._database.write(lambda connection: _change(connection, workspace_id, change, now))
+        self._quotas.forget()
+        return changed
+
+    async def usage(self, ids: Sequence[str]) -> Mapping[str, Usage]:
+        """As last counted."""
+        return await self._database.read(lambda connection: quotas.usages(connection, ids))
+
+    async def workspace_counts(self, workspace_id: str) -> Mapping[str, int]:
+        """As in the port."""
+        return await self._database.read(lambda connection: closing.counts(connection, workspace_id))
+
+    async def close_workspace(self, workspace_id: str, operation: Operation) -> Operation:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(lambda connection: closing.close(connection, workspace_id, operation, now))
+
+    async def erase_all(self, workspace_id: str, limit: int, since: int | None = None) -> Ended:
+        """As in the port."""
+        now = self._clock.now()
+        return await self._database.write(
+            lambda connection: closing.erase_all(connection, workspace_id, limit, since, now)
+        )
+
+    async def drop_rows(self, workspace_id: str, limit: int) -> Dropped:
+        """Vectors go first: their passages tell which, also to who goes on after a kill."""
+        return await closing.drop_rows(self._database, workspace_id, limit)
+
+    async def drop_workspace(self, workspace_id: str, keep: str) -> Mapping[str, int]:
+        """A transaction for each part: one that was interrupted is gone on with by the next call."""
+        return await closing.drop_workspace(self._database, workspace_id, keep)
+
+
+def _create_workspace(connection: Connection, workspace: Workspace) -> Workspace:
+    try:
+        connection.execute(insert(workspaces), asdict(workspace))
+    except IntegrityError:
+        raise Conflict("a workspace with this id exists: choose another id") from None
+    if workspace.max_memories is not None or workspace.max_bytes is not None:
+        quotas.begin(connection, workspace.id, Usage(0, 0), workspace.created_at)
+    return workspace
+
+
+def _change(connection: Connection, workspace_id: str, change: WorkspaceChange, now: int) -> Workspace:
+    this = and_(workspaces.c.id == workspace_id, OPEN)
+    row = connection.execute(select(*_WORKSPACE).where(this).with_for_update()).mappings().one_or_none()
+    if row is None:
+        raise NotFound("no workspace with this id")
+    values: dict[str, Any] = {} if change.name is None else {"name": change.name}
+    for name, value in (("max_memories", change.max_memories), ("max_bytes", change.max_bytes)):
+        if value is not None:
+            values[name] = None if value == UNLIMITED else value
+    changed = Workspace(**{**row, **values})
+    if values:
+        connection.execute(update(workspaces).where(this).values(values))
+    if changed.max_memories is None and changed.max_bytes is None:
+        quotas.stop(connection, workspace_id)
+    else:
+        quotas.begin(connection, workspace_id, quotas.count(connection, workspace_id), now)
+    return changed

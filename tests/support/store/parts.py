@@ -1,0 +1,13 @@
+"""A store with some of its parts replaced."""
+
+from copy import copy
+from typing import Any
+
+from openbrain.adapters.sql.store import SqlStore
+
+
+def with_parts(store: SqlStore, **parts: Any) -> SqlStore:
+    """The same store but for these attributes."""
+    made = copy(store)
+    vars(made).update(parts)
+    return made
