@@ -1,4 +1,4 @@
-"""Holding every index against the truth, nothing differing: what it costs this process, and how much memory.
+"""Holding every index against the store, nothing differing: what it costs this process, and how much memory.
 
 Rows and entries are put there directly. Embedded: SQLite against tantivy and qdrant-edge. Servers: MariaDB against
 Elasticsearch text and kNN.
@@ -36,9 +36,9 @@ from openbrain.domain.memory import Memory, MemoryType
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.index_entries import PassageSet
-from openbrain_housekeeper.comparing import Asked
-from openbrain_housekeeper.gate import Gate
-from openbrain_housekeeper.verifying import Indexes, Verification, Verifier
+from openbrain_housekeeper.reconciliation.comparison import Asked
+from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
+from openbrain_housekeeper.reconciliation.verification import Indexes, Verification, Verifier
 from openbrain_indexer.handlers.entries import text_entry, vector_entries
 from tests.servers import mariadb_server
 from tests.servers.availability import Missing
@@ -65,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A truth and both indexes."""
+    """A store and both indexes."""
 
     name: str
     database: Database
@@ -116,10 +116,10 @@ async def compared(side: Side, store: SqlStore, *, full: bool = False) -> Mappin
         return None
 
     clock = SystemClock()
-    gate = Gate(store.outbox.unpublished_since, dict.fromkeys(IndexKind, nothing), clock)
+    quiescent = QuiescentSince(store.outbox.unpublished_since, dict.fromkeys(IndexKind, nothing), clock)
     indexes: Indexes = {IndexKind.TEXT: lambda: side.text, IndexKind.VECTOR: lambda: side.vectors}
     verification = Verification(
-        Verifier(store, indexes, gate, clock, Asked()), Asked(full=full, repair=True, patient=False)
+        Verifier(store, indexes, quiescent, clock, Asked()), Asked(full=full, repair=True, patient=False)
     )
     async for _ in verification.pieces():
         pass
@@ -201,7 +201,7 @@ async def opened(name: str) -> AsyncIterator[Side]:
 
 @contextlib.contextmanager
 def _embedded(folder: Path) -> Iterator[Side]:
-    database = Database.open(f"sqlite+aiosqlite:///{folder}/truth.db")
+    database = Database.open(f"sqlite+aiosqlite:///{folder}/store.db")
     yield Side("embedded", database, TantivyText(folder / "text", 20), QdrantEdgeVectors(folder / "vectors"))
 
 

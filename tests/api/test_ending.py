@@ -19,7 +19,7 @@ from openbrain.ports.writes import FORGET, PURGE
 from openbrain_housekeeper.handlers.close_workspace import Closing
 from openbrain_housekeeper.handlers.forget import Forgetting
 from openbrain_housekeeper.handlers.purge import Indexes, Purging
-from openbrain_housekeeper.operating import Step, Worker
+from openbrain_housekeeper.jobs.operations import Step, Worker
 from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.store.fixtures import age_holds, stored, viewer
 

@@ -222,7 +222,7 @@ def _keys_forgotten() -> None:
 
 
 def _reconcile_skips_buckets() -> None:
-    from openbrain_housekeeper.comparing import Comparison
+    from openbrain_housekeeper.reconciliation.comparison import Comparison
 
     accounted = Comparison._accounted
 
@@ -233,7 +233,8 @@ def _reconcile_skips_buckets() -> None:
 
 
 def _nothing_reconciled() -> None:
-    from openbrain_housekeeper.reconciliation import Everything, Marks
+    from openbrain_housekeeper.jobs.full_comparison import Everything
+    from openbrain_housekeeper.jobs.unmarked_rows import Marks
 
     async def nothing(self: Any) -> int:
         return 0

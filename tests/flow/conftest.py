@@ -30,6 +30,7 @@ from openbrain.usecases.auth import hash_secret, issue
 from openbrain_cli.system.embedded.pipeline import Running, running
 from openbrain_housekeeper import app as housekeeper
 from openbrain_housekeeper.handlers import close_workspace, reindex
+from openbrain_housekeeper.wiring import operations as wired
 from tests.support.embedder.shared_session import shared_model_session
 from tests.support.streams.stillness import Stillness
 from tests.support.waiting import until
@@ -46,7 +47,7 @@ def short_pauses() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(container, "WritableIndexes", partial(index_writers.WritableIndexes, lease_s=0.5))
         patched.setattr(reindex, "LEASE_S", 0.5)
-        patched.setattr(housekeeper, "Closing", partial(close_workspace.Closing, settle_s=0.5))
+        patched.setattr(wired, "Closing", partial(close_workspace.Closing, settle_s=0.5))
         patched.setattr(housekeeper, "OPERATIONS_POLL_S", 0.05)
         patched.setattr(operations, "PAUSE", MICROSECONDS // 10)
         patched.setattr(backpressure, "FRESH_S", 0.2)

@@ -13,7 +13,7 @@ from openbrain.ports.generations import Generation, IndexKind
 from openbrain.settings import Housekeeping, Settings, Streams, Text
 from openbrain.settings.tuning import HousekeepingTuning, StreamTuning, TextTuning
 from openbrain.settings.vectors import Vectors
-from openbrain_housekeeper import filling
+from openbrain_housekeeper.jobs import index_refill
 from tests.flow.conftest import PATIENT, Brain, started
 from tests.servers.process import Server
 from tests.support.waiting import until
@@ -27,7 +27,7 @@ COUNT = 8
 @pytest.fixture(scope="module", autouse=True)
 def quick_looks() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(filling, "LOOK_S", 0.05)
+        patched.setattr(index_refill, "LOOK_S", 0.05)
         yield
 
 
@@ -93,8 +93,12 @@ async def filled(brain: Brain, word: str = "Buoy") -> list[str]:
 async def nothing_lacks(brain: Brain, ids: list[str]) -> None:
     for weight in WEIGHTS.values():
         asked = {"query": "marks the channel", "text_weight": weight, "top_k": 3 * COUNT}
-        answer = await brain.post("/v1/brain/recall", asked)
-        assert (answer["degraded"], {each["id"] for each in answer["memories"]}) == ([], set(ids))
+
+        async def all_are_found(asked: dict[str, object] = asked) -> bool:
+            answer = await brain.post("/v1/brain/recall", asked)
+            return (answer["degraded"], {each["id"] for each in answer["memories"]}) == ([], set(ids))
+
+        await until(all_are_found)  # the API asks once a second which index is whole
     rows = await brain.container.store.memories.rows(ids)
     assert all(row.text_revision == row.vector_revision == row.revision for row in rows.values())
 
@@ -128,15 +132,14 @@ async def test_removed_while_nobody_looks_is_told(place: Place, monkeypatch: pyt
         ids = await filled(brain)
         looks = 0
 
-        async def nothing(_: filling.Filling) -> int:
+        async def nothing(_: index_refill.IndexRefill) -> None:
             nonlocal looks
             looks += 1
-            return 0
 
         async def no_look_is_under_way() -> bool:
             return looks > 0
 
-        monkeypatch.setattr(filling.Filling, "round", nothing)
+        monkeypatch.setattr(index_refill.IndexRefill, "_look", nothing)
         await until(no_look_is_under_way)
         before = await generations(brain)
         for each in before:
@@ -155,7 +158,7 @@ async def test_removed_while_nobody_looks_is_told(place: Place, monkeypatch: pyt
         assert all(each.lost_at for each in await generations(brain))
         answer = await brain.post("/v1/brain/recall", {"query": "buoy", "top_k": COUNT})
         assert set(answer["degraded"]) == {"text", "vectors"}
-        assert {each["id"] for each in answer["memories"]} == set(ids), "the truth answers meanwhile"
+        assert {each["id"] for each in answer["memories"]} == set(ids), "the store answers meanwhile"
         searched = await brain.http.get("/v1/brain/search", params={"q": "buoy"})
         assert searched.json()["degraded"] == ["text"]
         health = (await brain.http.get("/v1/health")).json()
@@ -196,7 +199,7 @@ async def test_a_snapshot_is_put_back_under_the_running_system(
     elasticsearch_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Closed, then half there (no node may hold its shards), then whole but old: told each time, then filled."""
-    monkeypatch.setattr(filling, "EPOCH_S", 0.2)
+    monkeypatch.setattr(index_refill, "EPOCH_S", 0.2)
     place = on_elasticsearch(elasticsearch_server, tmp_path)
     snapshot = f"/_snapshot/{place.settings.text.index}"
     async with (
@@ -232,7 +235,7 @@ async def test_a_snapshot_is_put_back_under_the_running_system(
         await until(told)
         answer = await brain.post("/v1/brain/recall", {"query": "buoy beacon", "top_k": 2 * COUNT})
         assert set(answer["degraded"]) == {"text", "vectors"}
-        assert {each["id"] for each in answer["memories"]} == set(ids), "the truth answers meanwhile"
+        assert {each["id"] for each in answer["memories"]} == set(ids), "the store answers meanwhile"
 
         epochs = {each.name: each.epoch for each in await generations(brain)}
         await ask("PUT", f"/{','.join(names)}/_settings", **{nowhere: None})
@@ -249,7 +252,7 @@ async def test_an_alias_that_is_gone_or_points_elsewhere_is_set_again(
     elasticsearch_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of ours reads by it, so answers are whole meanwhile."""
-    monkeypatch.setattr(filling, "EPOCH_S", 0.2)
+    monkeypatch.setattr(index_refill, "EPOCH_S", 0.2)
     place = on_elasticsearch(elasticsearch_server, tmp_path)
     async with (
         httpx.AsyncClient(base_url=elasticsearch_server.url, timeout=60) as server,

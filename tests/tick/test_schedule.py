@@ -9,7 +9,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.times import from_datetime
 from openbrain.ports.tenants import Workspace
 from openbrain.ports.vault import Tick
-from openbrain_housekeeper.scheduling import TickSchedule, last_slot
+from openbrain_housekeeper.jobs.tick_schedule import TickSchedule, last_slot
 from tests.support.store.fixtures import FakeClock
 
 SCHEDULE = "7 */2 * * *"
@@ -22,8 +22,8 @@ def at(words: str) -> int:
 
 @pytest.fixture(params=["sqlite"])
 def database_url(tmp_path: Path) -> str:
-    """What the schedule needs of the truth has its contract on both databases."""
-    return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
+    """What the schedule needs of the store has its contract on both databases."""
+    return f"sqlite+aiosqlite:///{tmp_path}/store.db"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from openbrain.ports.signals import SignalChange, SignalFilter
 from openbrain.ports.tenants import Workspace
 from openbrain.ports.vault import TickJob
 from openbrain.vault.pipeline import SOURCE, Patience
-from openbrain_housekeeper.vault_checking import VaultCheck
+from openbrain_housekeeper.jobs.vault_checks import VaultCheck
 from tests.support.store.fixtures import START, FakeClock
 
 HOUR = 3600 * MICROSECONDS

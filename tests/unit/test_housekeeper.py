@@ -10,7 +10,7 @@ import pytest
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from openbrain.ports.outbox import OutboxEntry
 from openbrain.runtime.leader import Leader, PeriodicJob
-from openbrain_housekeeper.jobs.outbox_and_expiry import relay
+from openbrain_housekeeper.jobs.relay import relay
 from tests.support.waiting import PATIENCE_S, until
 
 LEASE_S = 0.06

@@ -12,7 +12,7 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Invalid, TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.ports.operations import Operation, OperationStatus, Progress
-from openbrain_housekeeper.operating import Worker
+from openbrain_housekeeper.jobs.operations import Worker
 from tests.support.store.fixtures import FakeClock, age_holds, rows
 from tests.support.store.schema import make_tables
 from tests.support.waiting import until
@@ -20,7 +20,7 @@ from tests.support.waiting import until
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db")
+    database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/store.db")
     await database.write(make_tables)
     yield SqlStore(database, FakeClock())
     await database.close()

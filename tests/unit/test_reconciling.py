@@ -17,7 +17,7 @@ from openbrain.ports.index import EntryMarks, Standing
 from openbrain.ports.index_entries import Due
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.reconcile import Fault, judge
-from openbrain_housekeeper.gate import Gate
+from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 from tests.support.store.fixtures import START, FakeClock
 
 ID = "01890000-0000-7000-8000-000000000001"
@@ -123,35 +123,35 @@ class Waiting:
 
 async def test_nothing_that_is_queued_is_announced_again() -> None:
     clock, waiting = FakeClock(), Waiting()
-    gate = Gate(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
+    quiescent = QuiescentSince(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
     clock.advance(1000)
 
-    assert await gate.open_until(IndexKind.TEXT) > clock.now(), "nothing waits"
+    assert await quiescent.since(IndexKind.TEXT) > clock.now(), "nothing waits"
     waiting.stream = START + 500
-    assert await gate.open_until(IndexKind.TEXT) == START + 500, "what changed later may be on its way"
+    assert await quiescent.since(IndexKind.TEXT) == START + 500, "what changed later may be on its way"
     waiting.outbox = START + 100
-    assert await gate.open_until(IndexKind.TEXT) == START + 100
+    assert await quiescent.since(IndexKind.TEXT) == START + 100
     waiting.outbox = START - 1
-    assert await gate.open_until(IndexKind.TEXT) == 0, "another process may have announced something before we began"
+    assert await quiescent.since(IndexKind.TEXT) == 0, "another process may have announced something before we began"
 
 
 async def test_what_was_announced_is_waited_for() -> None:
     clock, waiting = FakeClock(), Waiting()
-    gate = Gate(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
+    quiescent = QuiescentSince(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
     clock.advance(1000)
-    gate.announced()
+    quiescent.announced()
     waiting.stream = clock.now()
     clock.advance(1000)
 
-    assert await gate.open_until(IndexKind.TEXT) == 0
+    assert await quiescent.since(IndexKind.TEXT) == 0
     waiting.stream = clock.now()
-    assert await gate.open_until(IndexKind.TEXT) == clock.now(), "what waits now came later"
+    assert await quiescent.since(IndexKind.TEXT) == clock.now(), "what waits now came later"
     waiting.stream = None
-    assert await gate.open_until(IndexKind.TEXT) > clock.now()
+    assert await quiescent.since(IndexKind.TEXT) > clock.now()
 
 
 class Large:
-    """A truth of so many rows, none of them noted as done, and an index that holds them: it tells how much was asked
+    """A store of so many rows, none of them noted as done, and an index that holds them: it tells how much was asked
     for at once."""
 
     def __init__(self, rows: int) -> None:
@@ -281,9 +281,9 @@ def test_a_stamp_of_the_future_is_not_young() -> None:
 async def test_stamps_of_the_future_do_not_shut_the_gate() -> None:
     """Neither a clock that was ahead when the process began, nor an event that says it was made later than now."""
     clock, waiting = FakeClock(START + 10**9), Waiting()
-    gate = Gate(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
+    quiescent = QuiescentSince(waiting.unpublished_since, {IndexKind.TEXT: waiting.oldest}, clock)
     clock.advance(-(10**9))
-    assert await gate.open_until(IndexKind.TEXT) == clock.now() + 1
+    assert await quiescent.since(IndexKind.TEXT) == clock.now() + 1
     clock.advance(1000)
     waiting.outbox = START + 10**9
-    assert await gate.open_until(IndexKind.TEXT) == clock.now(), "rows that change from now on are on their way"
+    assert await quiescent.since(IndexKind.TEXT) == clock.now(), "rows that change from now on are on their way"

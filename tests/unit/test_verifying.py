@@ -18,11 +18,12 @@ from openbrain.ports.index import Sum
 from openbrain.ports.index_entries import VERIFY
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.usecases.serving_indexes import text_generation
-from openbrain_housekeeper.comparing import Asked
-from openbrain_housekeeper.gate import Gate
-from openbrain_housekeeper.operating import Worker
-from openbrain_housekeeper.reconciliation import Everything
-from openbrain_housekeeper.verifying import Verification, Verifier, Verifying
+from openbrain_housekeeper.handlers.verify import Verifying
+from openbrain_housekeeper.jobs.full_comparison import Everything
+from openbrain_housekeeper.jobs.operations import Worker
+from openbrain_housekeeper.reconciliation.comparison import Asked
+from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
+from openbrain_housekeeper.reconciliation.verification import Verification, Verifier
 from openbrain_indexer.handlers.entries import text_entry
 from tests.support.embedder.handler import database, store
 from tests.support.indexes.entries import direction, tombstone, vector_entry
@@ -55,8 +56,8 @@ async def test_what_is_cancelled_in_the_middle_is_forgotten(
     await index.prepare("t-1")
     await put(database, *(memory(each) for each in "abc"))
     clock.advance(600 * MICROSECONDS)
-    gate = Gate(store.outbox.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
-    verifying = Verifying(Verifier(store, {IndexKind.TEXT: lambda: index}, gate, clock, Asked()))
+    quiescent = QuiescentSince(store.outbox.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
+    verifying = Verifying(Verifier(store, {IndexKind.TEXT: lambda: index}, quiescent, clock, Asked()))
     worker = Worker(store.operations, {VERIFY: verifying}, "one", undo={VERIFY: verifying.undo}, pace_s=0)
     request = {"full": True, "repair": restored, "restored": restored}
     asked = Operation(id=uuid7(clock.now()), workspace_id="o", kind=VERIFY, actor="ada", request=request)
@@ -96,8 +97,8 @@ async def merging(store: SqlStore) -> AsyncIterator[tuple[Merging, QdrantVectors
 
 
 def verifier(store: SqlStore, index: QdrantVectors, clock: FakeClock) -> Verifier:
-    gate = Gate(store.outbox.unpublished_since, {IndexKind.VECTOR: nothing_waits}, clock)
-    return Verifier(store, {IndexKind.VECTOR: lambda: index}, gate, clock, Asked(repair=True, patient=False))
+    quiescent = QuiescentSince(store.outbox.unpublished_since, {IndexKind.VECTOR: nothing_waits}, clock)
+    return Verifier(store, {IndexKind.VECTOR: lambda: index}, quiescent, clock, Asked(repair=True, patient=False))
 
 
 async def test_a_tombstone_that_still_has_its_vector_is_a_difference(
@@ -146,8 +147,8 @@ async def test_an_index_of_another_database_is_left_alone(
 ) -> None:
     """Nothing is removed from it, unless somebody says that the database is the right one."""
     index = TantivyText(tmp_path / "text", commit_ms=1)
-    gate = Gate(store.outbox.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
-    verifier = Verifier(store, {IndexKind.TEXT: lambda: index}, gate, clock, Asked(repair=True, grace=0))
+    quiescent = QuiescentSince(store.outbox.unpublished_since, {IndexKind.TEXT: nothing_waits}, clock)
+    verifier = Verifier(store, {IndexKind.TEXT: lambda: index}, quiescent, clock, Asked(repair=True, grace=0))
     generation = await text_generation(store.generations, index, "t-1")
     others = [memory(f"of another database {number}") for number in range(30)]
     await index.write("t-1", [text_entry(each, index.builder) for each in others])

@@ -1,4 +1,4 @@
-"""Broadcast streams and the truth: in order under their numbers, whatever either side forgets or repeats."""
+"""Broadcast streams and the store: in order under their numbers, whatever either side forgets or repeats."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_reader import RedisHearing
 from openbrain.streams.publishing.broadcast_writer import number_of, stream_of
 from openbrain.streams.publishing.publisher import Publisher
-from openbrain_housekeeper.broadcasting import Broadcasting
-from openbrain_housekeeper.jobs.outbox_and_expiry import relay
+from openbrain_housekeeper.jobs.broadcasts import Broadcasting
+from openbrain_housekeeper.jobs.relay import relay
 from tests.support.store.fixtures import START, FakeClock
 from tests.support.streams.consumers import scaled
 
@@ -27,12 +27,12 @@ from tests.support.streams.consumers import scaled
 @pytest.fixture(params=["sqlite"])
 def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What the databases do alike is proven where the truth's own contracts are."""
-    return f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/truth.db"
+    return f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('truth')}/store.db"
 
 
 @dataclass
 class Scene:
-    """A truth, a server, and what publishes from one to the other."""
+    """A store, a server, and what publishes from one to the other."""
 
     store: SqlStore
     clock: FakeClock
@@ -72,7 +72,7 @@ class Scene:
         return found
 
     async def kept(self) -> dict[int, bytes]:
-        """The truth: event by number."""
+        """The store: event by number."""
         return {row.seq: row.body for row in await self.store.broadcasts.broadcasts_after("w1", 0, 1000)}
 
 
@@ -231,7 +231,7 @@ async def test_streams_keep_as_much_as_their_time_says(scene: Scene) -> None:
         await scene.store.signals.purge_signals(
             500, broadcasts_before=scene.clock.now(), ended_before=0, now=scene.clock.now()
         )
-        assert await scene.broadcasting.trim(scene.clock.now()) == 1, "also where the truth has forgotten first"
+        assert await scene.broadcasting.trim(scene.clock.now()) == 1, "also where the store has forgotten first"
         assert await scene.broadcasting.mend() == 0
     finally:
         await scene.client.config_set("stream-node-max-entries", 100)

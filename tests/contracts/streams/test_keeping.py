@@ -18,7 +18,7 @@ from openbrain.streams.operating.eviction import shrink, sizes
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import TIDY
 from openbrain_cli.system.diagnosis.stream_server import check
-from openbrain_housekeeper.stream_keeping import StreamKeeping
+from openbrain_housekeeper.jobs.stream_retention import StreamRetention
 from tests.servers.plugin import Starter
 from tests.servers.process import ServerProcess
 from tests.support.streams.consumers import scaled, stored
@@ -79,7 +79,7 @@ async def test_the_duty_keeps_the_share_of_the_memory(client: Any, server: Serve
         await client.xreadgroup(group, "c", {stream: ">"}, count=10_000)
         await client.xack(stream, group, *(entry for entry, _ in await client.xrange(stream)))
     with capture_logs() as logs:
-        keeping = StreamKeeping(client, settings)
+        keeping = StreamRetention(client, settings)
         while await keeping.round(()) >= 500:
             pass
     assert sum((await sizes(client, [stream])).values()) <= 1.1 * 0.25 * 16 * 2**20
@@ -138,7 +138,7 @@ async def test_dead_letters_are_told_of_before_the_first_is_dropped(
 async def test_dead_letters_with_time_and_room_stay_and_are_named(client: Any, server: ServerProcess) -> None:
     settings = scaled(server.url)
     box = await _dead(client, settings, 20, 5)
-    keeping = StreamKeeping(client, settings)
+    keeping = StreamRetention(client, settings)
     with capture_logs() as logs:
         for _ in range(3):
             assert await keeping.round(()) == 0
@@ -157,7 +157,7 @@ async def test_the_housekeepers_rights_are_enough(client: Any, server: ServerPro
     await _dead(client, free, 40, 3)
     confined = free.model_copy(update={"retention_share": 1e-9})
     async with Redis.from_url(server.url.replace("://", "://housekeeper:secret@")) as housekeeper:
-        await StreamKeeping(housekeeper, confined).round(())
+        await StreamRetention(housekeeper, confined).round(())
     refused = {line["object"] for line in await client.acl_log()}
     assert refused <= {"client|setinfo"}
 

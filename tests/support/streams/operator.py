@@ -17,7 +17,7 @@ from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.operating.redelivery import Redelivery
 from openbrain.streams.redis.connection import connect
 from openbrain_housekeeper.handlers.redelivery import steps
-from openbrain_housekeeper.operating import Worker
+from openbrain_housekeeper.jobs.operations import Worker
 from tests.support.api.brain import Brain, http
 from tests.support.store.fixtures import age_holds
 from tests.support.streams.consumers import scaled

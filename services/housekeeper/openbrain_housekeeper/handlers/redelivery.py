@@ -23,7 +23,7 @@ from openbrain.ports.streams import (
     Revival,
     StreamRedelivery,
 )
-from openbrain_housekeeper.operating import WAITS_FOR, Step
+from openbrain_housekeeper.jobs.operations import WAITS_FOR, Step
 
 AT_ONCE = 100
 CURSOR = "cursor"

@@ -1,4 +1,4 @@
-"""Every index held against the truth: as a duty now and then, and as the operation `verify`."""
+"""Every index held against the store: as a duty now and then, and as the operation `verify`."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
@@ -10,11 +10,10 @@ from openbrain.observability import metrics
 from openbrain.ports.clock import Clock
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
-from openbrain.ports.operations import Operation, Progress
 from openbrain.ports.store import Store
 from openbrain.usecases import comparison_sums
-from openbrain_housekeeper.comparing import Asked, Comparison, Tally
-from openbrain_housekeeper.gate import Gate
+from openbrain_housekeeper.reconciliation.comparison import Asked, Comparison, Tally
+from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 
 LIFTED = 2_000
 """Rows lifted in one transaction."""
@@ -28,9 +27,9 @@ Indexes = Mapping[IndexKind, Callable[[], TextIndex | VectorIndex]]
 class Verifier:
     """What a verification works with."""
 
-    def __init__(self, store: Store, indexes: Indexes, gate: Gate, clock: Clock, asked: Asked) -> None:
+    def __init__(self, store: Store, indexes: Indexes, quiescent: QuiescentSince, clock: Clock, asked: Asked) -> None:
         """`asked`: what the duty does; an operation's own words replace parts of it."""
-        self.store, self.indexes, self.gate, self.clock, self.asked = store, indexes, gate, clock, asked
+        self.store, self.indexes, self.quiescent, self.clock, self.asked = store, indexes, quiescent, clock, asked
 
     async def generations(self) -> Sequence[Generation]:
         """Those that are compared: what is being built is compared by who builds it."""
@@ -49,7 +48,9 @@ class Verification:
         own = self._verifier
         for generation in await own.generations():
             index = own.indexes[generation.kind]()
-            comparison = Comparison(own.store, index, generation, gate=own.gate, clock=own.clock, asked=self._asked)
+            comparison = Comparison(
+                own.store, index, generation, quiescent=own.quiescent, clock=own.clock, asked=self._asked
+            )
             self._tallies.append(comparison.tally)
             async for waits in comparison.pieces():
                 yield waits
@@ -81,60 +82,3 @@ async def lift(verifier: Verifier) -> AsyncIterator[int]:
         lifted += await verifier.store.index_marks.lift_all(above, after, until)
         yield lifted
     _log.info("reconcile.lifted", rows=lifted, above=above)
-
-
-class Verifying:
-    """Operation `verify`. What was found is kept in this process: another that takes it up begins anew."""
-
-    def __init__(self, verifier: Verifier) -> None:
-        self._verifier = verifier
-        self._runs: dict[str, tuple[Verification, AsyncIterator[bool]]] = {}
-        self._lifts: dict[str, AsyncIterator[int]] = {}
-
-    async def __call__(self, operation: Operation) -> Progress:
-        """`done` counts the entries that should be."""
-        request = operation.request
-        if request.get("restored") and "lifted" not in operation.result:
-            return await self._lift(operation)
-        if operation.id not in self._runs:
-            run = Verification(self._verifier, self._asked(request))
-            self._runs[operation.id] = run, run.pieces()
-        run, pieces = self._runs[operation.id]
-        told = {name: value for name, value in operation.result.items() if name == "lifted"}
-        try:
-            waits = await anext(pieces)
-        except StopAsyncIteration:
-            await self.undo(operation)
-            return Progress(done=run.seen, total=run.seen, result=told | run.told(), finished=True)
-        except BaseException:
-            await self.undo(operation)
-            raise
-        return Progress(done=run.seen, result=told | run.told(), waits=waits)
-
-    async def _lift(self, operation: Operation) -> Progress:
-        lifts = self._lifts.setdefault(operation.id, lift(self._verifier))
-        lifted = int(operation.result.get("lifting", 0))
-        try:
-            lifted = await anext(lifts)
-        except StopAsyncIteration:
-            del self._lifts[operation.id]
-            return Progress(done=lifted, result={"lifted": lifted})
-        except BaseException:
-            await self.undo(operation)
-            raise
-        return Progress(done=lifted, result={"lifting": lifted})
-
-    def _asked(self, request: Mapping[str, Any]) -> Asked:
-        own = self._verifier.asked
-        return Asked(
-            full=bool(request.get("full")),
-            repair=bool(request.get("repair")),
-            restored=bool(request.get("restored")),
-            grace=own.grace,
-            retention=own.retention,
-        )
-
-    async def undo(self, operation: Operation) -> None:
-        """Drop what this process kept of one that has ended."""
-        self._runs.pop(operation.id, None)
-        self._lifts.pop(operation.id, None)

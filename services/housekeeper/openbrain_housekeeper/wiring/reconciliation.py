@@ -13,11 +13,13 @@ from openbrain.runtime import adapters
 from openbrain.runtime.container import Container
 from openbrain.runtime.leader import PeriodicJob
 from openbrain.streams.monitoring.oldest_entry import waiting_since
-from openbrain_housekeeper.comparing import Asked
-from openbrain_housekeeper.filling import LOOK_S, Filling
-from openbrain_housekeeper.gate import Gate
-from openbrain_housekeeper.reconciliation import Everything, Marks
-from openbrain_housekeeper.verifying import Indexes, Verifier
+from openbrain_housekeeper.jobs.full_comparison import Everything
+from openbrain_housekeeper.jobs.index_refill import LOOK_S, IndexRefill
+from openbrain_housekeeper.jobs.rounds import notifying
+from openbrain_housekeeper.jobs.unmarked_rows import Marks
+from openbrain_housekeeper.reconciliation.comparison import Asked
+from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
+from openbrain_housekeeper.reconciliation.verification import Indexes, Verifier
 
 _GROUPS = {IndexKind.TEXT: {"indexer-text"}, IndexKind.VECTOR: {"embedder", "indexer-vector"}}
 _SHORT_S = 0.02
@@ -54,33 +56,25 @@ def verifier(container: Container, client: Redis) -> Verifier:
     return Verifier(
         container.store,
         indexes,
-        Gate(container.store.outbox.unpublished_since, oldest, container.clock),
+        QuiescentSince(container.store.outbox.unpublished_since, oldest, container.clock),
         container.clock,
         asked,
     )
 
 
-def duties(container: Container, own: Verifier) -> Sequence[PeriodicJob]:
+def reconciliation_jobs(container: Container, own: Verifier) -> Sequence[PeriodicJob]:
     """What it does by itself. Embedded indexes are compared by the process that they belong to."""
-    settings = container.settings.housekeeping
-    marks = Marks(own)
-
-    async def announce() -> int:
-        announced = await marks.round()
-        if announced:
-            await container.wake.notify()
-        return announced
+    settings, wake = container.settings.housekeeping, container.wake
+    every_s = settings.tuning.reconcile_every_s
 
     async def after_marks(announced: int) -> None:
-        await asyncio.sleep(
-            min(_DRAIN_S, settings.tuning.reconcile_every_s) if announced else settings.tuning.reconcile_every_s
-        )
+        await asyncio.sleep(min(_DRAIN_S, every_s) if announced else every_s)
 
-    found = [PeriodicJob("reconcile", announce, after_marks, settings.tuning.reconcile_every_s)]
+    found = [PeriodicJob("reconcile", notifying(wake, Marks(own).round), after_marks, every_s)]
     if not container.shared and adapters.EMBEDDED in (container.settings.text.url, container.settings.vectors.url):
         return found
     everything = Everything(own, settings.verify_every_s, settings.digests_every_s)
-    filling = Filling(
+    refill = IndexRefill(
         own,
         {
             IndexKind.TEXT: lambda generation: container.text.prepare(generation.name),
@@ -88,23 +82,11 @@ def duties(container: Container, own: Verifier) -> Sequence[PeriodicJob]:
         },
     )
 
-    async def compare() -> int:
-        done = await everything.round()
-        if done:
-            await container.wake.notify()
-        return done
-
     async def after_piece(done: int) -> None:
         await asyncio.sleep(_SHORT_S if done else everything.pause_s)
 
-    async def fill() -> int:
-        done = await filling.round()
-        if done:
-            await container.wake.notify()
-        return done
-
     return [
         *found,
-        PeriodicJob("verify", compare, after_piece, settings.verify_every_s),
-        PeriodicJob("fill", fill, lambda _: asyncio.sleep(filling.pause_s), LOOK_S),
+        PeriodicJob("verify", notifying(wake, everything.round), after_piece, settings.verify_every_s),
+        PeriodicJob("fill", notifying(wake, refill.round), lambda _: asyncio.sleep(refill.pause_s), LOOK_S),
     ]

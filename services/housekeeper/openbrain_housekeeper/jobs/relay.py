@@ -1,12 +1,12 @@
-"""The housekeeper's duties as plain functions: each does one round and says how much it did."""
+"""Job `relay`: finished events of the outbox are published on their streams, in order."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from openbrain.domain.errors import TryLater
-from openbrain.ports.outbox import Outbox, OutboxEntry
+from openbrain.ports.outbox import Outbox, OutboxEntry, Wake
 from openbrain.ports.signals import Passed
-from openbrain.ports.store import Store
 
 
 class Publisher(Protocol):
@@ -17,6 +17,17 @@ class Publisher(Protocol):
 
 
 Settle = Callable[[OutboxEntry], Awaitable[None]]
+
+
+class BroadcastStreams(Protocol):
+    """What sees to broadcasts beside the outbox."""
+
+    lock: asyncio.Lock
+    """Held by whoever publishes broadcasts."""
+
+    async def settle(self, entry: OutboxEntry) -> None: ...
+
+    async def ahead(self) -> int: ...
 
 
 async def relay(outbox: Outbox, publisher: Publisher, limit: int, settle: Settle) -> int:
@@ -46,14 +57,16 @@ async def relay(outbox: Outbox, publisher: Publisher, limit: int, settle: Settle
     return len(done)
 
 
-async def expire(store: Store, limit: int) -> int:
-    """End memories whose time has come."""
-    return await store.writes.expire_due(limit, await store.time())
+async def relay_outbox(outbox: Outbox, publisher: Publisher, broadcasting: BroadcastStreams, limit: int) -> int:
+    """One round; after a full one, broadcasts that wait behind others are published first."""
+    async with broadcasting.lock:
+        done = await relay(outbox, publisher, limit, broadcasting.settle)
+        if done >= limit:
+            await broadcasting.ahead()
+    return done
 
 
-async def purge(store: Store, limit: int, oldest_operation: int, oldest_recall: int) -> int:
-    """Forget idempotency keys past their time, operations that ended before `oldest_operation`, and recalls answered
-    before `oldest_recall` (microseconds)."""
-    keys = await store.writes.purge_idempotency_keys(limit)
-    recalls = await store.memories.purge_recalls(oldest_recall, limit)
-    return max(keys, recalls, await store.operations.purge_operations(oldest_operation, limit))
+async def until_more(wake: Wake, limit: int, poll_s: float, done: int) -> None:
+    """Wait until a commit wakes the relay; not after a full batch, which says that there is more."""
+    if done < limit:
+        await wake.wait(poll_s)

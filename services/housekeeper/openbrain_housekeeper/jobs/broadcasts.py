@@ -1,4 +1,4 @@
-"""Broadcast streams beside the truth: what is published twice, lost, or too old."""
+"""Broadcast streams beside the store: what is published twice, lost, or too old."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -38,7 +38,7 @@ class Broadcasting:
 
     async def settle(self, entry: OutboxEntry) -> None:
         """See to a broadcast that its stream has passed. Mostly it was published before. Where the stream knows a later
-        time than the truth, which was put back, what waits is told again under numbers above the stream's."""
+        time than the store, which was put back, what waits is told again under numbers above the stream's."""
         workspace, number = broadcast_writer.workspace_of(entry.stream), broadcast_writer.number_of(entry.body)
         stream = self._settings.prefix + entry.stream
         held = await broadcast_writer.held(self._client, stream, number)

@@ -1,4 +1,4 @@
-"""One generation of an index held against the truth, piece by piece, and what becomes of each difference."""
+"""One generation of an index held against the store, piece by piece, and what becomes of each difference."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -17,7 +17,7 @@ from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.store import Store
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.reconcile import Difference, Fault
-from openbrain_housekeeper.gate import Gate
+from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
 
 REMEMBERED = 10_000
 """Memories that changed just now and are looked at once more: the others wait for the next time."""
@@ -89,15 +89,15 @@ class Comparison:
         index: TextIndex | VectorIndex,
         generation: Generation,
         *,
-        gate: Gate,
+        quiescent: QuiescentSince,
         clock: Clock,
         asked: Asked,
     ) -> None:
         self._store, self._index, self._generation = store, index, generation
-        self._gate, self._clock, self._asked = gate, clock, asked
+        self._quiescent, self._clock, self._asked = quiescent, clock, asked
         self._young: set[str] = set()
         self._young_until = 0
-        self._open_until = 0
+        self._quiescent_since = 0
         self._announced = 0
         self.tally = Tally(generation.name, generation.kind.value, str(generation.status))
 
@@ -108,15 +108,14 @@ class Comparison:
             self.tally.note = f"built by {built}, and this version is {ours}: not compared"
             _log.warning("reconcile.another_builder", index=self._generation.name, builder=built, ours=ours)
             return
-        async for waits in self._until_open():
+        async for waits in self._until_quiescent():
             yield waits
         differing: frozenset[int] = frozenset()
+        expected = self._store.expected_entries
         accounts = (
-            comparison_sums.closer(self._store.expected_entries, self._index, self._generation)
+            comparison_sums.closer(expected, self._index, self._generation)
             if self._asked.full
-            else comparison_sums.accounting(
-                self._store.expected_entries, self._index, self._generation, digests=self._asked.digests
-            )
+            else comparison_sums.accounting(expected, self._index, self._generation, digests=self._asked.digests)
         )
         async for account in accounts:
             differing = self._accounted(account)
@@ -166,7 +165,7 @@ class Comparison:
     async def _found(self, buckets: frozenset[int]) -> AsyncIterator[Sequence[Difference]]:
         async for found in reconcile.differences(self._store.expected_entries, self._index, self._generation, buckets):
             yield found
-        # The marks stand in the truth alone; those of these buckets were seen.
+        # The marks stand in the store alone; those of these buckets were seen.
         async for rows in reconcile.unmarked(self._store.expected_entries, self._generation):
             yield [each for each in rows if bucket_of(each.memory_id) not in buckets]
 
@@ -180,7 +179,7 @@ class Comparison:
             if changed_at > young and not again and len(self._young) < REMEMBERED:
                 self._young.add(each.memory_id)
                 self._young_until = max(self._young_until, changed_at + self._asked.grace)
-            elif changed_at > young or (each.fault in _ANNOUNCED and changed_at >= self._open_until):
+            elif changed_at > young or (each.fault in _ANNOUNCED and changed_at >= self._quiescent_since):
                 self.tally.queued += 1
                 self.tally.recent += changed_at > young
             else:
@@ -194,10 +193,10 @@ class Comparison:
             announced = sum(each.fault is not Fault.GHOST for each in settled)
             self._announced += announced
             if announced:
-                self._gate.announced()
+                self._quiescent.announced()
             if self._announced >= AT_ONCE:
                 self._announced = 0
-                async for waits in self._until_open():
+                async for waits in self._until_quiescent():
                     yield waits
 
     async def _look_for_left_vectors(self) -> None:
@@ -223,7 +222,7 @@ class Comparison:
             return
         while self._young and self._clock.now() <= self._young_until:
             yield True
-        async for waits in self._until_open():
+        async for waits in self._until_quiescent():
             yield waits
         ids = sorted(self._young)
         for start in range(0, len(ids), reconcile.LOOKED_AT):
@@ -235,13 +234,13 @@ class Comparison:
                 yield waits
             yield False
 
-    async def _until_open(self) -> AsyncIterator[bool]:
+    async def _until_quiescent(self) -> AsyncIterator[bool]:
         """Wait until what was announced has been taken, for so long."""
         since = self._clock.now()
         kind = self._generation.kind
-        while not (until := await self._gate.open_until(kind)) and self._clock.now() - since < PATIENCE:
+        while not (until := await self._quiescent.since(kind)) and self._clock.now() - since < PATIENCE:
             yield True
-        self._open_until = until
+        self._quiescent_since = until
 
     def _tell(self) -> None:
         tally = self.tally

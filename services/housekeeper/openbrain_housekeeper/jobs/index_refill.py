@@ -13,8 +13,8 @@ from openbrain.ports.index import Replaceable
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.index_loss import epoch_of, write_epoch
 from openbrain.usecases.reconcile import Fault
-from openbrain_housekeeper.comparing import Comparison, Tally
-from openbrain_housekeeper.verifying import Verifier
+from openbrain_housekeeper.reconciliation.comparison import Comparison, Tally
+from openbrain_housekeeper.reconciliation.verification import Verifier
 
 LOOK_S = 2.0
 """Between two looks: each reads one entry of each index."""
@@ -34,7 +34,7 @@ class Index(reconcile.Index, Replaceable, Protocol):
     """The port of the index to be written."""
 
 
-class Filling:
+class IndexRefill:
     """Looks now and then; while something is lost, fills it, a piece each round."""
 
     def __init__(self, verifier: Verifier, prepare: Prepare) -> None:
@@ -119,7 +119,7 @@ class Filling:
         while True:
             # What changed since is on its way by itself; what is older is announced, whenever it changed.
             asked = replace(own.asked, patient=False, grace=own.clock.now() - begun)
-            passed = Comparison(own.store, index, generation, gate=own.gate, clock=own.clock, asked=asked)
+            passed = Comparison(own.store, index, generation, quiescent=own.quiescent, clock=own.clock, asked=asked)
             async for waits in passed.pieces():
                 yield waits
             if whole(passed.tally):

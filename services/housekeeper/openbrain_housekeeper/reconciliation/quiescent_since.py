@@ -9,7 +9,7 @@ Oldest = Callable[[], Awaitable[int | None]]
 """Since when something waits, microseconds by our clock; None where nothing does."""
 
 
-class Gate:
+class QuiescentSince:
     """Knows, for each kind of index, up to when everything announced has been taken from the streams.
 
     A row that changed since then may be on its way; so may everything, once we have announced something that is not
@@ -20,7 +20,7 @@ class Gate:
         self._unpublished_since, self._oldest, self._clock = unpublished_since, oldest, clock
         self._announced_at = clock.now()
 
-    async def open_until(self, kind: IndexKind) -> int:
+    async def since(self, kind: IndexKind) -> int:
         """Rows that changed before this time are not on their way; 0 while nothing can be told."""
         now = self._clock.now()
         waiting = (await self._unpublished_since(), await self._oldest[kind]())

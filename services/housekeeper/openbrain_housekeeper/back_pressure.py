@@ -1,0 +1,27 @@
+"""Work that causes events waits while too many wait already."""
+
+from collections.abc import Awaitable, Callable
+
+from openbrain.ports.operations import Operation, Progress
+from openbrain.usecases.backpressure import Pressure
+from openbrain_housekeeper.jobs.operations import Step
+
+
+def held_back(step: Step, pressure: Pressure) -> Step:
+    """A step that causes events: it waits while too many wait already."""
+
+    async def when_there_is_room(operation: Operation) -> Progress:
+        await pressure.admit_events()
+        return await step(operation)
+
+    return when_there_is_room
+
+
+def when_room(round_: Callable[[], Awaitable[int]], pressure: Pressure) -> Callable[[], Awaitable[int]]:
+    """The same for a duty."""
+
+    async def when_there_is_room() -> int:
+        await pressure.admit_events()
+        return await round_()
+
+    return when_there_is_room

@@ -1,0 +1,65 @@
+"""Operation `verify`: every index held against the database, and repaired where that is asked for."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from openbrain.ports.operations import Operation, Progress
+from openbrain_housekeeper.reconciliation.comparison import Asked
+from openbrain_housekeeper.reconciliation.verification import Verification, Verifier, lift
+
+
+class Verifying:
+    """Operation `verify`. What was found is kept in this process: another that takes it up begins anew."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+        self._runs: dict[str, tuple[Verification, AsyncIterator[bool]]] = {}
+        self._lifts: dict[str, AsyncIterator[int]] = {}
+
+    async def __call__(self, operation: Operation) -> Progress:
+        """`done` counts the entries that should be."""
+        request = operation.request
+        if request.get("restored") and "lifted" not in operation.result:
+            return await self._lift(operation)
+        if operation.id not in self._runs:
+            run = Verification(self._verifier, self._asked(request))
+            self._runs[operation.id] = run, run.pieces()
+        run, pieces = self._runs[operation.id]
+        told = {name: value for name, value in operation.result.items() if name == "lifted"}
+        try:
+            waits = await anext(pieces)
+        except StopAsyncIteration:
+            await self.undo(operation)
+            return Progress(done=run.seen, total=run.seen, result=told | run.told(), finished=True)
+        except BaseException:
+            await self.undo(operation)
+            raise
+        return Progress(done=run.seen, result=told | run.told(), waits=waits)
+
+    async def _lift(self, operation: Operation) -> Progress:
+        lifts = self._lifts.setdefault(operation.id, lift(self._verifier))
+        lifted = int(operation.result.get("lifting", 0))
+        try:
+            lifted = await anext(lifts)
+        except StopAsyncIteration:
+            del self._lifts[operation.id]
+            return Progress(done=lifted, result={"lifted": lifted})
+        except BaseException:
+            await self.undo(operation)
+            raise
+        return Progress(done=lifted, result={"lifting": lifted})
+
+    def _asked(self, request: Mapping[str, Any]) -> Asked:
+        own = self._verifier.asked
+        return Asked(
+            full=bool(request.get("full")),
+            repair=bool(request.get("repair")),
+            restored=bool(request.get("restored")),
+            grace=own.grace,
+            retention=own.retention,
+        )
+
+    async def undo(self, operation: Operation) -> None:
+        """Drop what this process kept of one that has ended."""
+        self._runs.pop(operation.id, None)
+        self._lifts.pop(operation.id, None)

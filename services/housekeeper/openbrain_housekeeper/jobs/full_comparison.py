@@ -1,0 +1,48 @@
+"""Job `verify`: now and then every index is compared with the database."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from openbrain.domain.memory import MICROSECONDS
+from openbrain_housekeeper.reconciliation.verification import Verification, Verifier
+
+FIRST_S = 300.0
+"""A process that has just begun has more urgent things to do than to compare everything."""
+
+
+class Everything:
+    """A whole comparison, a piece each round; the first a while after the process began. Engines that must read every
+    entry for its digest do so less often than they count."""
+
+    def __init__(self, verifier: Verifier, every_s: float, digests_every_s: float) -> None:
+        self._own, self._every_s = verifier, every_s
+        self._digests_every = round(digests_every_s * MICROSECONDS)
+        self._digests_at = 0
+        """When they are due."""
+        self._comparing_digests = False
+        self._pieces: AsyncIterator[bool] | None = None
+        self.pause_s = min(every_s, FIRST_S)
+        """How long to wait after a round that ended nothing."""
+        self._begun = False
+
+    async def round(self) -> int:
+        """1 while there is more to do; an error begins it anew."""
+        if not self._begun:
+            self._begun = True
+            return 0
+        self.pause_s = self._every_s
+        if self._pieces is None:
+            self._comparing_digests = self._own.clock.now() >= self._digests_at
+            asked = replace(self._own.asked, digests=self._comparing_digests)
+            self._pieces = Verification(self._own, asked).pieces()
+        try:
+            await anext(self._pieces)
+        except StopAsyncIteration:
+            self._pieces = None
+            if self._comparing_digests:
+                self._digests_at = self._own.clock.now() + self._digests_every
+            return 0
+        except BaseException:
+            self._pieces = None
+            raise
+        return 1

@@ -1,0 +1,24 @@
+"""Job `purge`: rows past their time go: idempotency keys, operations, recalls, ticks, imports that fell silent."""
+
+from openbrain.domain.memory import DAY, MICROSECONDS
+from openbrain.ports.store import Store
+from openbrain.settings import Settings
+from openbrain_housekeeper.jobs.rounds import ROUND
+
+
+async def purge(store: Store, limit: int, oldest_operation: int, oldest_recall: int) -> int:
+    """Forget idempotency keys past their time, operations that ended before `oldest_operation`, and recalls answered
+    before `oldest_recall` (microseconds)."""
+    keys = await store.writes.purge_idempotency_keys(limit)
+    recalls = await store.memories.purge_recalls(oldest_recall, limit)
+    return max(keys, recalls, await store.operations.purge_operations(oldest_operation, limit))
+
+
+async def purge_past(store: Store, settings: Settings) -> int:
+    """One round of all that time ends, by the database's clock: one of ours that is ahead must give up no import."""
+    now = await store.time()
+    kept = settings.recall.tuning.kept_days
+    ended = now - settings.housekeeping.operation_days * DAY
+    silent = now - round(settings.housekeeping.tuning.import_silence_s * MICROSECONDS)
+    ticks = await store.ticks.purge_ticks(ended, ROUND) + await store.transfer.give_up_imports(silent, ROUND)
+    return max(ticks, await purge(store, ROUND, ended, now - kept * DAY))

@@ -1,0 +1,60 @@
+"""The duties: rows that no indexer has noted are announced again, and now and then everything is compared."""
+
+import structlog
+
+from openbrain.ports.generations import IndexKind
+from openbrain.usecases.reconcile import stamp
+from openbrain_housekeeper.reconciliation.verification import Verifier
+
+WALKED = 20_000
+"""Rows of one look."""
+LOOKS = 5
+"""In one round."""
+ANNOUNCED = 5_000
+"""In one look: the next waits until they have been taken."""
+FIRST_S = 300.0
+"""A process that has just begun has more urgent things to do than to compare everything."""
+_log = structlog.get_logger(__name__)
+
+
+class Marks:
+    """Walks through the store, a part each round, and announces again what should have been indexed long ago: whatever
+    a stream server has lost is found so."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._own = verifier
+        self._after = ""
+
+    async def round(self) -> int:
+        """How many were announced."""
+        announced = 0
+        for _ in range(LOOKS):
+            until = await self._own.store.expected_entries.walk(self._after, WALKED)
+            if until is None:
+                self._after = ""
+                break
+            announced += await self._look(self._after, until)
+            self._after = until
+            if announced:
+                break
+        return announced
+
+    async def _look(self, after: str, until: str) -> int:
+        own = self._own
+        now = own.clock.now()
+        lost: set[str] = set()
+        for kind in IndexKind:
+            generation = await own.store.generations.serving(kind)
+            if generation is None:
+                continue
+            changed = now - own.asked.grace
+            rows = await own.store.expected_entries.unmarked(generation, after, until, ANNOUNCED)
+            old = [(row.memory_id, at) for row in rows if (at := stamp(row.changed_at, now)) <= changed]
+            if old:
+                quiescent_since = await own.quiescent.since(kind)
+                lost.update(memory_id for memory_id, at in old if at < quiescent_since)
+        if lost:
+            await own.store.outbox.announce_again(sorted(lost))
+            own.quiescent.announced()
+            _log.warning("reconcile.announced_again", count=len(lost))
+        return len(lost)

@@ -1,0 +1,61 @@
+"""Operations: the handler of each kind, on the parts of a container."""
+
+from redis.asyncio import Redis
+
+from openbrain.ports.generations import MODEL_CHANGE, IndexKind
+from openbrain.ports.index_entries import REINDEX, VERIFY
+from openbrain.ports.tenants import CLOSE
+from openbrain.ports.writes import FORGET, PURGE
+from openbrain.runtime.container import Container
+from openbrain.streams.handling.runtime import consumer_name
+from openbrain.streams.operating.erasure import StreamEraser
+from openbrain.streams.operating.redelivery import Redelivery
+from openbrain.streams.publishing.publisher import Publisher
+from openbrain_housekeeper.back_pressure import held_back
+from openbrain_housekeeper.handlers.close_workspace import Closing
+from openbrain_housekeeper.handlers.forget import Forgetting
+from openbrain_housekeeper.handlers.purge import Indexes, Project, Purging
+from openbrain_housekeeper.handlers.redelivery import steps
+from openbrain_housekeeper.handlers.verify import Verifying
+from openbrain_housekeeper.jobs.operations import Step, Worker
+from openbrain_housekeeper.reconciliation.verification import Verifier
+from openbrain_housekeeper.wiring.reindex import reindexing
+
+
+def worker(
+    container: Container,
+    client: Redis,
+    publisher: Publisher,
+    redelivery: Redelivery,
+    compared: Verifier,
+    project_text: Project | None,
+) -> Worker:
+    """Works on operations of every kind. `project_text`: as `app.housekeeper` takes it."""
+    rebuild, verifying = reindexing(container, client, publisher), Verifying(compared)
+    return Worker(
+        container.store.operations,
+        {
+            **erasing_steps(container, StreamEraser(client, container.settings.streams, container.clock), project_text),
+            **steps(redelivery, container.store),
+            REINDEX: rebuild,
+            MODEL_CHANGE: rebuild,
+            VERIFY: verifying,
+        },
+        consumer_name(),
+        lasting={PURGE},
+        undo={REINDEX: rebuild.undo, MODEL_CHANGE: rebuild.undo, VERIFY: verifying.undo},
+    )
+
+
+def erasing_steps(container: Container, streams: StreamEraser, project_text: Project | None) -> dict[str, Step]:
+    """What ends many memories, or all of a workspace."""
+    store, clock = container.store, container.clock
+    indexes: Indexes = {
+        "text": (lambda: container.text, lambda: store.generations.written(IndexKind.TEXT)),
+        "vectors": (lambda: container.vectors, lambda: store.generations.written(IndexKind.VECTOR)),
+    }
+    return {
+        FORGET: held_back(Forgetting(store, clock), container.pressure),
+        PURGE: Purging(store, streams, indexes, clock, project_text),
+        CLOSE: held_back(Closing(store, streams, clock), container.pressure),
+    }
