@@ -154,6 +154,22 @@ async def test_a_forged_number_lifts_none(scene: Scene, forged: int) -> None:
         await reader.close()
 
 
+async def test_what_somebody_put_between_two_numbers_does_not_come_again(scene: Scene) -> None:
+    """Else who hears it would ask without a pause, until the next is published."""
+    await scene.raise_(1)
+    await scene.relay()
+    await scene.client.xadd(scene.stream, {FIELD: b"{}"}, id="1-1")
+    hearing, subscribed = RedisHearing(scene.settings), BroadcastStream(scene.settings, "w1")
+    assert await hearing.hear("w1", 1, 0.01) == []
+    assert await subscribed.after(1) == ()
+    await scene.raise_(2)
+    await scene.relay()
+    assert [each.seq for each in await hearing.hear("w1", 1, 5)] == [2]
+    assert [number for number, _ in await subscribed.after(1)] == [2]
+    await hearing.close()
+    await subscribed.close()
+
+
 async def test_also_where_more_was_raised_since_than_the_stream_knows(scene: Scene) -> None:
     """The truth's highest number says nothing then: what stands in the stream under it does."""
     for number in (1, 2):

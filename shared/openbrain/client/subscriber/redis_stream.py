@@ -12,6 +12,7 @@ from openbrain.domain.streams import BROADCAST
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_writer import believable
 from openbrain.streams.redis.connection import ask, connect, disconnect, is_gone
+from openbrain.streams.redis.entry_ids import after_number
 
 _log = structlog.get_logger(__name__)
 _FIELD = FIELD.encode()
@@ -38,7 +39,8 @@ class BroadcastStream:
         async with asyncio.timeout(wait_s + max(1, wait_s)):
             found = await ask(
                 self._client,
-                *("XREAD", "COUNT", COUNT, "BLOCK", max(1, round(wait_s * 1000)), "STREAMS", self.name, f"{seq}-0"),
+                *("XREAD", "COUNT", COUNT, "BLOCK", max(1, round(wait_s * 1000))),
+                *("STREAMS", self.name, after_number(seq)),
             )
         if not found:
             return ()

@@ -7,6 +7,7 @@ from redis.asyncio import Redis
 
 from openbrain.domain.streams import replays
 from openbrain.ports.streams import HandedOver
+from openbrain.streams.redis.entry_ids import LAST
 from openbrain.streams.redis.keys import retry_states
 from openbrain.streams.redis.scripts import DROP_REPLAY, REPLAY
 
@@ -23,7 +24,8 @@ async def hand_over(
     replay = replays(stream, group)
     keys = (stream, replay, retry_states(replay, group))
     entries, last, waiting, more = await REPLAY(client, keys, group, from_id, to_id, min(most, AT_ONCE), MOST)
-    return HandedOver(entries, last.decode() if last else None, waiting, bool(more))
+    last_id = last.decode() if last else None
+    return HandedOver(entries, last_id, waiting, bool(more) and last_id != LAST)
 
 
 async def drop_settled(client: Redis, stream: str, group: str) -> int:

@@ -12,6 +12,7 @@ from openbrain.domain.streams import dead_letters
 from openbrain.settings import Streams
 from openbrain.streams.group.delivery import Delivery, Entry
 from openbrain.streams.redis import scripts
+from openbrain.streams.redis.entry_ids import behind
 from openbrain.streams.redis.keys import DEAD_FIELDS, PARKED, retry_states
 
 ALONE_AFTER = 2
@@ -52,7 +53,9 @@ class ConsumerGroup:
     async def take(self, count: int, *, alone: bool, after: str = "") -> list[Taken]:
         """Parked entries that are due and abandoned ones, at most so many; `alone`: the one that must be by itself;
         `after`: only such as came behind this one."""
-        since = f"({after}" if after else "-"
+        since = behind(after) if after else "-"
+        if since is None:
+            return []
         args = (PARKED, self._ripe_ms, self._lease_ms, count, ALONE_AFTER, int(alone), since)
         taken = await scripts.TAKE(self.client, self._keys, self.group, self.consumer, *args)
         return [

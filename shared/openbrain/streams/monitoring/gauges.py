@@ -11,6 +11,7 @@ from redis.exceptions import ResponseError
 from openbrain.domain.errors import TryLater
 from openbrain.domain.streams import dead_letters
 from openbrain.observability import metrics
+from openbrain.streams.redis import entry_ids
 from openbrain.streams.redis.connection import AWAY, is_gone
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import counted
@@ -70,7 +71,7 @@ async def lag_of(client: Redis, stream: str, group: Mapping[str, Any]) -> int:
     if group["lag"] is not None:
         return int(group["lag"])
     # Redis can't tell after entries were deleted in the middle.
-    return await counted(client, stream, f"({group['last-delivered-id'].decode()}", "+")
+    return await counted(client, stream, entry_ids.behind(group["last-delivered-id"].decode()), "+")
 
 
 async def behind(client: Redis, stream: str, groups: Sequence[str]) -> int:

@@ -11,6 +11,7 @@ from openbrain.ports.streams import ConsumerState, GroupState, Parked, Readers, 
 from openbrain.settings import Streams
 from openbrain.streams.monitoring.gauges import groups_of, lag_of
 from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.entry_ids import behind
 from openbrain.streams.redis.keys import PARKED
 from openbrain.streams.redis.scripts import counted
 
@@ -55,7 +56,8 @@ class Look:
                 dead_letters=dead,
             )
         pending = await self.client.xpending(stream, name)
-        undelivered = await self._edge(stream, "XRANGE", f"({found['last-delivered-id'].decode()}", "+")
+        after = behind(found["last-delivered-id"].decode())
+        undelivered = await self._edge(stream, "XRANGE", after, "+") if after else None
         parked = await self._parked(stream, name)
         return GroupState(
             name=name,
@@ -83,15 +85,14 @@ class Look:
         """All that wait for an attempt: parked entries are due at one idle time, whatever their pause."""
         ripe_ms = round(max(self.settings.backoff_s, default=0) * 1000)
         found: list[Parked] = []
-        after = "-"
-        while True:
+        after: str | None = "-"
+        while after:
             page: Any = await self.client.xpending_range(stream, group, after, "+", _PAGE, PARKED)
-            if not page:
-                return found
             for each in page:
                 due_in_ms = max(0, ripe_ms - each["time_since_delivered"])
                 found.append(Parked(entry=each["message_id"].decode(), due_in_s=due_in_ms / 1000))
-            after = f"({page[-1]['message_id'].decode()}"
+            after = behind(found[-1].entry) if page else None
+        return found
 
     async def _consumers(self, stream: str, group: str) -> list[ConsumerState]:
         found = [

@@ -9,6 +9,7 @@ from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.clock import Clock
 from openbrain.streams.monitoring.gauges import groups_of
 from openbrain.streams.redis.connection import AWAY, ask
+from openbrain.streams.redis.entry_ids import behind
 
 _MICROSECONDS = 1000
 """Of a millisecond, in which the ids of entries count."""
@@ -41,8 +42,8 @@ async def waiting_since(client: Redis, readers: Iterable[tuple[str, str]], clock
 async def _oldest(client: Redis, stream: str, group: str) -> int | None:
     known = (await groups_of(client, stream)).get(group)
     # A group that never came has everything before it.
-    after = "-" if known is None else f"({known['last-delivered-id'].decode()}"
-    unread = await ask(client, "XRANGE", stream, after, "+", "COUNT", 1)
+    after = "-" if known is None else behind(known["last-delivered-id"].decode())
+    unread = await ask(client, "XRANGE", stream, after, "+", "COUNT", 1) if after else ()
     waiting = [entry[0] for entry in unread]
     if known is not None and known["pending"]:
         first = (await client.xpending(stream, group))["min"]

@@ -12,6 +12,7 @@ from openbrain.settings import Streams
 from openbrain.streams.operating.administration import answering
 from openbrain.streams.publishing.broadcast_writer import believable, stream_of
 from openbrain.streams.redis.connection import AWAY, Connecting, ask
+from openbrain.streams.redis.entry_ids import after_number
 from openbrain.streams.redis.outage import Link, absence
 
 ENTRIES = 200
@@ -34,7 +35,7 @@ class RedisHearing(Connecting):
         wait_ms = max(1, round(min(wait_s, self._settings.tuning.poll_s) * 1000))  # longer would look like silence
         with answering("hearing broadcasts"), self._reported(workspace_id):
             found = await ask(
-                self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, f"{after}-0"
+                self._client, "XREAD", "COUNT", ENTRIES, "BLOCK", wait_ms, "STREAMS", stream, after_number(after)
             )
         entries = found[0][1] if found else ()
         numbered = [(int(entry.partition(b"-")[0]), fields) for entry, fields in entries]

@@ -8,3 +8,9 @@ def behind(entry: str) -> str | None:
     """Where a range begins that leaves out this entry and all before it; None where nothing can come, which the server
     takes for a mistake."""
     return None if entry == LAST else f"({entry}"
+
+
+def after_number(number: int) -> str:
+    """The id behind which XREAD goes on where entries are numbered `<number>-0`: what somebody put between two numbers
+    would else come again and again."""
+    return f"{number}-{2**64 - 1}"

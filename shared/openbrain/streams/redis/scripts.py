@@ -9,6 +9,7 @@ from redis.asyncio import Redis
 from redis.exceptions import NoScriptError
 
 from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.entry_ids import behind
 
 _FOLDER = files(__package__) / "lua"
 _COMMON = (_FOLDER / "owned.lua").read_text()
@@ -50,12 +51,11 @@ _COUNTED = 2000
 """Entries that are counted at once: the server does nothing else for about a millisecond."""
 
 
-async def counted(client: Redis, stream: str, start: str, end: str) -> int:
-    """How many entries lie between two ids, counted on the server. Raises what redis-py raises."""
+async def counted(client: Redis, stream: str, start: str | None, end: str) -> int:
+    """How many entries lie between two ids, counted on the server; none behind None. Raises what redis-py raises."""
     total: int = 0
-    while True:
+    while start:
         found, last = await _COUNT(client, (stream,), start, end, _COUNTED)
         total += int(found)
-        if found < _COUNTED:
-            return total
-        start = f"({last.decode()}"
+        start = behind(last.decode()) if found == _COUNTED else None
+    return total
