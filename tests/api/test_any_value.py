@@ -76,7 +76,7 @@ def queries(route: Route) -> Iterator[tuple[str, list[tuple[bytes, str]]]]:
         for value in PLAIN:
             text = urlencode({**needed, **dict.fromkeys(WAITS & route.query.model_fields.keys(), 0), name: value})
             try:
-                asked = parse_query(route.query, text.encode(), route.many)
+                asked = parse_query(route.query, text.encode())
             except Invalid:
                 continue
             if all(getattr(asked, each, 0) == 0 for each in WAITS):
@@ -156,7 +156,7 @@ async def made(client: httpx.AsyncClient, path: str, body: Mapping[str, Any]) ->
 async def asked(tmp_path_factory: pytest.TempPathFactory, valkey_server: Any) -> AsyncIterator[Asked]:
     print(f"again: OPENBRAIN_VALUES_SEED={SEED}")  # noqa: T201 - in the report of a run that finds nothing, too
     folder = tmp_path_factory.mktemp("values")
-    url, settings = f"sqlite+aiosqlite:///{folder}/truth.db", scaled(valkey_server.url)
+    url, settings = f"sqlite+aiosqlite:///{folder}/store.db", scaled(valkey_server.url)
     redis: Any = connect(settings)
     server = {"rate_per_minute": 0, "wrong_keys_per_minute": 0}
     async with open_brain(

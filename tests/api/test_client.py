@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
-from openbrain.contract import Recalled, RefusedQuestion
+from openbrain.contract.brain.recall import Recalled, RefusedQuestion
 from openbrain.domain.errors import (
     Conflict,
     Forbidden,

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from openbrain.client import OpenBrain
-from openbrain.contract import BroadcastAnswer, Skipped
+from openbrain.contract.amygdala.broadcasts import BroadcastAnswer, Skipped
 from openbrain.domain.errors import Forbidden
 from openbrain.domain.permissions import Permission
 from openbrain.settings.server import Server

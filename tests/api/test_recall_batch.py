@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from openbrain.adapters.elasticsearch.text import ElasticsearchText
 from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
-from openbrain.contract import RecalledBatch
+from openbrain.contract.brain.recall import RecalledBatch
 from openbrain.domain.errors import NeverRetry
 from openbrain.domain.limits import BATCH_QUESTIONS
 from openbrain.domain.permissions import Permission

@@ -4,7 +4,7 @@ import orjson
 import pytest
 from starlette.applications import Starlette
 
-from openbrain.contract import Recalled
+from openbrain.contract.brain.recall import Recalled
 from openbrain.domain.ids import uuid7
 from tests.support.api.brain import Brain, http, refused
 from tests.support.store.fixtures import rows

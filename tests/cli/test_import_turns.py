@@ -50,5 +50,5 @@ async def test_others_get_their_turn_while_lines_are_passed_over() -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await task
 
-    assert coming.told()["refused"] == LINES // 2
+    assert coming.report()["refused"] == LINES // 2
     assert turns >= LINES // GROUP - 1

@@ -28,14 +28,14 @@ class Calls:
 async def test_what_comes_meanwhile_is_one_call_of_each_key() -> None:
     calls = Calls()
     asked: Coalescer[str, str] = Coalescer(calls)
-    tasks = [asyncio.create_task(asked.ask(key, str(number))) for number in range(4) for key in "xy"]
+    tasks = [asyncio.create_task(asked.call(key, str(number))) for number in range(4) for key in "xy"]
     for _ in range(5):
         await asyncio.sleep(0)
-    late = [asyncio.create_task(asked.ask("x", f"late {number}")) for number in range(3)]
+    late = [asyncio.create_task(asked.call("x", f"late {number}")) for number in range(3)]
     await asyncio.sleep(0)
     calls.door.set()
     await asyncio.gather(*tasks, *late)
-    again = await asked.ask("x", "later")
+    again = await asked.call("x", "later")
 
     assert calls.made == [
         ("x", ["0", "1", "2", "3"]),
@@ -49,10 +49,10 @@ async def test_what_comes_meanwhile_is_one_call_of_each_key() -> None:
 async def test_an_error_is_told_to_those_it_concerns_and_who_left_is_left_alone() -> None:
     calls = Calls()
     asked: Coalescer[str, str] = Coalescer(calls)
-    first = asyncio.create_task(asked.ask("x", "good"))
+    first = asyncio.create_task(asked.call("x", "good"))
     for _ in range(3):
         await asyncio.sleep(0)
-    tasks = [asyncio.create_task(asked.ask("x", item)) for item in ("bad", "other", "gone")]
+    tasks = [asyncio.create_task(asked.call("x", item)) for item in ("bad", "other", "gone")]
     await asyncio.sleep(0)
     tasks[2].cancel()
     calls.door.set()
@@ -61,7 +61,7 @@ async def test_an_error_is_told_to_those_it_concerns_and_who_left_is_left_alone(
     for task in tasks[:2]:
         with pytest.raises(NotFound):
             await task
-    assert await asked.ask("x", "good") == "x 3"
+    assert await asked.call("x", "good") == "x 3"
 
 
 async def test_a_call_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,6 +69,6 @@ async def test_a_call_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = Calls()
     calls.door.set()
     asked: Coalescer[str, str] = Coalescer(calls)
-    await asyncio.gather(*(asked.ask("x", str(number)) for number in range(5)))
+    await asyncio.gather(*(asked.call("x", str(number)) for number in range(5)))
 
     assert [len(items) for _, items in calls.made] == [2, 2, 1]

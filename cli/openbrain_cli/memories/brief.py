@@ -11,7 +11,7 @@ from openbrain_cli.output import as_json, one_line, say, show, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openbrain.contract import BriefItem
+    from openbrain.contract.brain.brief import BriefItem
 
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100, help="Of each part.")]
 _PARTS = {"decided": "Decided", "stuck": "Stuck", "changed": "Changed"}

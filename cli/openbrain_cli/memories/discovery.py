@@ -10,7 +10,7 @@ from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import Searched
+    from openbrain.contract.brain.discovery import Searched
 
 _PAGE = 100
 

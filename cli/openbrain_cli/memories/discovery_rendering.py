@@ -9,7 +9,7 @@ from openbrain_cli.output import console, one_line, plain, show, table
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from openbrain.contract import Highlight, ScopeCount, SearchHit, ValueCount
+    from openbrain.contract.brain.discovery import Highlight, ScopeCount, SearchHit, ValueCount
 
 _NONE = "(none)"
 _LINES = 2

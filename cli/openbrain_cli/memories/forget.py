@@ -13,7 +13,7 @@ from openbrain_cli.output import as_json, one_line, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import BulkEnded
+    from openbrain.contract.brain.memories import BulkEnded
 
 OptionalId = Annotated[str | None, typer.Argument(metavar="[ID]", help="As `recall` and `list` show it.")]
 AllMatching = Annotated[

@@ -13,7 +13,7 @@ from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import MemoryAnswer
+    from openbrain.contract.brain.memories import MemoryAnswer
 
 NOTHING = "nothing found: ask in other words, or see what is there: openbrain list"
 _PAGE = 100

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import typer
 
-from openbrain.contract import Recalled
+from openbrain.contract.brain.recall import Recalled
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid
 from openbrain_cli import exit_codes
@@ -19,7 +19,7 @@ from openbrain_cli.output import as_json_line, console, plain, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import RefusedQuestion
+    from openbrain.contract.brain.recall import RefusedQuestion
 
 FILE_BYTES = 64 * 1024 * 1024
 Question = Mapping[str, Any]

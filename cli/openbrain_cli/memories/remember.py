@@ -13,7 +13,7 @@ from openbrain_cli.output import as_json
 from openbrain_cli.profile import Profile
 
 if TYPE_CHECKING:
-    from openbrain.contract import Remembered
+    from openbrain.contract.brain.memories import Remembered
 
 _BYTES_PER_CHARACTER = 4
 

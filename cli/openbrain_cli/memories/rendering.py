@@ -9,7 +9,8 @@ from openbrain_cli.output import console, day, moment, one_line, plain, show, ta
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from openbrain.contract import Explanation, HistoryLine, IndexShare, Lineage, MemoryAnswer, MemoryDetail
+    from openbrain.contract.brain.memories import HistoryLine, Lineage, MemoryAnswer, MemoryDetail
+    from openbrain.contract.brain.recall import Explanation, IndexShare
 
 _LINES = 2
 _ID_CHARS = 36

@@ -16,7 +16,7 @@ from openbrain_cli.output import as_json, day, moment, one_line, say, show, tabl
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import KeyAnswer, KeyCreated
+    from openbrain.contract.admin.access import KeyAnswer, KeyCreated
 
 app = new_app(no_args_is_help=True, help="Keys open a workspace, for one agent, with some permissions.")
 

@@ -12,7 +12,7 @@ from openbrain_cli.output import as_json, console, moment, one_line, say, show, 
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import OperationAnswer
+    from openbrain.contract.admin.operations import OperationAnswer
 
 app = new_app(no_args_is_help=True, help="Work that outlives a request: watch it, or cancel it. Needs an admin's key.")
 

@@ -14,7 +14,8 @@ from openbrain_cli.output import as_json, day, one_line, say, show, table
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import OperationAnswer, WorkspaceAnswer
+    from openbrain.contract.admin.access import WorkspaceAnswer
+    from openbrain.contract.admin.operations import OperationAnswer
 
 app = new_app(no_args_is_help=True, help="Workspaces keep tenants apart. All commands need an operator's key.")
 

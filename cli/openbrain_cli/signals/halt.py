@@ -10,7 +10,7 @@ from openbrain_cli.options import AsJson, Org, Project, Speaking, given
 from openbrain_cli.output import as_json, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
-    from openbrain.contract import HaltAnswer, HaltStatus
+    from openbrain.contract.amygdala.signals import HaltAnswer, HaltStatus
 
 app = new_app(no_args_is_help=True, help="Halt the fleet, see who has stopped, and let it go on.")
 

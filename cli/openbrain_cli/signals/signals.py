@@ -14,7 +14,8 @@ from openbrain_cli.output import as_json, as_json_line, moment, one_line, say, s
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.client.resources.signals import News
-    from openbrain.contract import AmygdalaState, SignalAnswer
+    from openbrain.contract.amygdala.broadcasts import AmygdalaState
+    from openbrain.contract.amygdala.signals import SignalAnswer
 
 app = new_app(no_args_is_help=True, help="Signals: something burns, and every agent of the workspace hears it.")
 
@@ -177,7 +178,7 @@ async def _heard(
     brain: "OpenBrain", cursor: int | None, seconds: int | None, place: dict[str, str], *, json: bool
 ) -> int | None:
     """One connection; the number that it came to."""
-    from openbrain.contract import AmygdalaState, BroadcastAnswer
+    from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer
     from openbrain.domain.errors import TryLater
 
     try:
@@ -200,7 +201,7 @@ async def _heard(
 
 
 def _said(news: "News") -> None:
-    from openbrain.contract import AmygdalaState, BroadcastAnswer
+    from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer
 
     match news:
         case AmygdalaState():

@@ -12,7 +12,7 @@ from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, moment, one_line
 
 if TYPE_CHECKING:
-    from openbrain.contract import Health
+    from openbrain.contract.system import Health
     from openbrain_cli.profile import Profile
 
 

@@ -14,7 +14,7 @@ from openbrain_cli.output import as_json, one_line, plain, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import TickAnswer
+    from openbrain.contract.vault.ticks import TickAnswer
 
 LOOK_S, PAUSE_S = 25, 2
 NoAi = Annotated[bool, typer.Option("--no-ai", help="Do not ask the model.")]

@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 import httpx
 
-from openbrain import contract
 from openbrain.client.arguments import Changes, Filters
 from openbrain.client.breaker import Breaker
 from openbrain.client.resources.access import Access
@@ -24,6 +23,9 @@ from openbrain.client.resources.vault import Vault
 from openbrain.client.resources.verification import Verifying
 from openbrain.client.resources.webhooks import Webhooks
 from openbrain.client.wire import Wire, write_headers
+from openbrain.contract.brain.memories import Forgotten, Listed, MemoryAnswer, MemoryDetail, Remembered, RememberedBatch
+from openbrain.contract.brain.recall import Recalled, RecalledBatch
+from openbrain.contract.system import Health
 from openbrain.domain.credentials import from_environment
 from openbrain.domain.ids import uuid7
 from openbrain.domain.submission import Submission
@@ -98,23 +100,23 @@ class OpenBrain(
         """Give the connections back."""
         await self._wire.close()
 
-    async def remember(self, offer: Offer, *, idempotency_key: str = "", wait: int = 0) -> contract.Remembered:
+    async def remember(self, offer: Offer, *, idempotency_key: str = "", wait: int = 0) -> Remembered:
         """Store one memory; `wait` seconds until it is indexed, or answer as it stands then."""
         body = self._placed(_offer(offer))
         if body.get("allow_duplicate") and not idempotency_key:
             idempotency_key = _fresh_key()  # so that our own second attempt is not a second memory
         headers = write_headers(idempotency_key, wait=wait)
-        return await self._wire.ask(contract.Remembered, "POST", "/v1/brain/remember", body=body, headers=headers)
+        return await self._wire.ask(Remembered, "POST", "/v1/brain/remember", body=body, headers=headers)
 
     async def remember_batch(
         self, offers: Sequence[Offer], *, idempotency_key: str = "", wait: int = 0
-    ) -> contract.RememberedBatch:
+    ) -> RememberedBatch:
         """Store up to 500, each on its own: one refused item never fails its neighbours."""
         bodies = [self._placed(_offer(offer)) for offer in offers]
         if any(body.get("allow_duplicate") for body in bodies) and not idempotency_key:
             idempotency_key = _fresh_key()
         return await self._wire.ask(
-            contract.RememberedBatch,
+            RememberedBatch,
             "POST",
             "/v1/brain/remember:batch",
             body={"memories": bodies},
@@ -132,7 +134,7 @@ class OpenBrain(
         agent_id: str = "",
         explain: bool = False,
         **filters: Unpack[Filters],
-    ) -> contract.Recalled:
+    ) -> Recalled:
         """Find what bears on `query`, best first. `text_weight`: 1 asks for keywords alone, 0 for vectors alone.
         `agent_id` asks as that agent, where the key may; `explain` tells how each score came about."""
         body = self._placed({"query": query, **_question(filters, top_k=top_k, explain=explain, keywords=keywords)})
@@ -142,7 +144,7 @@ class OpenBrain(
             body["boost_keywords"] = boost_keywords
         if text_weight is not None:
             body["text_weight"] = text_weight
-        return await self._wire.ask(contract.Recalled, "POST", "/v1/brain/recall", body=body)
+        return await self._wire.ask(Recalled, "POST", "/v1/brain/recall", body=body)
 
     async def recall_batch(
         self,
@@ -152,21 +154,21 @@ class OpenBrain(
         keywords: Sequence[str] = (),
         explain: bool = False,
         **filters: Unpack[Filters],
-    ) -> contract.RecalledBatch:
+    ) -> RecalledBatch:
         """Ask up to 50 at once, for less than one by one; one that is refused never fails its neighbours. A question is
         its text, or a body of `/v1/brain/recall`, whose members win over what is said here for all."""
         common = _question(filters, top_k=top_k, explain=explain, keywords=keywords)
         asked = ({"query": each} if isinstance(each, str) else each for each in questions)
         queries = [self._placed({**common, **each}) for each in asked]
-        return await self._wire.ask(contract.RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
+        return await self._wire.ask(RecalledBatch, "POST", "/v1/brain/recall:batch", body={"queries": queries})
 
     async def memories(
         self, *, limit: int | None = None, cursor: str | None = None, **filters: Unpack[Filters]
-    ) -> contract.Listed:
+    ) -> Listed:
         """List the newest, or what follows the page whose `next_cursor` is given."""
         author = filters.pop("author", None)
         return await self._wire.ask(
-            contract.Listed,
+            Listed,
             "GET",
             "/v1/brain/list",
             query=self._placed({"limit": limit, "cursor": cursor, "agent_id": author, **filters}),
@@ -174,13 +176,13 @@ class OpenBrain(
 
     async def memory(
         self, memory_id: str, *, history: bool = False, session_id: str = "", cursor: str | None = None
-    ) -> contract.MemoryDetail:
+    ) -> MemoryDetail:
         """Read one memory, dead or alive; with `history` its chain and its audit too, or the part of it that follows
         the page whose `next_cursor` is given."""
         query = {"history": "1" if history else None, "session_id": session_id or None, "cursor": cursor}
-        return await self._wire.ask(contract.MemoryDetail, "GET", f"/v1/brain/memories/{_part(memory_id)}", query=query)
+        return await self._wire.ask(MemoryDetail, "GET", f"/v1/brain/memories/{_part(memory_id)}", query=query)
 
-    async def memory_whole(self, memory_id: str, *, session_id: str = "") -> contract.MemoryDetail:
+    async def memory_whole(self, memory_id: str, *, session_id: str = "") -> MemoryDetail:
         """Read one memory with its chain and all of its audit, page by page."""
         found = page = await self.memory(memory_id, history=True, session_id=session_id)
         lines = list(page.history or ())
@@ -191,10 +193,10 @@ class OpenBrain(
 
     async def update(
         self, memory_id: str, *, session_id: str = "", wait: int = 0, if_match: str = "", **changes: Unpack[Changes]
-    ) -> contract.MemoryAnswer:
+    ) -> MemoryAnswer:
         """Change one memory. `if_match`: only while it is as this entity tag says, else `Outdated`."""
         return await self._wire.ask(
-            contract.MemoryAnswer,
+            MemoryAnswer,
             "PATCH",
             f"/v1/brain/memories/{_part(memory_id)}",
             body=dict(changes),
@@ -204,10 +206,10 @@ class OpenBrain(
 
     async def forget(
         self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
-    ) -> contract.Forgotten:
+    ) -> Forgotten:
         """End one memory; its history stays."""
         return await self._wire.ask(
-            contract.Forgotten,
+            Forgotten,
             "DELETE",
             f"/v1/brain/forget/{_part(memory_id)}",
             body={"reason": reason} if reason else None,
@@ -217,11 +219,11 @@ class OpenBrain(
 
     async def restore(
         self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
-    ) -> contract.MemoryAnswer:
+    ) -> MemoryAnswer:
         """Bring back a memory that was forgotten, superseded, archived or has expired. `Conflict` names what stands in
         its place."""
         return await self._wire.ask(
-            contract.MemoryAnswer,
+            MemoryAnswer,
             "POST",
             f"/v1/brain/memories/{_part(memory_id)}:restore",
             body={"reason": reason} if reason else {},
@@ -229,9 +231,9 @@ class OpenBrain(
             headers=write_headers(wait=wait, if_match=if_match),
         )
 
-    async def health(self) -> contract.Health:
+    async def health(self) -> Health:
         """How the server is; an answer also when it is not well."""
-        return await self._wire.ask(contract.Health, "GET", "/v1/health", well=(200, 503))
+        return await self._wire.ask(Health, "GET", "/v1/health", well=(200, 503))
 
     def _placed(self, body: dict[str, object]) -> dict[str, object]:
         """In the client's own org, unless another is named."""

@@ -11,12 +11,12 @@ import httpx
 import orjson
 from pydantic import ValidationError
 
-from openbrain import contract
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import nothing_stored, refusal, unreachable
+from openbrain.contract.base import Answer
 from openbrain.domain.errors import Backlogged, SetupError, TryLater
 
-A = TypeVar("A", bound=contract.Answer)
+A = TypeVar("A", bound=Answer)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 RETRY_AFTER_MAX_S = 30.0
 

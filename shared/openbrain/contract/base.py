@@ -1,10 +1,14 @@
 """Bases and common parts of what the REST API takes and gives."""
 
-from typing import Annotated, ClassVar, Literal
+from datetime import datetime
+from functools import cache
+from types import NoneType
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from openbrain.domain import limits
+from openbrain.domain.times import to_datetime
 
 
 class Body(BaseModel):
@@ -13,12 +17,12 @@ class Body(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
-class QueryString(BaseModel):
+class QueryString(Body):
     """Base of query strings. Names in `many` may come several times; those in `lenient` may be empty, as clients of the
     original send what they don't narrow by."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
     many: ClassVar[frozenset[str]] = frozenset()
+    lenient: ClassVar[frozenset[str]] = frozenset()
 
 
 CURSOR = r"^[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
@@ -41,6 +45,27 @@ class Answer(BaseModel):
     """Base of every answer. Clients ignore members that they don't know."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+    @classmethod
+    def of(cls, source: object, **others: object) -> Self:
+        """With the attributes that `source` has by the names of the members, and `others`. Microseconds become times,
+        and an empty text null where a member may be."""
+        names = cls.model_fields.keys() - others
+        given = {name: _converted(cls, name, getattr(source, name)) for name in names if hasattr(source, name)}
+        return cls.model_validate(given | others)
+
+
+def _converted(model: type[BaseModel], name: str, value: object) -> object:
+    kinds = _kinds(model, name)
+    if datetime in kinds and isinstance(value, int):
+        return to_datetime(value)
+    return None if value == "" and NoneType in kinds else value
+
+
+@cache
+def _kinds(model: type[BaseModel], name: str) -> frozenset[object]:
+    annotation = model.model_fields[name].annotation
+    return frozenset(get_args(annotation) or (annotation,))
 
 
 class RateLimit(Answer):

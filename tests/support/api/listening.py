@@ -7,7 +7,7 @@ from typing import Any
 
 from openbrain.client import OpenBrain
 from openbrain.client.resources.signals import News
-from openbrain.contract import AmygdalaState, BroadcastAnswer
+from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer
 from openbrain.domain.errors import TryLater
 from tests.support.waiting import until
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from openbrain import contract
 from openbrain.client import OpenBrain
+from openbrain.contract.brain.memories import BatchItem, MemoryAnswer
 from openbrain.domain import limits
 from openbrain_cli.importers.execution.plan import Action, Existing, Plan, Step, Target
 from openbrain_cli.importers.found_memory import TAG
@@ -39,7 +39,7 @@ async def existing(brain: OpenBrain) -> list[Existing]:
             return found
 
 
-def _existing(memory: contract.MemoryAnswer) -> Existing | None:
+def _existing(memory: MemoryAnswer) -> Existing | None:
     place = memory.metadata.get("import")
     if not isinstance(place, dict):
         return None
@@ -73,7 +73,7 @@ async def send(brain: OpenBrain, plan: Plan, target: Target, progress: Callable[
     return sent
 
 
-def _count(sent: Sent, step: Step, item: contract.BatchItem) -> None:
+def _count(sent: Sent, step: Step, item: BatchItem) -> None:
     if item.status == "refused":
         sent.refused.append((step, item.message or item.error or "refused"))
     elif step.action is Action.SUPERSEDE:

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from openbrain import contract
 from openbrain.client import OpenBrain
+from openbrain.contract.brain.transfer import Imported
 from openbrain.domain.errors import TryLater
 from openbrain_cli.memories.transfer.export_file import parts
 
@@ -28,7 +28,7 @@ class Totals:
     refused: int = 0
     refusals: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, answer: contract.Imported, first: int) -> None:
+    def add(self, answer: Imported, first: int) -> None:
         """A part's answer; its lines are counted from `first`."""
         self.exact = answer.exact
         for name in ("created", "present", "skipped", "history", "lineage", "refused"):

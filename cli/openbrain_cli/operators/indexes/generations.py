@@ -13,7 +13,7 @@ from openbrain_cli.profile import settings_in_use
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import GenerationAnswer
+    from openbrain.contract.admin.indexes import GenerationAnswer
     from openbrain.ports.generations import Generation
     from openbrain.settings import Settings
 

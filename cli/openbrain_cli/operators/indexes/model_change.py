@@ -9,7 +9,7 @@ from openbrain_cli.options import AsJson, Connection
 from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
-    from openbrain.contract import ModelChange
+    from openbrain.contract.admin.models import ModelChange
 
 NewModel = Annotated[
     str, typer.Argument(metavar="NAME", help="As `openbrain models list`, or the Ollama server, names it.")

@@ -13,7 +13,8 @@ from openbrain_cli.output import as_json, console, one_line, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import OperationAnswer, Reindexed
+    from openbrain.contract.admin.indexes import Reindexed
+    from openbrain.contract.admin.operations import OperationAnswer
 
 Text = Annotated[bool, typer.Option("--text", help="Only the full-text index.")]
 Vectors = Annotated[bool, typer.Option("--vectors", help="Only the vector index.")]

@@ -13,7 +13,7 @@ from openbrain_cli.output import as_json, say, show, table
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import OperationAnswer
+    from openbrain.contract.admin.operations import OperationAnswer
 
 Full = Annotated[bool, typer.Option("--full", help="Compare every entry, also where the sums agree.")]
 Repair = Annotated[bool, typer.Option("--repair", help="Make the indexes equal to the database.")]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from openbrain.client import OpenBrain
-    from openbrain.contract import DeadLetterAnswer, DeadLettersChanged
+    from openbrain.contract.admin.dead_letters import DeadLetterAnswer, DeadLettersChanged
 
 app = new_app(
     no_args_is_help=True, help="What services could not take, and what becomes of it. Needs an operator's key."

@@ -11,7 +11,7 @@ from openbrain_cli.output import as_json, moment, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import Replayed
+    from openbrain.contract.admin.streams import Replayed
 
 StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="As `openbrain streams` names it.")]
 From = Annotated[

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from openbrain.client import OpenBrain
-    from openbrain.contract import Buried, GroupAnswer, StreamList
+    from openbrain.contract.admin.streams import Buried, GroupAnswer, StreamList
 
 app = new_app(invoke_without_command=True, help="How streams and their groups stand. Needs an operator's key.")
 groups = new_app(

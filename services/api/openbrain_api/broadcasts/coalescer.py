@@ -18,16 +18,16 @@ class Coalescer(Generic[K, R]):
         self._waiting: dict[K, list[tuple[str, asyncio.Future[R]]]] = {}
         self._working: set[asyncio.Task[None]] = set()
 
-    async def ask(self, key: K, item: str) -> R:
+    async def call(self, key: K, item: str) -> R:
         """The answer of the call that this item was part of, or its error."""
-        told: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        result: asyncio.Future[R] = asyncio.get_running_loop().create_future()
         begun = key in self._waiting
-        self._waiting.setdefault(key, []).append((item, told))
+        self._waiting.setdefault(key, []).append((item, result))
         if not begun:
             task = asyncio.create_task(self._work(key))
             self._working.add(task)
             task.add_done_callback(self._working.discard)
-        return await told
+        return await result
 
     async def _work(self, key: K) -> None:
         while gathered := self._waiting[key][:MOST]:
@@ -35,11 +35,11 @@ class Coalescer(Generic[K, R]):
             try:
                 answer = await self._call(key, [item for item, _ in gathered])
             except Exception as error:  # noqa: BLE001 - each of them is told
-                for _, told in gathered:
-                    if not told.done():
-                        told.set_exception(error)
+                for _, result in gathered:
+                    if not result.done():
+                        result.set_exception(error)
                 continue
-            for _, told in gathered:
-                if not told.done():
-                    told.set_result(answer)
+            for _, result in gathered:
+                if not result.done():
+                    result.set_result(answer)
         del self._waiting[key]

@@ -20,7 +20,7 @@ SIGNALS = 100
 
 
 class Hub:
-    """`most`: how many may listen at once. `look_s`: how soon the truth is asked where the stream server is silent."""
+    """`most`: how many may listen at once. `look_s`: how soon the store is asked where the stream server is silent."""
 
     def __init__(self, store: Store, stream: Hearing, *, most: int, look_s: float = 1.0) -> None:
         self._store = store
@@ -46,7 +46,7 @@ class Hub:
 
     @asynccontextmanager
     async def listener(self, workspace_id: str, listener: Listener) -> AsyncIterator[Channel]:
-        """It listens while the block runs. `TryLater` where the truth does not answer."""
+        """It listens while the block runs. `TryLater` where the store does not answer."""
         channel = await self.channel(workspace_id)
         channel.join(listener)
         if self._draining:
@@ -75,7 +75,7 @@ class Hub:
     async def present(self, viewer: Viewer) -> Present:
         """What burns, for who begins to listen: read after he asked, so that no halt that is acknowledged is missing.
         Those who ask while an answer is read share the next."""
-        return await self._present.ask(replace(viewer, agent_id="", session_id=""), viewer.agent_id)
+        return await self._present.call(replace(viewer, agent_id="", session_id=""), viewer.agent_id)
 
     def drain(self) -> None:
         """Everyone who listens is ended, and nobody new begins: the process is about to end."""

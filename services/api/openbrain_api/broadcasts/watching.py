@@ -6,14 +6,11 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import orjson
-
 from openbrain.domain.errors import TryLater
 from openbrain.domain.visibility import Viewer
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import HEARTBEAT, Heard, frame, frames, retry, skipped
 from openbrain_api.broadcasts.hub import Hub
-from openbrain_api.rendering import Json
 
 _PAUSE_S = 0.5
 _BACK_MS = (500, 1500)
@@ -26,8 +23,8 @@ class Watch:
 
     hub: Hub
     viewer: Viewer
-    state: Json
-    """The present state, as it is sent first."""
+    state: bytes
+    """The present state as JSON, which is sent first."""
     seq: int
     """Of that state."""
     after: int | None
@@ -44,7 +41,7 @@ async def watched(watch: Watch, gone: Listener) -> AsyncGenerator[bytes, None]:
     and says how far it was."""
     fresh = watch.after is None or watch.after > watch.seq
     cursor = watch.seq if watch.after is None or fresh else watch.after
-    state = frame("state", orjson.dumps(watch.state), cursor if fresh else None)
+    state = frame("state", watch.state, cursor if fresh else None)
     yield retry(random.randint(*_BACK_MS)) + state  # noqa: S311 - spreads clients, hides nothing
     with _clock(watch, gone) as clock:
         async with watch.hub.listener(watch.viewer.workspace_id, gone) as channel:
@@ -53,15 +50,15 @@ async def watched(watch: Watch, gone: Listener) -> AsyncGenerator[bytes, None]:
                     yield HEARTBEAT
                     watch.note(cursor)
                 try:
-                    found = await channel.after(cursor)
+                    news = await channel.after(cursor)
                 except TryLater:
                     if clock.over:
                         return
                     await gone.wait(_PAUSE_S)
                     continue
-                if found:
-                    yield _told(watch.viewer, cursor, found)
-                    cursor = found[-1].seq
+                if news:
+                    yield _encoded(watch.viewer, cursor, news)
+                    cursor = news[-1].seq
                 elif clock.over:
                     return
                 else:
@@ -114,8 +111,8 @@ def _clock(watch: Watch, gone: Listener) -> Iterator[_Clock]:
         made.stop()
 
 
-def _told(viewer: Viewer, cursor: int, found: Sequence[Heard]) -> bytes:
+def _encoded(viewer: Viewer, cursor: int, news: Sequence[Heard]) -> bytes:
     """What was kept no longer is told as skipped: the state, which came first, knows what became of it."""
-    lost = found[0].seq - cursor - 1
+    lost = news[0].seq - cursor - 1
     before = skipped(cursor + 1, cursor + lost) if lost > 0 else b""
-    return before + frames(viewer, found)
+    return before + frames(viewer, news)

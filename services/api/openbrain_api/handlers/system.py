@@ -11,7 +11,7 @@ from openbrain.observability import metrics as telemetry
 from openbrain_api.checks import OWN
 from openbrain_api.http.compression import accepts_gzip, compressed_tag
 from openbrain_api.http.parsing import matching_tag
-from openbrain_api.http.response import Response, answer, not_modified, plain
+from openbrain_api.http.response import Response, not_modified, plain, respond
 from openbrain_api.http.route import Call, Nothing, Route
 
 
@@ -19,17 +19,7 @@ from openbrain_api.http.route import Call, Nothing, Route
 async def whoami(call: Call[Nothing, Nothing]) -> Response:
     """Who this key is, and what it may."""
     actor = call.actor
-    told = {
-        "key_id": actor.key_id,
-        "name": actor.name,
-        "workspace_id": actor.workspace_id,
-        "agent_id": actor.agent_id or None,
-        "permissions": sorted(actor.permissions),
-        "orgs": actor.orgs,
-        "without_org": actor.without_org,
-        "act_as": actor.act_as,
-    }
-    return answer(told, told)
+    return respond(Whoami.of(actor, permissions=sorted(actor.permissions)))
 
 
 @Route("GET", "/v1/health", response=Health, statuses=(200, 503))
@@ -44,11 +34,11 @@ async def health(call: Call[Nothing, Nothing]) -> Response:
     parts = {part: "down" if part in own else "ok" for part in checks.parts}
     parts |= {service.group: "down" if service.group in failing else "ok" for service in checks.services}
     writes = await call.api.pressure.refusal()
-    if (answers := call.api.pressure.streams_answer()) is not None:
-        parts["streams"] = "ok" if answers else "down"
-    status = "down" if "truth" in own else "degraded" if failing or writes or answers is False else "ok"
-    fields = {"status": status, "version": openbrain.__version__, "parts": parts, "writes": writes}
-    return plain(fields, status=503 if status == "down" else 200)
+    if (alive := call.api.pressure.streams_answer()) is not None:
+        parts["streams"] = "ok" if alive else "down"
+    status = "down" if "truth" in own else "degraded" if failing or writes or alive is False else "ok"
+    content = {"status": status, "version": openbrain.__version__, "parts": parts, "writes": writes}
+    return plain(content, status=503 if status == "down" else 200)
 
 
 @Route("GET", "/live", response=Live, statuses=(200, 503))
@@ -74,14 +64,14 @@ async def ready(call: Call[Nothing, Nothing]) -> Response:
     dependencies = await call.api.checks.dependencies()
     writes = await call.api.pressure.refusal()
     paused = call.api.checks.paused()
-    fields = {
+    content = {
         "ready": not failing,
         "failing": failing,
         "paused": paused,
         "dependencies": dependencies,
         "writes": writes,
     }
-    return plain(fields, status=503 if failing else 200)
+    return plain(content, status=503 if failing else 200)
 
 
 @Route("GET", "/metrics", operators=True)
@@ -96,8 +86,8 @@ async def document(call: Call[Nothing, Nothing]) -> Response:
     """This document."""
     made = await asyncio.to_thread(call.api.document)
     headers = {"cache-control": "no-cache", "etag": made.entity_tag, "vary": "accept-encoding"}
-    if (has := matching_tag(call.headers, made.entity_tag)) is not None:
-        return not_modified({**headers, "etag": has})
+    if (known := matching_tag(call.headers, made.entity_tag)) is not None:
+        return not_modified({**headers, "etag": known})
     if not call.api.settings.server.tuning.gzip_bytes or not accepts_gzip(call.headers):
         return Response(200, made.plain, headers=headers)
     packed = {"etag": compressed_tag(made.entity_tag), "content-encoding": "gzip"}

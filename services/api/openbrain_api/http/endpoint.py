@@ -95,7 +95,7 @@ class Endpoint:
                 await self._api.rate_limiter.admit(actor, more, extra_headers)
         query: Any = NOTHING
         if route.query is not Nothing:
-            query = parsing.parse_query(route.query, scope["query_string"], route.many, route.lenient)
+            query = parsing.parse_query(route.query, scope["query_string"])
         call = Call(
             api=self._api,
             actor=actor,

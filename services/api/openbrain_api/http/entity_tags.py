@@ -6,15 +6,14 @@
 import hashlib
 from collections.abc import Mapping
 
-import orjson
-
 from openbrain.domain.memory import Memory
+from openbrain_api.http.response import to_json
 from openbrain_api.rendering import Json
 
 
 def entity_tag(memory: Memory, shown: Json) -> str:
     """Of the memory as it is shown."""
-    digest = hashlib.blake2b(orjson.dumps(shown), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(to_json(shown), digest_size=8).hexdigest()
     return f'"{memory.edition}.{digest}"'
 
 

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl, unquote
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from openbrain.contract.base import QueryString
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.events import first_problem
@@ -17,6 +18,7 @@ from openbrain_api.http.compression import accepts_gzip, compressed_tag, decompr
 from openbrain_api.http.refused import Refused, bad_json, given_twice, too_large, wrong_type
 
 M = TypeVar("M", bound=BaseModel)
+Q = TypeVar("Q", bound=QueryString)
 Headers = Mapping[bytes, bytes]
 Receive = Callable[[], Awaitable[Any]]
 
@@ -127,7 +129,7 @@ def invalid_from(error: ValidationError) -> Refused | Invalid:
     return Invalid(*first_problem(error))
 
 
-def parse_query(model: type[M], raw: bytes, many: frozenset[str], lenient: frozenset[str] = frozenset()) -> M:
+def parse_query(model: type[Q], raw: bytes) -> Q:
     """The query string; names in `many` may come several times (also as `name[]`), those in `lenient` stand for nothing
     where they are empty. `Invalid` for whatever else the document does not let through."""
     try:
@@ -137,9 +139,9 @@ def parse_query(model: type[M], raw: bytes, many: frozenset[str], lenient: froze
     values: dict[str, Any] = {}
     for name, value in pairs:
         plain = name.removesuffix("[]")
-        if value == "" and plain in lenient:
+        if value == "" and plain in model.lenient:
             continue
-        if plain in many:
+        if plain in model.many:
             values.setdefault(plain, []).append(value)
         elif plain in values and plain in model.model_fields:
             raise Invalid(plain, "must be given once")
@@ -231,6 +233,11 @@ def memory_id(path: Mapping[str, str]) -> str:
     if not is_uuid(given):
         raise NotFound("no memory with this id")
     return given
+
+
+def next_cursor(rows: Sequence[tuple[int, str]], limit: int) -> str | None:
+    """The cursor behind a page of rows with these times and ids; None where it is not full."""
+    return f"{rows[-1][0]}.{rows[-1][1]}" if len(rows) == limit else None
 
 
 def position(cursor: str | None) -> tuple[int, str] | None:

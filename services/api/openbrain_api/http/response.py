@@ -1,13 +1,15 @@
-"""Answers on their way out."""
+"""Responses: their JSON, their headers, and the problems that errors become."""
 
 import enum
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from http import HTTPStatus
 
 import orjson
 import structlog
+from pydantic import BaseModel
 
 from openbrain.domain.errors import (
     Backlogged,
@@ -22,6 +24,7 @@ from openbrain.domain.errors import (
     TryLater,
     Unauthorised,
 )
+from openbrain.domain.times import from_datetime, to_iso
 from openbrain.observability import logs
 from openbrain.usecases.vault_lock import VaultBusy
 from openbrain_api.http.refused import Refused
@@ -46,16 +49,41 @@ class Response:
     """Of an answer that may stay silent for long: called when nobody reads it any more."""
 
 
-def answer(
-    fields: Mapping[str, object], data: object, *, status: int = 200, headers: Mapping[str, str] | None = None
+Content = BaseModel | Mapping[str, object]
+"""What a handler answers with: a model of the contract, or its members where building the model costs too much."""
+
+
+def respond(
+    content: Content, data: Content | None = None, *, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The fields at the top level, and the same in the envelope `data` that older clients read."""
-    return Response(status, orjson.dumps({**fields, "data": data}), headers=headers or {})
+    """The content at the top level, and in the envelope `data` that older clients read, where `data` may say less."""
+    whole = to_json(content)
+    envelope = whole if data is None else to_json(data)
+    return Response(status, b'%s,"data":%s}' % (whole[:-1], envelope), headers=headers or {})
 
 
-def plain(fields: Mapping[str, object], *, status: int = 200) -> Response:
-    """Fields alone."""
-    return Response(status, orjson.dumps(fields))
+def respond_page(page: BaseModel) -> Response:
+    """A page of a list; `data` does not tell where it goes on."""
+    return respond(page, page.model_dump(exclude_unset=True, exclude={"next_cursor", "next_after"}))
+
+
+def plain(content: Content, *, status: int = 200) -> Response:
+    """Without the envelope."""
+    return Response(status, to_json(content))
+
+
+def to_json(content: object) -> bytes:
+    """As UTF-8. Members of a model that were not set are left out."""
+    return orjson.dumps(content, _encoded, orjson.OPT_PASSTHROUGH_DATETIME)
+
+
+def _encoded(value: object) -> object:
+    match value:
+        case BaseModel():
+            return value.model_dump(exclude_unset=True)
+        case datetime():
+            return to_iso(from_datetime(value))
+    raise TypeError
 
 
 def header_fields(response: Response, extra_headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Generic, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
+from openbrain.contract.base import QueryString
 from openbrain.domain import limits
 from openbrain.domain.permissions import Permission
 from openbrain.usecases.auth import Actor
@@ -14,13 +15,11 @@ from openbrain_api.http.parsing import Headers
 from openbrain_api.http.response import JSON, Response
 
 B = TypeVar("B", bound=BaseModel)
-Q = TypeVar("Q", bound=BaseModel)
+Q = TypeVar("Q", bound=QueryString)
 
 
-class Nothing(BaseModel):
+class Nothing(QueryString):
     """The body or query of a route that takes none."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +53,7 @@ class Route:
     handler: Handler = _undecorated
     """Its first line of documentation is the summary of the document; body and query are those of its `Call`."""
     body: type[BaseModel] = Nothing
-    query: type[BaseModel] = Nothing
+    query: type[QueryString] = Nothing
     permission: Permission | None = None
     """None: open to everyone, or to every valid key."""
     authenticated: bool = False
@@ -110,13 +109,3 @@ class Route:
     def changes(self) -> bool:
         """Whether something may be different once it was answered."""
         return self.method != "GET" and self.permission not in (Permission.BRAIN_READ, Permission.VAULT_READ)
-
-    @property
-    def many(self) -> frozenset[str]:
-        """Names of the query that may come several times."""
-        return getattr(self.query, "many", frozenset())
-
-    @property
-    def lenient(self) -> frozenset[str]:
-        """Names of the query that stand for nothing where they are empty."""
-        return getattr(self.query, "lenient", frozenset())

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 import openbrain
-from openbrain.contract import Problem
+from openbrain.contract.base import Problem
 from openbrain.contract.brain.memories import BatchItemBody
 from openbrain.domain import limits
 from openbrain.ports.generations import IndexKind
@@ -150,16 +150,19 @@ def _query_parameters(route: Route, schemas: dict[str, Json]) -> list[Json]:
             "name": name,
             "in": "query",
             "required": name in required,
-            "schema": _without_null(part),
-            **({"allowEmptyValue": True} if name in route.lenient else {}),
+            "schema": _parameter_schema(part, several=name in route.query.many),
+            **({"allowEmptyValue": True} if name in route.query.lenient else {}),
             **({"description": part["description"]} if "description" in part else {}),
         }
         for name, part in schema.get("properties", {}).items()
     ]
 
 
-def _without_null(schema: Json) -> Json:
+def _parameter_schema(schema: Json, *, several: bool) -> Json:
+    """Left out instead of null; one that comes several times is a list, though a body takes one value alone too."""
     kept = [part for part in schema.get("anyOf", ()) if part != {"type": "null"}]
+    if several:
+        kept = [part for part in kept if part.get("type") == "array"]
     rest = {name: value for name, value in schema.items() if name not in ("anyOf", "default", "title", "description")}
     if not kept:
         return rest

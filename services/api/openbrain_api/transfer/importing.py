@@ -2,8 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, AsyncIterator
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
 from openbrain.domain import limits
 from openbrain.domain.errors import Invalid, OpenBrainError
@@ -76,14 +75,14 @@ class Import:
         if chunk:
             yield chunk
 
-    def told(self) -> dict[str, Any]:
-        """`answers.Imported`."""
+    def report(self) -> Mapping[str, object]:
+        """The members of `Imported`."""
         return {
             "export_id": self._header.export_id,
             **self._lander.counts(),
             "lines": self._lines,
             "refused": self._refused,
-            "refusals": sorted(self._refusals, key=lambda each: int(str(each["line"]))),
+            "refusals": sorted(self._refusals, key=lambda refusal: int(str(refusal["line"]))),
             "complete": self._incomplete is None,
             "incomplete": self._incomplete,
         }

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Iterator, Sequence
 
-from openbrain.contract import MemoryAnswer
+from openbrain.contract.brain.memories import MemoryAnswer
 from openbrain.domain.text.displayed import one_line, plain
 
 NOTICE = (

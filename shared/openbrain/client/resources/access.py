@@ -3,9 +3,17 @@
 from typing import Unpack
 from urllib.parse import quote
 
-from openbrain import contract
 from openbrain.client.arguments import NewKey, Quotas
 from openbrain.client.wire import Wire
+from openbrain.contract.admin.access import (
+    KeyCreated,
+    KeyList,
+    KeyRevoked,
+    KeyRotated,
+    Whoami,
+    WorkspaceAnswer,
+    WorkspaceList,
+)
 
 WORKSPACES, KEYS = "/v1/admin/workspaces", "/v1/admin/keys"
 
@@ -16,36 +24,30 @@ class Access:
 
     _wire: Wire
 
-    async def create_workspace(
-        self, workspace_id: str, name: str = "", **quotas: Unpack[Quotas]
-    ) -> contract.WorkspaceAnswer:
+    async def create_workspace(self, workspace_id: str, name: str = "", **quotas: Unpack[Quotas]) -> WorkspaceAnswer:
         """Make a tenant."""
         body = {"id": workspace_id, "name": name or workspace_id, **quotas}
-        return await self._wire.ask(contract.WorkspaceAnswer, "POST", WORKSPACES, body=body, repeat=False)
+        return await self._wire.ask(WorkspaceAnswer, "POST", WORKSPACES, body=body, repeat=False)
 
-    async def change_workspace(
-        self, workspace_id: str, *, name: str = "", **quotas: Unpack[Quotas]
-    ) -> contract.WorkspaceAnswer:
+    async def change_workspace(self, workspace_id: str, *, name: str = "", **quotas: Unpack[Quotas]) -> WorkspaceAnswer:
         """Give it another name or other quotas; None takes a quota away, one left out stays."""
         body = {**({"name": name} if name else {}), **quotas}
         path = f"{WORKSPACES}/{quote(workspace_id, safe='')}"
-        return await self._wire.ask(contract.WorkspaceAnswer, "PATCH", path, body=body)
+        return await self._wire.ask(WorkspaceAnswer, "PATCH", path, body=body)
 
-    async def workspaces(self, *, limit: int | None = None, cursor: str | None = None) -> contract.WorkspaceList:
+    async def workspaces(self, *, limit: int | None = None, cursor: str | None = None) -> WorkspaceList:
         """A page of the tenants, by id."""
         query = {"limit": limit, "cursor": cursor}
-        return await self._wire.ask(contract.WorkspaceList, "GET", WORKSPACES, query=query)
+        return await self._wire.ask(WorkspaceList, "GET", WORKSPACES, query=query)
 
-    async def create_key(self, **key: Unpack[NewKey]) -> contract.KeyCreated:
+    async def create_key(self, **key: Unpack[NewKey]) -> KeyCreated:
         """Make a key; its secret is in this answer and nowhere else."""
-        return await self._wire.ask(contract.KeyCreated, "POST", KEYS, body=dict(key), repeat=False)
+        return await self._wire.ask(KeyCreated, "POST", KEYS, body=dict(key), repeat=False)
 
-    async def rotate_key(
-        self, key_id: str, *, overlap_s: int | None = None, workspace_id: str = ""
-    ) -> contract.KeyRotated:
+    async def rotate_key(self, key_id: str, *, overlap_s: int | None = None, workspace_id: str = "") -> KeyRotated:
         """Replace a key by one that may the same; both open for `overlap_s` seconds (a day)."""
         return await self._wire.ask(
-            contract.KeyRotated,
+            KeyRotated,
             "POST",
             f"{KEYS}/{quote(key_id, safe='')}:rotate",
             body={} if overlap_s is None else {"overlap_s": overlap_s},
@@ -53,18 +55,16 @@ class Access:
             repeat=False,
         )
 
-    async def keys(
-        self, *, workspace_id: str = "", limit: int | None = None, cursor: str | None = None
-    ) -> contract.KeyList:
+    async def keys(self, *, workspace_id: str = "", limit: int | None = None, cursor: str | None = None) -> KeyList:
         """A page of the workspace's keys, newest first."""
         query = {"workspace_id": workspace_id or None, "limit": limit, "cursor": cursor}
-        return await self._wire.ask(contract.KeyList, "GET", KEYS, query=query)
+        return await self._wire.ask(KeyList, "GET", KEYS, query=query)
 
-    async def revoke_key(self, key_id: str, *, workspace_id: str = "") -> contract.KeyRevoked:
+    async def revoke_key(self, key_id: str, *, workspace_id: str = "") -> KeyRevoked:
         """End a key; every process refuses it within seconds."""
         query = {"workspace_id": workspace_id or None}
-        return await self._wire.ask(contract.KeyRevoked, "DELETE", f"{KEYS}/{quote(key_id, safe='')}", query=query)
+        return await self._wire.ask(KeyRevoked, "DELETE", f"{KEYS}/{quote(key_id, safe='')}", query=query)
 
-    async def whoami(self) -> contract.Whoami:
+    async def whoami(self) -> Whoami:
         """Who the key is, and what it may."""
-        return await self._wire.ask(contract.Whoami, "GET", "/v1/whoami")
+        return await self._wire.ask(Whoami, "GET", "/v1/whoami")

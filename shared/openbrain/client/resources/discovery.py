@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Unpack
 
-from openbrain import contract
 from openbrain.client.arguments import Filters
 from openbrain.client.wire import Wire
+from openbrain.contract.brain.brief import Brief
+from openbrain.contract.brain.discovery import ScopeCounts, Searched, TagCounts
 
 
 class Discovery:
@@ -26,7 +27,7 @@ class Discovery:
         limit: int | None = None,
         cursor: str | None = None,
         **filters: Unpack[Filters],
-    ) -> contract.Searched:
+    ) -> Searched:
         """Find memories by their words, best first; `"quoted words"` must follow each other, unless `phrases` is False.
 
         `fuzzy` forgives typos. `facets` counts values of type, tags, org, project, agent_id, source over all that
@@ -42,17 +43,17 @@ class Discovery:
             "limit": limit,
             "cursor": cursor,
         }
-        return await self._wire.ask(contract.Searched, "GET", "/v1/brain/search", query=query)
+        return await self._wire.ask(Searched, "GET", "/v1/brain/search", query=query)
 
-    async def tags(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> contract.TagCounts:
+    async def tags(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> TagCounts:
         """Count the tags in use, most used first."""
         query = {**_narrowed(filters, self.org), "limit": limit}
-        return await self._wire.ask(contract.TagCounts, "GET", "/v1/brain/tags", query=query)
+        return await self._wire.ask(TagCounts, "GET", "/v1/brain/tags", query=query)
 
-    async def scopes(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> contract.ScopeCounts:
+    async def scopes(self, *, limit: int | None = None, **filters: Unpack[Filters]) -> ScopeCounts:
         """Count memories by org, and within each by project; `limit` of the orgs, and of the projects of each."""
         query = {**_narrowed(filters, self.org), "limit": limit}
-        return await self._wire.ask(contract.ScopeCounts, "GET", "/v1/brain/scopes", query=query)
+        return await self._wire.ask(ScopeCounts, "GET", "/v1/brain/scopes", query=query)
 
     async def brief(
         self,
@@ -61,10 +62,10 @@ class Discovery:
         org: str | None = None,
         project: str | None = None,
         limit: int | None = None,
-    ) -> contract.Brief:
+    ) -> Brief:
         """What was decided, what is stuck and what changed since then, or in the last 7 days; `limit` of each."""
         query = {"since": since, "org": org or self.org or None, "project": project, "limit": limit}
-        return await self._wire.ask(contract.Brief, "GET", "/v1/brain/brief", query=query)
+        return await self._wire.ask(Brief, "GET", "/v1/brain/brief", query=query)
 
 
 def _narrowed(filters: Filters, org: str) -> dict[str, object]:

@@ -4,9 +4,11 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Unpack
 from urllib.parse import quote
 
-from openbrain import contract
 from openbrain.client.arguments import Filters
 from openbrain.client.wire import Wire, write_headers
+from openbrain.contract.admin.access import WorkspaceDeleted
+from openbrain.contract.admin.operations import OperationAnswer, OperationList
+from openbrain.contract.brain.memories import BulkEnded, Ended
 
 LOOK_S = 10
 """How long one request watches an operation."""
@@ -20,11 +22,11 @@ class Erasures:
 
     async def erase(
         self, memory_id: str, *, reason: str = "", session_id: str = "", wait: int = 0, if_match: str = ""
-    ) -> contract.Ended:
+    ) -> Ended:
         """Leave nothing of one memory but the proof; `wait` seconds until its traces are gone too. `if_match`: only
         while it is as this entity tag says, else `Outdated`."""
         return await self._wire.ask(
-            contract.Ended,
+            Ended,
             "DELETE",
             f"/v1/brain/memories/{quote(memory_id, safe='')}",
             body={"reason": reason} if reason else None,
@@ -34,7 +36,7 @@ class Erasures:
 
     async def forget_matching(
         self, *, reason: str = "", erase: bool = False, dry_run: bool = True, **filters: Unpack[Filters]
-    ) -> contract.BulkEnded:
+    ) -> BulkEnded:
         """End all memories that the filters match (at least one is needed); by default only tell what that would be."""
         if filters and self.org:
             filters.setdefault("org", self.org)  # never the only filter: that would be all of the org
@@ -43,12 +45,12 @@ class Erasures:
         body |= {"agent_id": author} if author else {}
         body |= {"reason": reason} if reason else {}
         path = "/v1/brain/forget"
-        return await self._wire.ask(contract.BulkEnded, "POST", path, body=body, repeat=dry_run, well=(200, 202))
+        return await self._wire.ask(BulkEnded, "POST", path, body=body, repeat=dry_run, well=(200, 202))
 
-    async def delete_workspace(self, workspace_id: str, *, dry_run: bool = False) -> contract.WorkspaceDeleted:
+    async def delete_workspace(self, workspace_id: str, *, dry_run: bool = False) -> WorkspaceDeleted:
         """End a tenant with everything in it (needs an admin key of the workspace `system`)."""
         return await self._wire.ask(
-            contract.WorkspaceDeleted,
+            WorkspaceDeleted,
             "DELETE",
             f"/v1/admin/workspaces/{quote(workspace_id, safe='')}",
             query={"dry_run": "1"} if dry_run else {"confirm": workspace_id},
@@ -64,19 +66,19 @@ class Erasures:
         limit: int | None = None,
         cursor: str | None = None,
         workspace_id: str = "",
-    ) -> contract.OperationList:
+    ) -> OperationList:
         """Newest first, or what follows the page whose `next_cursor` is given (needs an admin's key)."""
         query = {"kind": kind, "status": status, "limit": limit, "cursor": cursor, "workspace_id": workspace_id or None}
-        return await self._wire.ask(contract.OperationList, "GET", "/v1/admin/operations", query=query)
+        return await self._wire.ask(OperationList, "GET", "/v1/admin/operations", query=query)
 
     async def operation(
         self, operation_id: str, *, wait: int = 0, seen: str | None = None, workspace_id: str = ""
-    ) -> contract.OperationAnswer:
+    ) -> OperationAnswer:
         """One; with `wait`, as soon as it differs from what had the mark `seen`, or after so many seconds."""
         query = {"wait": wait or None, "seen": seen, "workspace_id": workspace_id or None}
-        return await self._wire.ask(contract.OperationAnswer, "GET", _operation(operation_id), query=query)
+        return await self._wire.ask(OperationAnswer, "GET", _operation(operation_id), query=query)
 
-    async def watch(self, operation_id: str, *, workspace_id: str = "") -> AsyncIterator[contract.OperationAnswer]:
+    async def watch(self, operation_id: str, *, workspace_id: str = "") -> AsyncIterator[OperationAnswer]:
         """Each state of an operation, until it has ended."""
         seen = await self.operation(operation_id, workspace_id=workspace_id)
         yield seen
@@ -86,10 +88,10 @@ class Erasures:
                 yield after
             seen = after
 
-    async def cancel(self, operation_id: str, *, workspace_id: str = "") -> contract.OperationAnswer:
+    async def cancel(self, operation_id: str, *, workspace_id: str = "") -> OperationAnswer:
         """End one before it is done; what it has done by then stays done."""
         query = {"workspace_id": workspace_id or None}
-        return await self._wire.ask(contract.OperationAnswer, "POST", f"{_operation(operation_id)}:cancel", query=query)
+        return await self._wire.ask(OperationAnswer, "POST", f"{_operation(operation_id)}:cancel", query=query)
 
 
 def _operation(operation_id: str) -> str:

@@ -3,9 +3,9 @@
 from typing import Unpack
 from urllib.parse import quote
 
-from openbrain import contract
 from openbrain.client.arguments import Again
 from openbrain.client.wire import Wire
+from openbrain.contract.admin.indexes import GenerationAnswer, GenerationDropped, GenerationList, Reindexed
 
 GENERATIONS = "/v1/admin/generations"
 
@@ -16,24 +16,24 @@ class Indexes:
 
     _wire: Wire
 
-    async def reindex(self, index: str, *, dry_run: bool = False, **how: Unpack[Again]) -> contract.Reindexed:
+    async def reindex(self, index: str, *, dry_run: bool = False, **how: Unpack[Again]) -> Reindexed:
         """Make `text` or `vector` anew beside the one that serves; with anything that narrows it down, or `in_place`,
         write memories again where they are. Gives the operation that does it: `watch` it."""
         body: dict[str, object] = {"index": index, "dry_run": dry_run, **how}
         path = "/v1/admin/reindex"
-        return await self._wire.ask(contract.Reindexed, "POST", path, body=body, repeat=dry_run, well=(200, 202))
+        return await self._wire.ask(Reindexed, "POST", path, body=body, repeat=dry_run, well=(200, 202))
 
-    async def generations(self, index: str = "") -> contract.GenerationList:
+    async def generations(self, index: str = "") -> GenerationList:
         """The generations of an index, or of both."""
-        return await self._wire.ask(contract.GenerationList, "GET", GENERATIONS, query={"index": index or None})
+        return await self._wire.ask(GenerationList, "GET", GENERATIONS, query={"index": index or None})
 
-    async def switch_generation(self, index: str, name: str) -> contract.GenerationAnswer:
+    async def switch_generation(self, index: str, name: str) -> GenerationAnswer:
         """Let a kept one serve; the one before is kept."""
         path = f"{GENERATIONS}/{quote(index, safe='')}/{quote(name, safe='')}:switch"
-        return await self._wire.ask(contract.GenerationAnswer, "POST", path)
+        return await self._wire.ask(GenerationAnswer, "POST", path)
 
-    async def drop_generation(self, index: str, name: str, *, dry_run: bool = False) -> contract.GenerationDropped:
+    async def drop_generation(self, index: str, name: str, *, dry_run: bool = False) -> GenerationDropped:
         """Remove one that does not serve."""
         path = f"{GENERATIONS}/{quote(index, safe='')}/{quote(name, safe='')}"
         query = {"dry_run": "1" if dry_run else None}
-        return await self._wire.ask(contract.GenerationDropped, "DELETE", path, query=query, repeat=dry_run)
+        return await self._wire.ask(GenerationDropped, "DELETE", path, query=query, repeat=dry_run)

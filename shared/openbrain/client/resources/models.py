@@ -2,9 +2,9 @@
 
 from typing import Unpack
 
-from openbrain import contract
 from openbrain.client.arguments import NewModel
 from openbrain.client.wire import Wire
+from openbrain.contract.admin.models import ModelChange, ModelInUse
 
 MODELS = "/v1/admin/models"
 
@@ -14,13 +14,13 @@ class Models:
 
     _wire: Wire
 
-    async def model_in_use(self) -> contract.ModelInUse:
+    async def model_in_use(self) -> ModelInUse:
         """Which model serves, and which one the settings name."""
-        return await self._wire.ask(contract.ModelInUse, "GET", MODELS)
+        return await self._wire.ask(ModelInUse, "GET", MODELS)
 
-    async def change_model(self, model: str, *, dry_run: bool = False, **how: Unpack[NewModel]) -> contract.ModelChange:
+    async def change_model(self, model: str, *, dry_run: bool = False, **how: Unpack[NewModel]) -> ModelChange:
         """Embed all memories by this model while the old one answers, then let it serve; one whose index was kept does
         so at once. Gives the operation that does it: `watch` it. Asked for again it is the same."""
         body: dict[str, object] = {"model": model, "dry_run": dry_run, **how}
         path = f"{MODELS}:change"
-        return await self._wire.ask(contract.ModelChange, "POST", path, body=body, repeat=True, well=(200, 202))
+        return await self._wire.ask(ModelChange, "POST", path, body=body, repeat=True, well=(200, 202))

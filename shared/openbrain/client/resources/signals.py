@@ -9,15 +9,30 @@ from urllib.parse import quote
 import orjson
 from pydantic import ValidationError
 
-from openbrain import contract
 from openbrain.client.server_sent_events import Sent, events
 from openbrain.client.wire import Wire, write_headers
+from openbrain.contract.amygdala.broadcasts import (
+    AmygdalaState,
+    BroadcastAnswer,
+    BroadcastList,
+    Skipped,
+    SubscriberList,
+)
+from openbrain.contract.amygdala.signals import (
+    HaltAnswer,
+    HaltList,
+    HaltStatus,
+    SignalAnswer,
+    SignalDetail,
+    SignalList,
+    SignalRaised,
+)
 from openbrain.domain.errors import SetupError
 from openbrain.domain.signals.values import HaltScope, HaltState, Severity, SignalState
 
 AMYGDALA = "/v1/amygdala"
 MEDIA = "text/event-stream"
-News = contract.AmygdalaState | contract.BroadcastAnswer | contract.Skipped | None
+News = AmygdalaState | BroadcastAnswer | Skipped | None
 """How things stand, a broadcast, numbers that are not for this key or kept no longer, or only that the server lives."""
 
 
@@ -72,84 +87,76 @@ class Signals:
 
     _wire: Wire
 
-    async def raise_signal(self, *, idempotency_key: str = "", **signal: Unpack[NewSignal]) -> contract.SignalRaised:
+    async def raise_signal(self, *, idempotency_key: str = "", **signal: Unpack[NewSignal]) -> SignalRaised:
         """Every agent of the workspace hears it. Again: counted on the same signal, so that it may be repeated."""
         headers = write_headers(idempotency_key)
-        return await self._wire.ask(
-            contract.SignalRaised, "POST", f"{AMYGDALA}/signals", body=dict(signal), headers=headers
-        )
+        return await self._wire.ask(SignalRaised, "POST", f"{AMYGDALA}/signals", body=dict(signal), headers=headers)
 
     async def signals(
         self, *, limit: int | None = None, cursor: str | None = None, **wanted: Unpack[SignalsWanted]
-    ) -> contract.SignalList:
+    ) -> SignalList:
         """A page of signals, newest first."""
         query = {"limit": limit, "cursor": cursor, **wanted}
-        return await self._wire.ask(contract.SignalList, "GET", f"{AMYGDALA}/signals", query=query)
+        return await self._wire.ask(SignalList, "GET", f"{AMYGDALA}/signals", query=query)
 
-    async def signal(self, signal_id: str) -> contract.SignalDetail:
+    async def signal(self, signal_id: str) -> SignalDetail:
         """One, who has seen it, and what happened to it."""
-        return await self._wire.ask(contract.SignalDetail, "GET", _path("signals", signal_id))
+        return await self._wire.ask(SignalDetail, "GET", _path("signals", signal_id))
 
-    async def acknowledge_signal(
-        self, signal_id: str, *, seq: int | None = None, note: str = ""
-    ) -> contract.SignalAnswer:
+    async def acknowledge_signal(self, signal_id: str, *, seq: int | None = None, note: str = "") -> SignalAnswer:
         """Say that it was seen. `seq`: of the broadcast that was heard; what is stronger since is not meant."""
         body = {**({"seq": seq} if seq else {}), **({"note": note} if note else {})}
-        return await self._wire.ask(contract.SignalAnswer, "POST", f"{_path('signals', signal_id)}/ack", body=body)
+        return await self._wire.ask(SignalAnswer, "POST", f"{_path('signals', signal_id)}/ack", body=body)
 
-    async def resolve_signal(self, signal_id: str, *, note: str = "") -> contract.SignalAnswer:
+    async def resolve_signal(self, signal_id: str, *, note: str = "") -> SignalAnswer:
         """Say that it burns no more."""
         path = f"{_path('signals', signal_id)}/resolve"
-        return await self._wire.ask(contract.SignalAnswer, "POST", path, body={"note": note} if note else {})
+        return await self._wire.ask(SignalAnswer, "POST", path, body={"note": note} if note else {})
 
-    async def raise_halt(self, *, idempotency_key: str = "", **halt: Unpack[NewHalt]) -> contract.SignalRaised:
+    async def raise_halt(self, *, idempotency_key: str = "", **halt: Unpack[NewHalt]) -> SignalRaised:
         """Everyone in its scope stops, until it is resumed or its `ttl_s` is over."""
         headers = write_headers(idempotency_key)
-        return await self._wire.ask(
-            contract.SignalRaised, "POST", f"{AMYGDALA}/halts", body=dict(halt), headers=headers
-        )
+        return await self._wire.ask(SignalRaised, "POST", f"{AMYGDALA}/halts", body=dict(halt), headers=headers)
 
     async def halts(
         self, *, state: Sequence[HaltState | str] = (), limit: int | None = None, cursor: str | None = None
-    ) -> contract.HaltList:
+    ) -> HaltList:
         """A page of halts, newest first."""
         query = {"state": state, "limit": limit, "cursor": cursor}
-        return await self._wire.ask(contract.HaltList, "GET", f"{AMYGDALA}/halts", query=query)
+        return await self._wire.ask(HaltList, "GET", f"{AMYGDALA}/halts", query=query)
 
-    async def halt(self, halt_id: str, *, within_s: int | None = None) -> contract.HaltStatus:
+    async def halt(self, halt_id: str, *, within_s: int | None = None) -> HaltStatus:
         """One: who has stopped, and who that was heard of within that time has not."""
-        return await self._wire.ask(contract.HaltStatus, "GET", _path("halts", halt_id), query={"within_s": within_s})
+        return await self._wire.ask(HaltStatus, "GET", _path("halts", halt_id), query={"within_s": within_s})
 
-    async def acknowledge_halt(self, halt_id: str) -> contract.HaltAnswer:
+    async def acknowledge_halt(self, halt_id: str) -> HaltAnswer:
         """Say that one has stopped."""
-        return await self._wire.ask(contract.HaltAnswer, "POST", f"{_path('halts', halt_id)}/ack", body={})
+        return await self._wire.ask(HaltAnswer, "POST", f"{_path('halts', halt_id)}/ack", body={})
 
-    async def resume_halt(self, halt_id: str, *, note: str = "") -> contract.HaltAnswer:
+    async def resume_halt(self, halt_id: str, *, note: str = "") -> HaltAnswer:
         """Everyone goes on. Needs an admin key."""
         path = f"{_path('halts', halt_id)}/resume"
-        return await self._wire.ask(contract.HaltAnswer, "POST", path, body={"note": note} if note else {})
+        return await self._wire.ask(HaltAnswer, "POST", path, body={"note": note} if note else {})
 
-    async def amygdala(
-        self, *, cursor: int | None = None, via: str = "poll", **place: Unpack[Place]
-    ) -> contract.AmygdalaState:
+    async def amygdala(self, *, cursor: int | None = None, via: str = "poll", **place: Unpack[Place]) -> AmygdalaState:
         """What burns now. With `cursor` (up to where all was handled) the agent counts as listening, by redis, sse or
         poll."""
         query = {"cursor": cursor, "via": None if cursor is None else via, **place}
-        return await self._wire.ask(contract.AmygdalaState, "GET", f"{AMYGDALA}/state", query=query)
+        return await self._wire.ask(AmygdalaState, "GET", f"{AMYGDALA}/state", query=query)
 
     async def broadcasts(
         self, after: int, *, limit: int | None = None, wait: int = 0, **place: Unpack[Place]
-    ) -> contract.BroadcastList:
+    ) -> BroadcastList:
         """What was broadcast behind a number; with `wait`, once there is something or after so many seconds."""
         query = {"after": after, "limit": limit, "wait": wait or None, **place}
-        return await self._wire.ask(contract.BroadcastList, "GET", f"{AMYGDALA}/broadcasts", query=query)
+        return await self._wire.ask(BroadcastList, "GET", f"{AMYGDALA}/broadcasts", query=query)
 
     async def subscribers(
         self, *, within_s: int | None = None, limit: int | None = None, cursor: str | None = None
-    ) -> contract.SubscriberList:
+    ) -> SubscriberList:
         """A page of the agents that listen, by name."""
         query = {"within_s": within_s, "limit": limit, "cursor": cursor}
-        return await self._wire.ask(contract.SubscriberList, "GET", f"{AMYGDALA}/subscribers", query=query)
+        return await self._wire.ask(SubscriberList, "GET", f"{AMYGDALA}/subscribers", query=query)
 
     async def hear(
         self, after: int | None = None, *, seconds: int | None = None, **place: Unpack[Place]
@@ -169,12 +176,12 @@ def _news(sent: Sent) -> News:
     try:
         match sent.name:
             case "state":
-                return contract.AmygdalaState.model_validate_json(sent.data)
+                return AmygdalaState.model_validate_json(sent.data)
             case "broadcast":
                 event = orjson.loads(sent.data)
-                return contract.BroadcastAnswer(seq=event["data"]["seq"], event=event)
+                return BroadcastAnswer(seq=event["data"]["seq"], event=event)
             case "skipped":
-                return contract.Skipped.model_validate_json(sent.data)
+                return Skipped.model_validate_json(sent.data)
     except (ValidationError, ValueError, KeyError, TypeError):
         raise SetupError("the stream's events are not OpenBrain's: check the URL and the server's version") from None
     return None

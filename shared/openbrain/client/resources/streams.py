@@ -5,8 +5,9 @@ from datetime import datetime
 from typing import NotRequired, TypedDict, Unpack
 from urllib.parse import quote
 
-from openbrain import contract
 from openbrain.client.wire import Wire
+from openbrain.contract.admin.dead_letters import DeadLetterAnswer, DeadLetterList, DeadLettersChanged
+from openbrain.contract.admin.streams import Buried, GroupPaused, GroupRegistered, Replayed, StreamList
 
 ADMIN = "/v1/admin"
 QUEUED = (200, 202)
@@ -27,9 +28,9 @@ class Streams:
 
     _wire: Wire
 
-    async def streams(self, stream: str = "") -> contract.StreamList:
+    async def streams(self, stream: str = "") -> StreamList:
         """How each stream, or one, and each of its groups stands."""
-        return await self._wire.ask(contract.StreamList, "GET", f"{ADMIN}/streams", query={"stream": stream or None})
+        return await self._wire.ask(StreamList, "GET", f"{ADMIN}/streams", query={"stream": stream or None})
 
     async def replay(
         self,
@@ -40,52 +41,52 @@ class Streams:
         group: str = "",
         rate: int | None = None,
         dry_run: bool = False,
-    ) -> contract.Replayed:
+    ) -> Replayed:
         """Give a stream's services, or one, again what it keeps between two places: ids of entries, or times with
         their zone. `rate`: entries a second."""
         asked = {"from": begin, "to": end, "group": group, "rate": rate}
         body = {"stream": stream, "dry_run": dry_run, **{name: value for name, value in asked.items() if value}}
         path = f"{ADMIN}/streams:replay"
-        return await self._wire.ask(contract.Replayed, "POST", path, body=body, repeat=dry_run, well=QUEUED)
+        return await self._wire.ask(Replayed, "POST", path, body=body, repeat=dry_run, well=QUEUED)
 
-    async def bury(self, stream: str, group: str, entry: str, reason: str) -> contract.Buried:
+    async def bury(self, stream: str, group: str, entry: str, reason: str) -> Buried:
         """Take one stuck entry out of a group's hands, to its dead letters."""
         body = {"stream": stream, "group": group, "entry": entry, "reason": reason}
-        return await self._wire.ask(contract.Buried, "POST", f"{ADMIN}/streams:bury", body=body, well=QUEUED)
+        return await self._wire.ask(Buried, "POST", f"{ADMIN}/streams:bury", body=body, well=QUEUED)
 
-    async def pause_group(self, group: str, *, reason: str = "") -> contract.GroupPaused:
+    async def pause_group(self, group: str, *, reason: str = "") -> GroupPaused:
         """Let a service rest, with all its replicas; within seconds."""
         body = {"group": group, **({"reason": reason} if reason else {})}
-        return await self._wire.ask(contract.GroupPaused, "POST", f"{ADMIN}/groups:pause", body=body)
+        return await self._wire.ask(GroupPaused, "POST", f"{ADMIN}/groups:pause", body=body)
 
-    async def resume_group(self, group: str) -> contract.GroupPaused:
+    async def resume_group(self, group: str) -> GroupPaused:
         """Let it work again."""
-        return await self._wire.ask(contract.GroupPaused, "POST", f"{ADMIN}/groups:resume", body={"group": group})
+        return await self._wire.ask(GroupPaused, "POST", f"{ADMIN}/groups:resume", body={"group": group})
 
     async def register_group(
         self, stream: str, group: str, *, reason: str = "", at_end: bool = False
-    ) -> contract.GroupRegistered:
+    ) -> GroupRegistered:
         """A reader from outside: from now on its stream keeps what it has not read. `at_end`: a new group begins behind
         what there is."""
         body = {"stream": stream, "group": group, "at_end": at_end, **({"reason": reason} if reason else {})}
-        return await self._wire.ask(contract.GroupRegistered, "POST", f"{ADMIN}/groups", body=body)
+        return await self._wire.ask(GroupRegistered, "POST", f"{ADMIN}/groups", body=body)
 
-    async def unregister_group(self, stream: str, group: str, *, destroy: bool = False) -> contract.GroupRegistered:
+    async def unregister_group(self, stream: str, group: str, *, destroy: bool = False) -> GroupRegistered:
         """Wait for it no more. `destroy`: take the group off the server too."""
         query = {"stream": stream, "group": group, "destroy": "1" if destroy else None}
-        return await self._wire.ask(contract.GroupRegistered, "DELETE", f"{ADMIN}/groups", query=query)
+        return await self._wire.ask(GroupRegistered, "DELETE", f"{ADMIN}/groups", query=query)
 
     async def dead_letters(
         self, *, limit: int | None = None, cursor: str | None = None, **wanted: Unpack[DeadWanted]
-    ) -> contract.DeadLetterList:
+    ) -> DeadLetterList:
         """A page of dead letters, without what they hold."""
         query = {"limit": limit, "cursor": cursor, **wanted}
-        return await self._wire.ask(contract.DeadLetterList, "GET", f"{ADMIN}/dead", query=query)
+        return await self._wire.ask(DeadLetterList, "GET", f"{ADMIN}/dead", query=query)
 
-    async def dead_letter(self, letter: str, *, body: bool = False) -> contract.DeadLetterAnswer:
+    async def dead_letter(self, letter: str, *, body: bool = False) -> DeadLetterAnswer:
         """One; with `body` the entry itself, which may hold what somebody remembered."""
         path, query = f"{ADMIN}/dead/{quote(letter, safe='')}", {"body": "1" if body else None}
-        return await self._wire.ask(contract.DeadLetterAnswer, "GET", path, query=query)
+        return await self._wire.ask(DeadLetterAnswer, "GET", path, query=query)
 
     async def replay_dead(
         self,
@@ -95,7 +96,7 @@ class Streams:
         rate: int | None = None,
         dry_run: bool = True,
         **wanted: Unpack[DeadWanted],
-    ) -> contract.DeadLettersChanged:
+    ) -> DeadLettersChanged:
         """Give these, or those that a filter matches, or every one, again to the groups that they died in."""
         more = {"rate": rate} if rate else {}
         return await self._dead("replay", letters, every=every, dry_run=dry_run, **more, **wanted)
@@ -108,16 +109,16 @@ class Streams:
         reason: str = "",
         dry_run: bool = True,
         **wanted: Unpack[DeadWanted],
-    ) -> contract.DeadLettersChanged:
+    ) -> DeadLettersChanged:
         """Throw them away for good."""
         more = {"reason": reason} if reason else {}
         return await self._dead("discard", letters, every=every, dry_run=dry_run, **more, **wanted)
 
     async def _dead(
         self, verb: str, letters: Sequence[str], *, every: bool, dry_run: bool, **more: object
-    ) -> contract.DeadLettersChanged:
+    ) -> DeadLettersChanged:
         body = {"dry_run": dry_run, **more}
         body |= {"letters": letters} if letters else {}
         body |= {"all": True} if every else {}
         path = f"{ADMIN}/dead:{verb}"
-        return await self._wire.ask(contract.DeadLettersChanged, "POST", path, body=body, repeat=dry_run, well=QUEUED)
+        return await self._wire.ask(DeadLettersChanged, "POST", path, body=body, repeat=dry_run, well=QUEUED)

@@ -1,7 +1,7 @@
 """Ticks: the vault is kept now."""
 
-from openbrain import contract
 from openbrain.client.wire import Wire
+from openbrain.contract.vault.ticks import TickAccepted, TickAnswer
 
 
 class Ticks:
@@ -11,11 +11,11 @@ class Ticks:
 
     async def request_tick(
         self, *, dry_run: bool = False, ai: bool = True, extract: bool = False, key: str = ""
-    ) -> contract.TickAccepted:
+    ) -> TickAccepted:
         """Ask for one. `dry_run`: nothing is written, and the report has the diff. The same `key`: the same tick."""
         query = {"dry_run": dry_run or None, "no_ai": not ai or None, "extract": extract or None}
         return await self._wire.ask(
-            contract.TickAccepted,
+            TickAccepted,
             "POST",
             "/tick",
             query=query,
@@ -24,6 +24,6 @@ class Ticks:
             well=(202,),
         )
 
-    async def tick(self, job_id: str, *, wait: int = 0) -> contract.TickAnswer:
+    async def tick(self, job_id: str, *, wait: int = 0) -> TickAnswer:
         """How it stands, at once or when it has ended, after `wait` seconds at the latest."""
-        return await self._wire.ask(contract.TickAnswer, "GET", f"/tick/{job_id}", query={"wait": wait or None})
+        return await self._wire.ask(TickAnswer, "GET", f"/tick/{job_id}", query={"wait": wait or None})

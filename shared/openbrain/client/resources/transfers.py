@@ -3,9 +3,9 @@
 from collections.abc import AsyncGenerator
 from typing import Unpack
 
-from openbrain import contract
 from openbrain.client.arguments import Filters
 from openbrain.client.wire import Wire
+from openbrain.contract.brain.transfer import Imported
 
 NDJSON = "application/x-ndjson"
 
@@ -26,10 +26,10 @@ class Transfers:
         async for part in self._wire.stream("/v1/brain/export", query=query, accept=NDJSON):
             yield part
 
-    async def import_lines(self, file: bytes, *, dry_run: bool = False) -> contract.Imported:
+    async def import_lines(self, file: bytes, *, dry_run: bool = False) -> Imported:
         """Send a file of an export, or its header with some of its lines (`Header.part`). Again: does the rest."""
         return await self._wire.ask(
-            contract.Imported,
+            Imported,
             "POST",
             "/v1/brain/import",
             content=file,

@@ -1,7 +1,7 @@
-"""Whether the indexes are what the truth says."""
+"""Whether the indexes are what the store says."""
 
-from openbrain import contract
 from openbrain.client.wire import Wire
+from openbrain.contract.admin.operations import OperationAnswer
 
 
 class Verifying:
@@ -9,13 +9,11 @@ class Verifying:
 
     _wire: Wire
 
-    async def verify(
-        self, *, full: bool = False, repair: bool = False, restored: bool = False
-    ) -> contract.OperationAnswer:
+    async def verify(self, *, full: bool = False, repair: bool = False, restored: bool = False) -> OperationAnswer:
         """Begin it (needs an admin key of the workspace `system`): watch the operation, its result tells what differs.
 
         `full`: every entry, also where the sums agree. `repair`: make the indexes equal. `restored`: the database was
         put back; everything is indexed again.
         """
         body = {"full": full, "repair": repair, "restored": restored}
-        return await self._wire.ask(contract.OperationAnswer, "POST", "/v1/admin/verify", body=body, well=(202,))
+        return await self._wire.ask(OperationAnswer, "POST", "/v1/admin/verify", body=body, well=(202,))

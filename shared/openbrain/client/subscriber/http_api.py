@@ -8,10 +8,11 @@ from typing import Any
 import structlog
 from pydantic import ValidationError
 
-from openbrain import contract
 from openbrain.client import OpenBrain
 from openbrain.client.resources.signals import Place
 from openbrain.client.subscriber.api import Missed, News, Present
+from openbrain.contract.amygdala.broadcasts import AmygdalaState, BroadcastAnswer, Skipped
+from openbrain.contract.amygdala.signals import HaltAnswer, SignalAnswer
 from openbrain.domain.events import Broadcast
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Step
 from openbrain.domain.times import from_datetime, to_iso
@@ -37,10 +38,10 @@ class HttpApi:
         rest = await self._others(state) if state.more and cursor is None else []
         return _present(state, [*state.signals, *rest])
 
-    async def _others(self, state: contract.AmygdalaState) -> list[contract.SignalAnswer]:
+    async def _others(self, state: AmygdalaState) -> list[SignalAnswer]:
         """What is open beside those in the state."""
         told = {signal.id for signal in state.signals}
-        others: list[contract.SignalAnswer] = []
+        others: list[SignalAnswer] = []
         page = await self._brain.signals(state=sorted(OPEN_STATES))
         while True:
             others += [signal for signal in page.signals if signal.id not in told]
@@ -63,11 +64,11 @@ class HttpApi:
         async with aclosing(self._brain.hear(after, **self._place)) as heard:
             async for news in heard:
                 match news:
-                    case contract.AmygdalaState():
+                    case AmygdalaState():
                         yield _present(news, news.signals)
-                    case contract.BroadcastAnswer():
+                    case BroadcastAnswer():
                         yield Missed(broadcasts=tuple(_broadcasts([news.event])), through=news.seq)
-                    case contract.Skipped():
+                    case Skipped():
                         yield Missed(broadcasts=(), through=news.last)
                     case None:
                         yield None
@@ -91,7 +92,7 @@ def _broadcasts(events: Iterable[dict[str, Any]]) -> Iterable[Broadcast]:
             _log.warning("subscriber.entry_refused", entry=data.get("seq"), error=type(error).__name__)
 
 
-def _present(state: contract.AmygdalaState, signals: Iterable[contract.SignalAnswer]) -> Present:
+def _present(state: AmygdalaState, signals: Iterable[SignalAnswer]) -> Present:
     halts = {each.signal_id: _halt(each) for each in state.halts}
     return Present(
         seq=state.seq,
@@ -100,7 +101,7 @@ def _present(state: contract.AmygdalaState, signals: Iterable[contract.SignalAns
     )
 
 
-def _halt(told: contract.HaltAnswer) -> Halt:
+def _halt(told: HaltAnswer) -> Halt:
     return Halt(
         id=told.id,
         workspace_id="",
@@ -117,7 +118,7 @@ def _halt(told: contract.HaltAnswer) -> Halt:
     )
 
 
-def _newest(signal: contract.SignalAnswer, halt: Halt | None) -> Broadcast:
+def _newest(signal: SignalAnswer, halt: Halt | None) -> Broadcast:
     """What is open, as its last broadcast would say it."""
     return Broadcast(
         seq=max(1, signal.seq),

@@ -83,8 +83,7 @@ class SignalsQuery(QueryString):
     limit: PageSize = limits.LIST_LIMIT_DEFAULT
     cursor: Cursor | None = None
 
-    def asked(self) -> SignalFilter:
-        """As the truth takes it."""
+    def filter(self) -> SignalFilter:
         return SignalFilter(
             states=self.state,
             min_severity=self.min_severity,

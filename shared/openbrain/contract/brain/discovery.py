@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from openbrain.contract.base import Answer
-from openbrain.contract.brain.filters import NarrowQuery
+from openbrain.contract.brain.filters import BrowseQuery
 from openbrain.contract.brain.memories import MemoryAnswer
 from openbrain.domain import limits
 from openbrain.domain.submission import Query
@@ -17,10 +17,10 @@ COUNTS_DEFAULT = 100
 SCOPES = 200
 
 
-class SearchQuery(NarrowQuery):
+class SearchQuery(BrowseQuery):
     """Words to look for, as they are written: any text is a query."""
 
-    many = NarrowQuery.many | {"facets"}
+    many = BrowseQuery.many | {"facets"}
 
     q: Annotated[Query, Field(description='Any of the words; "quoted words" must follow each other.')]
     fuzzy: Annotated[
@@ -39,13 +39,13 @@ class SearchQuery(NarrowQuery):
     ] = None
 
 
-class TagsQuery(NarrowQuery):
+class TagsQuery(BrowseQuery):
     """Whose tags, and how many."""
 
     limit: Annotated[int, Field(ge=1, le=COUNTS)] = COUNTS_DEFAULT
 
 
-class ScopesQuery(NarrowQuery):
+class ScopesQuery(BrowseQuery):
     """Whose orgs and projects, and how many of each."""
 
     limit: Annotated[int, Field(ge=1, le=SCOPES, description="Of the orgs, and of the projects of each.")] = (

@@ -1,7 +1,7 @@
 """Filters of memories, in bodies and in queries."""
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -54,55 +54,73 @@ AnyTags = Annotated[TagList, BeforeValidator(listed, json_schema_input_type=Tag 
 Keywords = Annotated[KeywordList, BeforeValidator(listed, json_schema_input_type=Keyword | KeywordList)]
 
 
-class FilterBody(Body):
-    """Upstream's nested form; members of the same name beside it win."""
+class CommonFilters(Body):
+    """What every way of narrowing has."""
 
     org: Org | None = None
     project: Project | None = None
     type: Types = ()
-    agent_id: Annotated[Agents, Field(description="Who wrote it.")] = ()
     source: Sources = ()
-    tags: AnyTags = ()
-    min_confidence: Confidence | None = None
+    tags: Annotated[AnyTags, Field(description="At least one of them.")] = ()
+    min_confidence: Annotated[Confidence | None, Field(description="Of the stored value, before it fades.")] = None
+
+
+class FilterBody(CommonFilters):
+    """Upstream's nested form; members of the same name beside it win."""
+
+    agent_id: Annotated[Agents, Field(description="Who wrote it.")] = ()
 
     _empty = model_validator(mode="before")(without_empty)
+
+
+class Filters(CommonFilters):
+    """What narrows memories, in bodies and in queries; the viewer is not part of it."""
+
+    include_scopes: Scopes = ()
+    session_id: Annotated[Session | None, Field(description="Opens the agent's memories of that session.")] = None
+    since: Annotated[Moment | None, Field(description="Happened then or later.")] = None
+    until: Annotated[Moment | None, Field(description="Happened before.")] = None
+
+    def criteria(self, authors: tuple[str, ...] = (), *, only_project: bool = True) -> Criteria:
+        """`authors`: the agents that wrote them."""
+        return Criteria(
+            org=self.org or "",
+            project=self.project or "",
+            only_project=only_project,
+            types=self.type,
+            scopes=self.include_scopes,
+            tags=self.tags,
+            agents=authors,
+            sources=self.source,
+            min_confidence=self.min_confidence,
+            since=None if self.since is None else from_datetime(self.since),
+            until=None if self.until is None else from_datetime(self.until),
+        )
+
+
+class BrowseFilters(Filters):
+    """Browsing: what is of no such org, project, … is left out."""
+
+    project: Annotated[Project | None, Field(description="Exactly this project.")] = None
+    agent_id: Annotated[Agents, Field(description="Who wrote it.")] = ()
+
+    def criteria(self, authors: tuple[str, ...] = (), *, only_project: bool = True) -> Criteria:
+        """Of these authors and those of `agent_id`."""
+        return super().criteria((*authors, *self.agent_id), only_project=only_project)
+
+
+class BrowseQuery(BrowseFilters, QueryString):
+    """The same in a query."""
+
+    many = frozenset({"type", "tags", "source", "agent_id", "include_scopes"})
+    lenient = frozenset({"org", "project", "type", "agent_id"})
+
+    min_confidence: Annotated[
+        float | None, Field(ge=0, le=1, allow_inf_nan=False, description="Of the stored value, before it fades.")
+    ] = None
 
 
 class SessionQuery(QueryString):
     """Opens the agent's memories of that session."""
 
     session_id: Session | None = None
-
-
-class NarrowQuery(SessionQuery):
-    """Browsing: what is of no such org, project, … is left out."""
-
-    many = frozenset({"type", "tags", "source", "agent_id", "include_scopes"})
-    lenient: ClassVar[frozenset[str]] = frozenset({"org", "project", "type", "agent_id"})
-
-    org: Org | None = None
-    project: Annotated[Project | None, Field(description="Exactly this project.")] = None
-    type: TypeList = ()
-    agent_id: Annotated[AgentList, Field(description="Who wrote it.")] = ()
-    source: SourceList = ()
-    tags: Annotated[TagList, Field(description="At least one of them.")] = ()
-    include_scopes: ScopeList = ()
-    min_confidence: Annotated[float | None, Field(ge=0, le=1, allow_inf_nan=False)] = None
-    since: Annotated[Moment | None, Field(description="Happened then or later.")] = None
-    until: Annotated[Moment | None, Field(description="Happened before.")] = None
-
-    def criteria(self) -> Criteria:
-        """Of these alone; who may see what is the viewer's."""
-        return Criteria(
-            org=self.org or "",
-            project=self.project or "",
-            only_project=True,
-            types=self.type,
-            scopes=self.include_scopes,
-            tags=self.tags,
-            agents=self.agent_id,
-            sources=self.source,
-            min_confidence=self.min_confidence,
-            since=None if self.since is None else from_datetime(self.since),
-            until=None if self.until is None else from_datetime(self.until),
-        )

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 
 from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.contract.base import CURSOR, Answer, Body
-from openbrain.contract.brain.filters import Agents, AnyTags, NarrowQuery, Scopes, SessionQuery, Sources, Types
+from openbrain.contract.brain.filters import BrowseFilters, BrowseQuery, SessionQuery
 from openbrain.domain import limits
 from openbrain.domain.memory import MemoryType, Reason, Scope, State
 from openbrain.domain.submission import (
@@ -19,15 +19,10 @@ from openbrain.domain.submission import (
     Metadata,
     Moment,
     Note,
-    Org,
-    Project,
-    Session,
     Source,
     Submission,
     Tags,
 )
-from openbrain.domain.times import from_datetime
-from openbrain.domain.visibility import Criteria
 
 
 def _given(value: object) -> object:
@@ -38,6 +33,8 @@ def _given(value: object) -> object:
 
 class RememberBody(Submission):
     """One memory. The agent is the key's; `agent_id` counts where the key may act as that agent."""
+
+    model_config = ConfigDict(defer_build=True)
 
     _nulls = model_validator(mode="before")(_given)
 
@@ -116,18 +113,13 @@ class ForgetQuery(SessionQuery):
     reason: Note | None = None
 
 
-class ListQuery(NarrowQuery):
+class ListQuery(BrowseQuery):
     """Whose memories, newest first, and how many."""
 
     limit: Annotated[int, Field(ge=1, le=limits.LIST_LIMIT)] = limits.LIST_LIMIT_DEFAULT
     cursor: Annotated[
         str | None, Field(pattern=CURSOR, description="The next_cursor of an answer: list what follows it.")
     ] = None
-
-
-_FILTERS = (
-    *("org", "project", "type", "agent_id", "source", "tags", "include_scopes", "min_confidence", "since", "until"),
-)
 
 
 class EndQuery(ForgetQuery):
@@ -138,48 +130,22 @@ class EndQuery(ForgetQuery):
     ] = False
 
 
-class BulkBody(Body):
+class BulkBody(BrowseFilters):
     """Which memories end: all that `GET /v1/brain/list` would list with these filters. At least one is needed, and a
     member that is not known here is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    org: Org | None = None
-    project: Annotated[Project | None, Field(description="Exactly this project.")] = None
-    type: Types = ()
-    agent_id: Annotated[Agents, Field(description="Who wrote it.")] = ()
-    source: Sources = ()
-    tags: Annotated[AnyTags, Field(description="At least one of them.")] = ()
-    include_scopes: Scopes = ()
-    min_confidence: Confidence | None = None
-    since: Annotated[Moment | None, Field(description="Happened then or later.")] = None
-    until: Annotated[Moment | None, Field(description="Happened before.")] = None
-    session_id: Annotated[Session | None, Field(description="Opens the agent's memories of that session.")] = None
     reason: Note | None = None
     dry_run: Annotated[bool, Field(strict=True, description="Only tell what would end.")] = True
     erase: Annotated[bool, Field(strict=True, description="Erase them instead. Can't be undone.")] = False
 
     @model_validator(mode="after")
     def _narrowed(self) -> Self:
-        if all(getattr(self, name) in (None, ()) for name in _FILTERS):
-            raise ValueError(f"give at least one of {', '.join(_FILTERS)}")
+        names = [name for name in BrowseFilters.model_fields if name != "session_id"]
+        if all(getattr(self, name) in (None, ()) for name in names):
+            raise ValueError(f"give at least one of {', '.join(names)}")
         return self
-
-    def criteria(self) -> Criteria:
-        """As a list has them."""
-        return Criteria(
-            org=self.org or "",
-            project=self.project or "",
-            only_project=True,
-            types=self.type,
-            scopes=self.include_scopes,
-            tags=self.tags,
-            agents=self.agent_id,
-            sources=self.source,
-            min_confidence=self.min_confidence,
-            since=None if self.since is None else from_datetime(self.since),
-            until=None if self.until is None else from_datetime(self.until),
-        )
 
 
 class MemoryAnswer(Answer):
@@ -241,7 +207,7 @@ class RememberedBatch(Answer):
     """One result per item, in order."""
 
     results: tuple[BatchItem, ...]
-    count: int = Field(description="How many of them stand in the truth now.")
+    count: int = Field(description="How many of them stand in the store now.")
 
 
 class Listed(Answer):

@@ -6,13 +6,11 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from openbrain.contract.base import Answer, Body
 from openbrain.contract.brain.filters import (
-    AnyTags,
+    CommonFilters,
     FilterBody,
+    Filters,
     KeywordList,
     Keywords,
-    Scopes,
-    Sources,
-    Types,
     listed,
     without_empty,
 )
@@ -23,12 +21,10 @@ from openbrain.domain.submission import (
     Agent,
     Confidence,
     Keyword,
-    Moment,
-    Org,
     Project,
     Query,
-    Session,
 )
+from openbrain.domain.visibility import Criteria
 
 
 def _boost(value: object) -> object:
@@ -41,25 +37,16 @@ Count = Annotated[int, Field(strict=True, ge=1, le=limits.TOP_K)]
 Boost = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
 
 
-class RecallBody(Body):
+class RecallBody(Filters):
     """A question. `agent_id` is who asks (where the key may act as that agent); who wrote it is `filter.agent_id`."""
 
     query: Query
     top_k: Count | None = None
     limit: Annotated[Count | None, Field(description="The same as top_k; wins over it.")] = None
-    org: Org | None = None
     project: Annotated[
         Project | None, Field(description="This project, and what is shared across projects or belongs to none.")
     ] = None
-    type: Types = ()
-    tags: Annotated[AnyTags, Field(description="At least one of them.")] = ()
-    source: Sources = ()
-    include_scopes: Scopes = ()
-    session_id: Annotated[Session | None, Field(description="Opens the agent's memories of that session.")] = None
     agent_id: Agent | None = None
-    min_confidence: Annotated[Confidence | None, Field(description="Of the stored value, before it fades.")] = None
-    since: Annotated[Moment | None, Field(description="Happened then or later.")] = None
-    until: Annotated[Moment | None, Field(description="Happened before.")] = None
     keywords: Annotated[Keywords, Field(description="Words that lift a memory that holds them.")] = ()
     boost_keywords: Annotated[
         Annotated[Boost | KeywordList, Field(union_mode="left_to_right")] | None,
@@ -74,6 +61,12 @@ class RecallBody(Body):
     filter: FilterBody = FilterBody()
 
     _empty = model_validator(mode="before")(without_empty)
+
+    def narrowing(self) -> Criteria:
+        """The filters and the nested ones, where they say nothing."""
+        names = [name for name in CommonFilters.model_fields if getattr(self, name) in (None, ())]
+        merged = self.model_copy(update={name: getattr(self.filter, name) for name in names})
+        return merged.criteria(self.filter.agent_id, only_project=False)
 
 
 Questions = Annotated[

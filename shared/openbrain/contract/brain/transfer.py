@@ -5,13 +5,13 @@ from typing import Annotated
 from pydantic import Field
 
 from openbrain.contract.base import Answer, QueryString
-from openbrain.contract.brain.filters import NarrowQuery
+from openbrain.contract.brain.filters import BrowseQuery
 
 CURSOR = r"^-?[0-9]{1,18}\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"
 """Where an export goes on: created_at, which may be before 1970, and id."""
 
 
-class ExportQuery(NarrowQuery):
+class ExportQuery(BrowseQuery):
     """What to export."""
 
     cursor: Annotated[

@@ -1,10 +1,12 @@
 """Workspaces and keys."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from openbrain.contract.admin.access import (
     DeleteWorkspaceQuery,
+    KeyAnswer,
     KeyBody,
     KeyCreated,
     KeyList,
@@ -20,20 +22,19 @@ from openbrain.contract.admin.access import (
     WorkspacesQuery,
 )
 from openbrain.contract.base import WorkspaceQuery
-from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound
+from openbrain.domain.errors import Conflict, Invalid, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
-from openbrain.domain.times import from_datetime
+from openbrain.domain.times import from_datetime, to_datetime
 from openbrain.ports.operations import Operation
 from openbrain.ports.tenants import CLOSE, UNLIMITED, Workspace, WorkspaceChange
 from openbrain.usecases.auth import OPERATORS, hash_secret, issue, successor
 from openbrain.usecases.remember import expiry
-from openbrain_api.handlers.admin.operations import accepted
-from openbrain_api.http.parsing import position
-from openbrain_api.http.response import Response, answer
+from openbrain_api.handlers.admin.operations import accepted, operators_only, planned, workspace_of
+from openbrain_api.http.parsing import next_cursor, position
+from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json, key_json, to_iso, workspace_json
 
 
 @Route(
@@ -46,7 +47,7 @@ from openbrain_api.rendering import Json, key_json, to_iso, workspace_json
 )
 async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Response:
     """Make a workspace."""
-    _operators_only(call)
+    operators_only(call, "workspaces are made and listed with")
     body = call.body
     workspace = Workspace(
         id=body.id,
@@ -57,7 +58,7 @@ async def create_workspace(call: Call[WorkspaceBody, Nothing]) -> Response:
     )
     await call.api.store.workspaces.create_workspace(workspace)
     (made,) = await _counted(call, [workspace])
-    return answer(made, made, status=201)
+    return respond(made, status=201)
 
 
 @Route("GET", "/v1/admin/workspaces", permission=Permission.ADMIN, response=WorkspaceList)
@@ -66,18 +67,17 @@ async def workspaces(call: Call[Nothing, WorkspacesQuery]) -> Response:
 
     Those with a quota tell what they hold.
     """
-    _operators_only(call)
+    operators_only(call, "workspaces are made and listed with")
     query = call.query
-    found = await _counted(call, await call.api.store.workspaces.workspaces(query.limit, query.cursor or ""))
-    last = found[-1]["id"] if len(found) == query.limit else None
-    data = {"workspaces": found, "count": len(found)}
-    return answer({**data, "next_cursor": last}, data)
+    rows = await _counted(call, await call.api.store.workspaces.workspaces(query.limit, query.cursor or ""))
+    last = rows[-1].id if len(rows) == query.limit else None
+    return respond_page(WorkspaceList(workspaces=tuple(rows), count=len(rows), next_cursor=last))
 
 
 @Route("PATCH", "/v1/admin/workspaces/{id}", permission=Permission.ADMIN, response=WorkspaceAnswer, problems=(404,))
 async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Response:
     """Change a workspace's name or quotas."""
-    _operators_only(call)
+    operators_only(call, "workspaces are made and listed with")
     body = call.body
     quotas = {
         name: UNLIMITED if getattr(body, name) is None else getattr(body, name)
@@ -89,8 +89,8 @@ async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Response
     changed = await call.api.store.workspaces.change_workspace(
         call.path["id"], WorkspaceChange(name=body.name, **quotas)
     )
-    (told,) = await _counted(call, [changed])
-    return answer(told, told)
+    (shown,) = await _counted(call, [changed])
+    return respond(shown)
 
 
 @Route(
@@ -104,13 +104,12 @@ async def change_workspace(call: Call[WorkspaceChangeBody, Nothing]) -> Response
 )
 async def delete_workspace(call: Call[Nothing, DeleteWorkspaceQuery]) -> Response:
     """Delete a workspace with everything in it."""
-    if call.actor.workspace_id != OPERATORS:
-        raise Forbidden(f"workspaces are deleted with an admin key of the workspace {OPERATORS}")
+    operators_only(call, "workspaces are deleted with")
     workspace_id, now = call.path["id"], call.api.clock.now()
     counts = dict(await call.api.store.workspaces.workspace_counts(workspace_id))
-    told = {"id": workspace_id, "dry_run": call.query.dry_run, "counts": counts}
+    plan = {"id": workspace_id, "dry_run": call.query.dry_run, "counts": counts}
     if call.query.dry_run:
-        return answer({**told, "operation": None}, told)
+        return planned(plan)
     if workspace_id == OPERATORS:
         raise Conflict(f"the workspace {OPERATORS} holds the keys that make all others: it can't be deleted")
     if call.query.confirm != workspace_id:
@@ -125,13 +124,14 @@ async def delete_workspace(call: Call[Nothing, DeleteWorkspaceQuery]) -> Respons
     )
     queued = await call.api.store.workspaces.close_workspace(workspace_id, operation)
     call.api.keyring.look_again()
-    return await accepted(call, told, queued)
+    return await accepted(call, plan, queued)
 
 
-async def _counted(call: Call[Any, Any], found: Sequence[Workspace]) -> list[Json]:
-    limited = [each.id for each in found if each.max_memories is not None or each.max_bytes is not None]
+async def _counted(call: Call[Any, Any], rows: Sequence[Workspace]) -> list[WorkspaceAnswer]:
+    limited = [row.id for row in rows if row.max_memories is not None or row.max_bytes is not None]
     usage = await call.api.store.workspaces.usage(limited) if limited else {}
-    return [workspace_json(each, usage.get(each.id)) for each in found]
+    nothing = dict.fromkeys(("memories", "bytes"))
+    return [WorkspaceAnswer.of(row, **(asdict(usage[row.id]) if row.id in usage else nothing)) for row in rows]
 
 
 @Route("POST", "/v1/admin/keys", permission=Permission.ADMIN, response=KeyCreated, statuses=(201,), problems=(404, 409))
@@ -152,21 +152,20 @@ async def create_key(call: Call[KeyBody, Nothing]) -> Response:
         rate_limit=_rate(call, body.rate_limit),
     )
     await call.api.store.api_keys.create_key(key, hash_secret(secret))
-    made = {**key_json(key), "key": secret}
-    return answer(made, made, status=201)
+    return respond(KeyCreated.of(key, key=secret, permissions=sorted(key.permissions)), status=201)
 
 
-def _rate(call: Call[Any, Any], asked: int | None) -> int | None:
+def _rate(call: Call[Any, Any], requested: int | None) -> int | None:
     """Operators say how much a workspace may ask for: its own admins give no key more than theirs has."""
     own, usual = call.actor.rate_limit, call.api.settings.server.rate_per_minute
     most = own or usual
     if call.actor.workspace_id == OPERATORS or not most:
-        return asked
-    if asked is not None and asked > most:
+        return requested
+    if requested is not None and requested > most:
         raise Invalid("rate_limit", f"must be at most {most}, as this key's own is: ask an operator for more")
-    if asked is None and own is not None and (not usual or own < usual):
+    if requested is None and own is not None and (not usual or own < usual):
         return own  # the setting would be more
-    return asked
+    return requested
 
 
 @Route("GET", "/v1/admin/keys", permission=Permission.ADMIN, response=KeyList)
@@ -174,10 +173,10 @@ async def keys(call: Call[Nothing, KeysQuery]) -> Response:
     """The workspace's keys, newest first."""
     query = call.query
     workspace_id = _workspace(call, query.workspace_id)
-    found = await call.api.store.api_keys.keys(workspace_id, query.limit, position(query.cursor))
-    last = found[-1] if len(found) == query.limit else None
-    data = {"keys": [key_json(each) for each in found], "count": len(found)}
-    return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
+    rows = await call.api.store.api_keys.keys(workspace_id, query.limit, position(query.cursor))
+    shown = tuple(KeyAnswer.of(key, permissions=sorted(key.permissions)) for key in rows)
+    following = next_cursor([(key.created_at, key.id) for key in rows], query.limit)
+    return respond_page(KeyList(keys=shown, count=len(shown), next_cursor=following))
 
 
 @Route(
@@ -201,8 +200,11 @@ async def rotate_key(call: Call[RotateBody, WorkspaceQuery]) -> Response:
     ends_at = now + call.body.overlap_s * MICROSECONDS
     replaced = await call.api.store.api_keys.replace_key(key, hash_secret(secret), ends_at)
     call.api.keyring.look_again()
-    told = {**key_json(key), "key": secret, "replaced_expires_at": to_iso(replaced.expires_at or ends_at)}
-    return answer(told, told, status=201)
+    ends_at = replaced.expires_at or ends_at
+    shown = KeyRotated.of(
+        key, key=secret, permissions=sorted(key.permissions), replaced_expires_at=to_datetime(ends_at)
+    )
+    return respond(shown, status=201)
 
 
 @Route("DELETE", "/v1/admin/keys/{id}", permission=Permission.ADMIN, response=KeyRevoked, problems=(404,))
@@ -212,17 +214,8 @@ async def revoke_key(call: Call[Nothing, WorkspaceQuery]) -> Response:
     if not await call.api.store.api_keys.revoke_key(_workspace(call, call.query.workspace_id), key_id):
         raise NotFound("no key with this id")
     call.api.keyring.look_again()
-    data = {"id": key_id, "revoked": True}
-    return answer(data, data)
-
-
-def _operators_only(call: Call[Any, Any]) -> None:
-    if call.actor.workspace_id != OPERATORS:
-        raise Forbidden(f"workspaces are made and listed with an admin key of the workspace {OPERATORS}")
+    return respond(KeyRevoked(id=key_id, revoked=True))
 
 
 def _workspace(call: Call[Any, Any], named: str | None) -> str:
-    own = call.actor.workspace_id
-    if named and own not in (named, OPERATORS):
-        raise Forbidden(f"keys of another workspace need an admin key of the workspace {OPERATORS}")
-    return named or own
+    return workspace_of(call, named, "keys")

@@ -16,10 +16,10 @@ from openbrain.domain.errors import NotFound
 from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
 from openbrain.ports.streams import DEAD_DISCARD, DEAD_REPLAY, DeadFilter, DeadLetter
-from openbrain_api.handlers.admin.streams import known, moment, operators_only, start_operation
-from openbrain_api.http.response import Response, answer
+from openbrain_api.handlers.admin.operations import operators_only, planned
+from openbrain_api.handlers.admin.streams import known, moment, start_operation
+from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json
 
 SAMPLE = 20
 
@@ -27,24 +27,21 @@ SAMPLE = 20
 @Route("GET", "/v1/admin/dead", permission=Permission.ADMIN, response=DeadLetterList)
 async def dead_letters(call: Call[Nothing, DeadQuery]) -> Response:
     """Dead letters, without what they hold."""
-    operators_only(call)
+    operators_only(call, "streams need")
     query = call.query
-    found, after = await call.api.streams.dead(_wanted(call, query), query.limit, query.cursor or "")
-    data = {"dead_letters": [_letter_json(each) for each in found], "count": len(found)}
-    return answer({**data, "next_cursor": after}, data)
+    letters, after = await call.api.streams.dead(_filter(call, query), query.limit, query.cursor or "")
+    shown = tuple(_shown_letter(letter) for letter in letters)
+    return respond_page(DeadLetterList(dead_letters=shown, count=len(shown), next_cursor=after))
 
 
 @Route("GET", "/v1/admin/dead/{id}", permission=Permission.ADMIN, response=DeadLetterAnswer, problems=(404,))
 async def dead_letter(call: Call[Nothing, LetterQuery]) -> Response:
     """One dead letter; with body=1 the entry itself."""
-    operators_only(call)
-    found = await call.api.streams.dead_letter(call.path["id"])
-    if found is None:
+    operators_only(call, "streams need")
+    letter = await call.api.streams.dead_letter(call.path["id"])
+    if letter is None:
         raise NotFound("no dead letter with this id")
-    told = _letter_json(found)
-    if call.query.body:
-        told["fields"] = dict(found.fields)
-    return answer(told, told)
+    return respond(_shown_letter(letter, **({"fields": dict(letter.fields)} if call.query.body else {})))
 
 
 @Route(
@@ -74,20 +71,20 @@ async def discard_dead(call: Call[DeadDiscardBody, Nothing]) -> Response:
 
 
 async def _work(call: Call[Any, Nothing], kind: str, **more: str) -> Response:
-    operators_only(call)
+    operators_only(call, "streams need")
     body: DeadReplayBody = call.body
-    wanted = _wanted(call, body)
+    wanted = _filter(call, body)
     if body.letters:
         named = [await call.api.streams.dead_letter(letter) for letter in dict.fromkeys(body.letters)]
-        letters = [each.id for each in named if each is not None]
+        letters = [letter.id for letter in named if letter is not None]
         count, sample = len(letters), letters[:SAMPLE]
     else:
         letters, count = [], await call.api.streams.count_dead(wanted)
-        sample = [each.id for each in (await call.api.streams.dead(wanted, SAMPLE))[0]]
-    told = {"dry_run": body.dry_run, "count": count, "sample": sample}
+        sample = [letter.id for letter in (await call.api.streams.dead(wanted, SAMPLE))[0]]
+    plan = {"dry_run": body.dry_run, "count": count, "sample": sample}
     if body.dry_run or not count:
-        return answer({**told, "operation": None}, told)
-    request = {
+        return planned(plan)
+    parameters = {
         "letters": letters,
         "stream": wanted.stream,
         "group": wanted.group,
@@ -97,18 +94,18 @@ async def _work(call: Call[Any, Nothing], kind: str, **more: str) -> Response:
         "rate": body.rate,
         **more,
     }
-    return await start_operation(call, told, kind, request, count)
+    return await start_operation(call, plan, kind, parameters, count)
 
 
-def _wanted(call: Call[Any, Any], asked: DeadQuery | DeadReplayBody) -> DeadFilter:
-    if asked.stream:
-        known(call, asked.stream)
+def _filter(call: Call[Any, Any], request: DeadQuery | DeadReplayBody) -> DeadFilter:
+    if request.stream:
+        known(call, request.stream)
     return DeadFilter(
-        stream=asked.stream or "",
-        group=asked.group or "",
-        error=asked.error or "",
-        since=_milliseconds(asked.since),
-        until=_milliseconds(asked.until),
+        stream=request.stream or "",
+        group=request.group or "",
+        error=request.error or "",
+        since=_milliseconds(request.since),
+        until=_milliseconds(request.until),
     )
 
 
@@ -116,17 +113,12 @@ def _milliseconds(at: datetime | None) -> int | None:
     return None if at is None else from_datetime(at) // 1000
 
 
-def _letter_json(letter: DeadLetter) -> Json:
-    return {
-        "id": letter.id,
-        "stream": letter.stream,
-        "group": letter.group,
-        "entry": letter.entry,
-        "error": letter.error,
-        "message": letter.message,
-        "attempts": letter.attempts,
-        "abandonments": letter.abandonments,
-        "first_at": moment(letter.first_at) if letter.first_at else None,
-        "died_at": moment(letter.last_at),
-        "bytes": letter.bytes,
-    }
+def _shown_letter(letter: DeadLetter, **fields: object) -> DeadLetterAnswer:
+    """Without the entry, but for what is given."""
+    members = DeadLetterAnswer.model_fields.keys() - {"fields", "first_at", "died_at"}
+    return DeadLetterAnswer(
+        **{name: getattr(letter, name) for name in members},
+        first_at=moment(letter.first_at) if letter.first_at else None,
+        died_at=moment(letter.last_at),
+        **fields,
+    )

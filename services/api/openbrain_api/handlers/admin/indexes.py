@@ -18,16 +18,15 @@ from openbrain.contract.admin.operations import OperationAnswer
 from openbrain.domain.errors import Conflict, Forbidden, NotFound, TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
-from openbrain.domain.times import from_datetime
+from openbrain.domain.times import from_datetime, to_datetime
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index_entries import REINDEX, VERIFY, Extent
 from openbrain.ports.operations import Operation, OperationStatus
 from openbrain.usecases.auth import OPERATORS
 from openbrain.usecases.index_writers import LEASE_S, drop_generation
-from openbrain_api.handlers.admin.operations import operation_json
-from openbrain_api.http.response import Response, answer
+from openbrain_api.handlers.admin.operations import operators_only, planned, shown_operation
+from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json, to_iso
 
 HOW = ("re_embed", "rate", "max_failures")
 REBUILDING = frozenset({REINDEX, "model-change"})
@@ -39,10 +38,9 @@ _PAUSE_S = 0.2
 @Route("GET", "/v1/admin/generations", permission=Permission.ADMIN, response=GenerationList)
 async def generations(call: Call[Nothing, GenerationsQuery]) -> Response:
     """The generations of the indexes."""
-    _operators_only(call)
-    found = [_json(each) for each in await call.api.store.generations.generations(call.query.index)]
-    data = {"generations": found, "count": len(found)}
-    return answer(data, data)
+    operators_only(call, "indexes are shared by all workspaces: this needs")
+    shown = tuple(shown_generation(row) for row in await call.api.store.generations.generations(call.query.index))
+    return respond(GenerationList(generations=shown, count=len(shown)))
 
 
 @Route(
@@ -57,16 +55,15 @@ async def switch(call: Call[Nothing, Nothing]) -> Response:
 
     The one before is kept.
     """
-    found = await _named(call)
-    if found.status == GenerationStatus.BUILDING:
-        raise Conflict(f"{found.name} is being built: it serves by itself when it is whole")
-    serving = await call.api.store.generations.serving(found.kind)
-    if serving is not None and serving.builder != found.builder:
-        raise Conflict(f"{found.name} is of another version and was not kept current: run `openbrain reindex`")
-    swapped = await call.api.store.generations.swap(found.kind, found.name)
-    await call.api.indexes[found.kind].expose(found.name)
-    told = _json(swapped)
-    return answer(told, told)
+    generation = await _named(call)
+    if generation.status == GenerationStatus.BUILDING:
+        raise Conflict(f"{generation.name} is being built: it serves by itself when it is whole")
+    serving = await call.api.store.generations.serving(generation.kind)
+    if serving is not None and serving.builder != generation.builder:
+        raise Conflict(f"{generation.name} is of another version and was not kept current: run `openbrain reindex`")
+    swapped = await call.api.store.generations.swap(generation.kind, generation.name)
+    await call.api.indexes[generation.kind].expose(generation.name)
+    return respond(shown_generation(swapped))
 
 
 @Route(
@@ -78,15 +75,14 @@ async def switch(call: Call[Nothing, Nothing]) -> Response:
 )
 async def drop(call: Call[Nothing, DropQuery]) -> Response:
     """Remove a generation that does not serve."""
-    found = await _named(call)
-    if found.status == GenerationStatus.SERVING:
-        raise Conflict(f"{found.name} serves: let another serve first")
-    if found.status == GenerationStatus.BUILDING and await _running(call, found.kind):
-        raise Conflict(f"{found.name} is being built: cancel its operation, and it goes")
-    told = {"dry_run": call.query.dry_run, "generation": _json(found)}
+    generation = await _named(call)
+    if generation.status == GenerationStatus.SERVING:
+        raise Conflict(f"{generation.name} serves: let another serve first")
+    if generation.status == GenerationStatus.BUILDING and await _running(call, generation.kind):
+        raise Conflict(f"{generation.name} is being built: cancel its operation, and it goes")
     if not call.query.dry_run:
-        await _dropped(call, found)
-    return answer(told, told)
+        await _dropped(call, generation)
+    return respond(GenerationDropped(dry_run=call.query.dry_run, generation=shown_generation(generation)))
 
 
 @Route(
@@ -114,7 +110,7 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
     if not body.narrowed and (other := await _running(call, body.index)):
         raise Conflict(f"this index is being made anew already, by the operation {other}")
     total = await call.api.store.expected_entries.count_extent(extent)
-    told = {
+    plan = {
         "dry_run": body.dry_run,
         "index": body.index.value,
         "in_place": body.narrowed,
@@ -122,19 +118,19 @@ async def reindex(call: Call[ReindexBody, Nothing]) -> Response:
         "serving": serving.name if operator else "",
     }
     if body.dry_run:
-        return answer({**told, "operation": None}, told)
-    asked = {name: value for name, value in asdict(extent).items() if name != "kind" and value}
+        return planned(plan)
+    narrowed = {name: value for name, value in asdict(extent).items() if name != "kind" and value}
     how = {name: value for name in HOW if (value := getattr(body, name))}
     queued = Operation(
         id=uuid7(call.api.clock.now()),
         workspace_id=own,
         kind=REINDEX,
         actor=call.actor.label,
-        request={"index": body.index.value, "in_place": body.narrowed, **asked, **how},
+        request={"index": body.index.value, "in_place": body.narrowed, **narrowed, **how},
         total=total,
     )
-    whole = {**told, "operation": operation_json(await call.api.store.operations.start_operation(queued))}
-    return answer(whole, whole, status=202)
+    operation = shown_operation(await call.api.store.operations.start_operation(queued))
+    return respond({**plan, "operation": operation}, status=202)
 
 
 async def _running(call: Call[Any, Any], kind: IndexKind) -> str | None:
@@ -150,12 +146,12 @@ async def _running(call: Call[Any, Any], kind: IndexKind) -> str | None:
     )
 
 
-async def _dropped(call: Call[Any, Any], found: Generation) -> None:
+async def _dropped(call: Call[Any, Any], generation: Generation) -> None:
     """Once nobody writes it: writers ask anew at least as often as their lease says."""
     until = asyncio.get_running_loop().time() + 2 * LEASE_S
     while True:
         try:
-            await drop_generation(call.api.store, call.api.indexes[found.kind], found)
+            await drop_generation(call.api.store, call.api.indexes[generation.kind], generation)
         except TryLater:
             if asyncio.get_running_loop().time() > until:
                 raise
@@ -165,7 +161,7 @@ async def _dropped(call: Call[Any, Any], found: Generation) -> None:
 
 
 async def _named(call: Call[Any, Any]) -> Generation:
-    _operators_only(call)
+    operators_only(call, "indexes are shared by all workspaces: this needs")
     index, name = call.path["index"], call.path["name"]
     known = [each for each in await call.api.store.generations.generations() if (each.kind, each.name) == (index, name)]
     if not known:
@@ -173,30 +169,21 @@ async def _named(call: Call[Any, Any]) -> Generation:
     return known[0]
 
 
-def _json(each: Generation) -> Json:
-    return {
-        "index": each.kind,
-        "name": each.name,
-        "status": each.status,
-        "model": each.model_name,
-        "model_identity": each.model,
-        "dimensions": each.dimensions,
-        "builder": each.builder,
-        "created_at": to_iso(each.created_at),
-        "updated_at": to_iso(each.updated_at or each.created_at),
-    }
-
-
-def _operators_only(call: Call[Any, Any]) -> None:
-    if call.actor.workspace_id != OPERATORS:
-        raise Forbidden(f"indexes are shared by all workspaces: this needs an admin key of the workspace {OPERATORS}")
+def shown_generation(row: Generation) -> GenerationAnswer:
+    """One generation."""
+    return GenerationAnswer.of(
+        row,
+        index=row.kind,
+        model=row.model_name,
+        model_identity=row.model,
+        updated_at=to_datetime(row.updated_at or row.created_at),
+    )
 
 
 @Route("POST", "/v1/admin/verify", permission=Permission.ADMIN, response=OperationAnswer, statuses=(202,))
 async def verify(call: Call[VerifyBody, Nothing]) -> Response:
-    """Hold every index against the truth, and make them equal if so asked."""
-    if call.actor.workspace_id != OPERATORS:
-        raise Forbidden(f"indexes are shared by all workspaces: this needs an admin key of the workspace {OPERATORS}")
+    """Hold every index against the store, and make them equal if so asked."""
+    operators_only(call, "indexes are shared by all workspaces: this needs")
     body = call.body
     operation = Operation(
         id=uuid7(call.api.clock.now()),
@@ -205,5 +192,4 @@ async def verify(call: Call[VerifyBody, Nothing]) -> Response:
         actor=call.actor.label,
         request={"full": body.full, "repair": body.repair or body.restored, "restored": body.restored},
     )
-    shown = operation_json(await call.api.store.operations.start_operation(operation))
-    return answer(shown, shown, status=202)
+    return respond(shown_operation(await call.api.store.operations.start_operation(operation)), status=202)

@@ -1,10 +1,9 @@
 """The embedding model as operators see it: which one serves, and changing it."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from openbrain.contract.admin.models import HowChanged, ModelChange, ModelChangeBody, ModelInUse
-from openbrain.domain.errors import Conflict, Forbidden, Invalid, OpenBrainError, SetupError
+from openbrain.contract.admin.models import HowChanged, ModelAnswer, ModelChange, ModelChangeBody, ModelInUse
+from openbrain.domain.errors import Conflict, Invalid, OpenBrainError, SetupError
 from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
 from openbrain.ports.generations import MODEL_CHANGE, Generation, GenerationStatus, IndexKind
@@ -13,10 +12,9 @@ from openbrain.ports.models import ModelIdentity
 from openbrain.ports.operations import Operation
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.handlers.admin.indexes import OPEN, REBUILDING
-from openbrain_api.handlers.admin.operations import operation_json
-from openbrain_api.http.response import Response, answer
+from openbrain_api.handlers.admin.operations import operators_only, planned, shown_operation
+from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json
 
 MOST_OPEN = 100
 
@@ -24,7 +22,7 @@ MOST_OPEN = 100
 @Route("GET", "/v1/admin/models", permission=Permission.ADMIN, response=ModelInUse)
 async def in_use(call: Call[Nothing, Nothing]) -> Response:
     """Which embedding model serves."""
-    _operators_only(call)
+    operators_only(call, "the model is shared by all workspaces: this needs")
     written = await call.api.store.generations.written(IndexKind.VECTOR)
     serving = written[0] if written and written[0].status == GenerationStatus.SERVING else None
     problem: str | None = None
@@ -32,14 +30,14 @@ async def in_use(call: Call[Nothing, Nothing]) -> Response:
         problem = "; ".join((await call.api.embedders.check(serving)).problems) or None
     except OpenBrainError as error:
         problem = str(error)
-    models = {each.model: _of(each) for each in written}
-    told = {
-        "serving": None if serving is None else _of(serving),
-        "written": list(models.values()),
-        "setting": call.api.embedders.setting or call.api.settings.embedding.model,
-        "problem": problem,
-    }
-    return answer(told, told)
+    models = {row.model: shown_model(row) for row in written}
+    shown = ModelInUse(
+        serving=None if serving is None else shown_model(serving),
+        written=tuple(models.values()),
+        setting=call.api.embedders.setting or call.api.settings.embedding.model,
+        problem=problem,
+    )
+    return respond(shown)
 
 
 @Route(
@@ -55,7 +53,7 @@ async def change(call: Call[ModelChangeBody, Nothing]) -> Response:
 
     An index of that model that was kept serves at once. Again, the answer is the operation under way.
     """
-    _operators_only(call)
+    operators_only(call, "the model is shared by all workspaces: this needs")
     body, store = call.body, call.api.store
     try:
         _, identity = await call.api.embedders.current(body.model)
@@ -69,27 +67,26 @@ async def change(call: Call[ModelChangeBody, Nothing]) -> Response:
     how = HowChanged.EMBED
     if not body.re_embed:
         how = HowChanged.NOTHING if serving.model == identity.key else HowChanged.SWITCH if kept else how
-    told = {
+    plan = {
         "dry_run": body.dry_run,
         "how": how,
-        "to": {"model": identity.name, "model_identity": identity.key, "dimensions": identity.dimensions},
-        "serving": _of(serving),
+        "to": ModelAnswer(model=identity.name, model_identity=identity.key, dimensions=identity.dimensions),
+        "serving": shown_model(serving),
         "total": await store.expected_entries.count_extent(Extent(kind=IndexKind.VECTOR)),
         "cached": await store.vectors.count_inputs(identity.key),
     }
     if body.dry_run or how is HowChanged.NOTHING:
-        return answer({**told, "operation": None}, told)
+        return planned(plan)
     if how is HowChanged.SWITCH and kept is not None:
         await store.generations.swap(kept.kind, kept.name)
         await call.api.indexes[kept.kind].expose(kept.name)
-        return answer({**told, "operation": None}, told)
-    whole = {**told, "operation": operation_json(await _begun(call, identity))}
-    return answer(whole, whole, status=202)
+        return planned(plan)
+    return respond({**plan, "operation": shown_operation(await _begun(call, identity))}, status=202)
 
 
 async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) -> Operation:
     body, store = call.body, call.api.store
-    asked = {
+    parameters = {
         "index": IndexKind.VECTOR.value,
         "model": identity.key,
         "model_name": identity.name,
@@ -98,7 +95,7 @@ async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) 
         "rate": body.rate,
         "max_failures": body.max_failures,
     }
-    request = {name: value for name, value in asked.items() if value not in (None, False, 0)}
+    request = {name: value for name, value in parameters.items() if value not in (None, False, 0)}
     rebuilding = await store.operations.operations(OPERATORS, MOST_OPEN, kinds=REBUILDING, statuses=OPEN)
     of_vectors = (each for each in rebuilding if each.request.get("index") == IndexKind.VECTOR)
     other = next((each for each in of_vectors if not each.request.get("in_place")), None)
@@ -128,10 +125,6 @@ def _kept(known: Sequence[Generation], serving: Generation, identity: ModelIdent
     )
 
 
-def _of(each: Generation) -> Json:
-    return {"model": each.model_name, "model_identity": each.model, "dimensions": each.dimensions}
-
-
-def _operators_only(call: Call[Any, Any]) -> None:
-    if call.actor.workspace_id != OPERATORS:
-        raise Forbidden(f"the model is shared by all workspaces: this needs an admin key of the workspace {OPERATORS}")
+def shown_model(row: Generation) -> ModelAnswer:
+    """The model of a generation."""
+    return ModelAnswer(model=row.model_name, model_identity=row.model, dimensions=row.dimensions)

@@ -15,10 +15,9 @@ from openbrain.domain.permissions import Permission
 from openbrain.ports.operations import TRACES, Operation
 from openbrain.usecases.auth import OPERATORS
 from openbrain_api.http import parsing
-from openbrain_api.http.parsing import position
-from openbrain_api.http.response import Response, answer
+from openbrain_api.http.parsing import next_cursor, position
+from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json, to_iso
 
 _FIRST_LOOK_S = 0.02
 _LONGEST_PAUSE_S = 0.25
@@ -28,28 +27,27 @@ _LONGEST_PAUSE_S = 0.25
 async def operations(call: Call[Nothing, OperationsQuery]) -> Response:
     """The workspace's operations, newest first."""
     query = call.query
-    found = await call.api.store.operations.operations(
+    rows = await call.api.store.operations.operations(
         _workspace(call, query.workspace_id),
         query.limit,
         kinds=query.kind,
         statuses=query.status,
         before=position(query.cursor),
     )
-    data = {"operations": [operation_json(each) for each in found], "count": len(found)}
-    last = found[-1] if len(found) == query.limit else None
-    return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
+    following = next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    shown = tuple(shown_operation(row) for row in rows)
+    return respond_page(OperationList(operations=shown, count=len(shown), next_cursor=following))
 
 
 @Route("GET", "/v1/admin/operations/{id}", permission=Permission.ADMIN, response=OperationAnswer, problems=(404,))
 async def operation(call: Call[Nothing, OperationQuery]) -> Response:
     """One operation; with wait=N as soon as it has changed."""
     workspace_id, operation_id = _workspace(call, call.query.workspace_id), _id(call)
-    found = await call.api.store.operations.operation(workspace_id, operation_id)
-    if found is None:
+    operation = await call.api.store.operations.operation(workspace_id, operation_id)
+    if operation is None:
         raise _unknown()
-    seen = call.query.seen or mark(found)
-    shown = operation_json(await watched(call, found, call.query.wait, seen))
-    return answer(shown, shown)
+    seen = call.query.seen or mark(operation)
+    return respond(shown_operation(await watched(call, operation, call.query.wait, seen)))
 
 
 @Route(
@@ -64,18 +62,21 @@ async def cancel_operation(call: Call[Nothing, WorkspaceQuery]) -> Response:
 
     What it has done by then stays done.
     """
-    found = await call.api.store.operations.cancel_operation(_workspace(call, call.query.workspace_id), _id(call))
-    if found is None:
+    cancelled = await call.api.store.operations.cancel_operation(_workspace(call, call.query.workspace_id), _id(call))
+    if cancelled is None:
         raise _unknown()
-    shown = operation_json(found)
-    return answer(shown, shown)
+    return respond(shown_operation(cancelled))
 
 
-async def accepted(call: Call[Any, Any], told: Mapping[str, object], operation: Operation) -> Response:
+def planned(plan: Mapping[str, object]) -> Response:
+    """What an operation would do, without one."""
+    return respond({**plan, "operation": None}, plan)
+
+
+async def accepted(call: Call[Any, Any], plan: Mapping[str, object], operation: Operation) -> Response:
     """202 with the operation; where the caller prefers to wait, as it is once it has ended."""
     after, headers = await awaited(call, operation)
-    whole = {**told, "operation": operation_json(after or operation)}
-    return answer(whole, whole, status=202, headers=headers)
+    return respond({**plan, "operation": shown_operation(after or operation)}, status=202, headers=headers)
 
 
 async def awaited(call: Call[Any, Any], operation: Operation | None) -> tuple[Operation | None, Mapping[str, str]]:
@@ -86,47 +87,36 @@ async def awaited(call: Call[Any, Any], operation: Operation | None) -> tuple[Op
     return await watched(call, operation, seconds, None), {"preference-applied": f"wait={seconds}"}
 
 
-async def watched(call: Call[Any, Any], found: Operation, seconds: float, seen: str | None) -> Operation:
+async def watched(call: Call[Any, Any], operation: Operation, seconds: float, seen: str | None) -> Operation:
     """The operation once it differs from what was `seen` (None: once it has ended), or as it is after `seconds`."""
     loop = asyncio.get_running_loop()
     deadline, pause = loop.time() + seconds, _FIRST_LOOK_S
-    while not found.status.ended and seen in (None, mark(found)):
+    while not operation.status.ended and seen in (None, mark(operation)):
         left = deadline - loop.time()
         if left <= 0:
             break
         await asyncio.sleep(min(pause, left))
         pause = min(pause * 1.5, _LONGEST_PAUSE_S)
         try:
-            found = await call.api.store.operations.operation(found.workspace_id, found.id) or found
+            operation = await call.api.store.operations.operation(operation.workspace_id, operation.id) or operation
         except TryLater:
             continue
-    return found
+    return operation
 
 
-def mark(found: Operation) -> str:
+def mark(operation: Operation) -> str:
     """The same for two states that a watcher would not tell apart."""
-    state = (found.status, found.done, found.total, found.result, found.error, found.cancel_requested)
+    state = (
+        *(operation.status, operation.done, operation.total),
+        *(operation.result, operation.error, operation.cancel_requested),
+    )
     return hashlib.blake2b(orjson.dumps(state), digest_size=8).hexdigest()
 
 
-def operation_json(found: Operation) -> Json:
-    """`OperationAnswer`."""
-    return {
-        "id": found.id,
-        "kind": found.kind,
-        "status": found.status,
-        "actor": found.actor,
-        "request": {name: value for name, value in found.request.items() if name != TRACES},
-        "done": found.done,
-        "total": found.total,
-        "result": found.result,
-        "error": found.error or None,
-        "cancel_requested": found.cancel_requested,
-        "created_at": to_iso(found.created_at),
-        "updated_at": to_iso(found.updated_at),
-        "finished_at": None if found.finished_at is None else to_iso(found.finished_at),
-        "mark": mark(found),
-    }
+def shown_operation(operation: Operation) -> OperationAnswer:
+    """Without the traces of what an erasure must leave none of."""
+    request = {name: value for name, value in operation.request.items() if name != TRACES}
+    return OperationAnswer.of(operation, request=request, mark=mark(operation))
 
 
 def _id(call: Call[Any, Any]) -> str:
@@ -141,7 +131,18 @@ def _unknown() -> NotFound:
 
 
 def _workspace(call: Call[Any, Any], named: str | None) -> str:
+    return workspace_of(call, named, "operations")
+
+
+def operators_only(call: Call[Any, Any], need: str) -> None:
+    """`Forbidden` for the admins of a tenant; `need` begins the message."""
+    if call.actor.workspace_id != OPERATORS:
+        raise Forbidden(f"{need} an admin key of the workspace {OPERATORS}")
+
+
+def workspace_of(call: Call[Any, Any], named: str | None, what: str) -> str:
+    """The workspace that a request is about: the key's own, but for operators."""
     own = call.actor.workspace_id
     if named and own not in (named, OPERATORS):
-        raise Forbidden(f"operations of another workspace need an admin key of the workspace {OPERATORS}")
+        raise Forbidden(f"{what} of another workspace need an admin key of the workspace {OPERATORS}")
     return named or own

@@ -16,20 +16,21 @@ from openbrain.contract.admin.streams import (
     ReplayBody,
     Replayed,
     ResumeBody,
+    StreamAnswer,
     StreamList,
     StreamsQuery,
 )
-from openbrain.domain.errors import Forbidden, Invalid, NotFound
+from openbrain.domain.errors import Invalid, NotFound
 from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
 from openbrain.domain.streams import GROUPS, StreamSpec, every_stream
+from openbrain.domain.times import to_datetime
 from openbrain.ports.operations import Operation
 from openbrain.ports.streams import BURY, REPLAY, StreamState
 from openbrain.usecases.auth import OPERATORS
-from openbrain_api.handlers.admin.operations import accepted
-from openbrain_api.http.response import Response, answer
+from openbrain_api.handlers.admin.operations import accepted, operators_only, planned
+from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json, to_iso
 
 BEGINNING = "-"
 
@@ -37,15 +38,14 @@ BEGINNING = "-"
 @Route("GET", "/v1/admin/streams", permission=Permission.ADMIN, response=StreamList)
 async def streams(call: Call[Nothing, StreamsQuery]) -> Response:
     """How each stream and each of its groups stands."""
-    operators_only(call)
+    operators_only(call, "streams need")
     name = call.query.stream or ""
     if name:
         known(call, name)
-    outside = [(each.stream, each.name) for each in await call.api.store.groups.outside_groups()]
-    paused = {each.name for each in await call.api.store.groups.pauses()}
-    found = [_stream_json(each, paused) for each in await call.api.streams.look(name, outside)]
-    data = {"streams": found, "count": len(found)}
-    return answer(data, data)
+    outside = [(group.stream, group.name) for group in await call.api.store.groups.outside_groups()]
+    paused = {group.name for group in await call.api.store.groups.pauses()}
+    shown = tuple(_shown_stream(state, paused) for state in await call.api.streams.look(name, outside))
+    return respond(StreamList(streams=shown, count=len(shown)))
 
 
 @Route(
@@ -53,7 +53,7 @@ async def streams(call: Call[Nothing, StreamsQuery]) -> Response:
 )
 async def replay(call: Call[ReplayBody, Nothing]) -> Response:
     """Give a stream's services again what it keeps, behind what is live."""
-    operators_only(call)
+    operators_only(call, "streams need")
     body = call.body
     spec = known(call, body.stream)
     if body.group and body.group not in spec.groups:
@@ -62,7 +62,7 @@ async def replay(call: Call[ReplayBody, Nothing]) -> Response:
         raise Invalid("stream", "no room reads it: its readers keep their own places, and go back by themselves")
     groups = (body.group,) if body.group else spec.groups
     span = await call.api.streams.span(body.stream, body.begin or BEGINNING, body.end or "+")
-    told = {
+    plan = {
         "stream": body.stream,
         "groups": groups,
         "dry_run": body.dry_run,
@@ -73,7 +73,7 @@ async def replay(call: Call[ReplayBody, Nothing]) -> Response:
         "count": span.entries,
     }
     if body.dry_run or not span.entries:
-        return answer({**told, "operation": None}, told)
+        return planned(plan)
     request = {
         "stream": body.stream,
         "groups": groups,
@@ -81,18 +81,18 @@ async def replay(call: Call[ReplayBody, Nothing]) -> Response:
         "to": span.to_id,
         "rate": body.rate,
     }
-    return await start_operation(call, told, REPLAY, request, span.entries * len(groups))
+    return await start_operation(call, plan, REPLAY, request, span.entries * len(groups))
 
 
 @Route("POST", "/v1/admin/streams:bury", permission=Permission.ADMIN, response=Buried, statuses=(202,), waits=True)
 async def bury(call: Call[BuryBody, Nothing]) -> Response:
     """Take one stuck entry out of a group's hands, to its dead letters."""
-    operators_only(call)
+    operators_only(call, "streams need")
     body = call.body
     if body.group not in known(call, body.stream).groups:
         raise Invalid("group", "no room reads this stream under that name")
-    told = {"stream": body.stream, "group": body.group, "entry": body.entry}
-    return await start_operation(call, told, BURY, {**told, "reason": body.reason}, 1)
+    entry = {"stream": body.stream, "group": body.group, "entry": body.entry}
+    return await start_operation(call, entry, BURY, {**entry, "reason": body.reason}, 1)
 
 
 @Route("POST", "/v1/admin/groups:pause", permission=Permission.ADMIN, response=GroupPaused)
@@ -101,39 +101,35 @@ async def pause(call: Call[PauseBody, Nothing]) -> Response:
 
     On all its streams.
     """
-    operators_only(call)
-    made = await call.api.store.groups.pause_group(_room(call.body.group), call.actor.label, call.body.reason or "")
-    told = {"group": made.name, "paused": True, "actor": made.actor, "reason": made.reason or None}
-    told["since"] = to_iso(made.paused_at)
-    return answer(told, told)
+    operators_only(call, "streams need")
+    pause = await call.api.store.groups.pause_group(_service(call.body.group), call.actor.label, call.body.reason or "")
+    return respond(GroupPaused.of(pause, group=pause.name, paused=True, since=to_datetime(pause.paused_at)))
 
 
 @Route("POST", "/v1/admin/groups:resume", permission=Permission.ADMIN, response=GroupPaused)
 async def resume(call: Call[ResumeBody, Nothing]) -> Response:
     """Let a service work again."""
-    operators_only(call)
-    await call.api.store.groups.resume_group(_room(call.body.group))
-    told = {"group": call.body.group, "paused": False}
-    return answer(told, told)
+    operators_only(call, "streams need")
+    await call.api.store.groups.resume_group(_service(call.body.group))
+    return respond(GroupPaused(group=call.body.group, paused=False))
 
 
 @Route("POST", "/v1/admin/groups", permission=Permission.ADMIN, response=GroupRegistered)
 async def register(call: Call[OutsideBody, Nothing]) -> Response:
     """Register a reader from outside: its stream keeps what it has not read."""
-    operators_only(call)
+    operators_only(call, "streams need")
     body = call.body
     if body.group in known(call, body.stream).groups:
         raise Invalid("group", "is a service's: it is waited for already")
     made = await call.api.streams.make_group(body.stream, body.group, at_end=body.at_end)
     await call.api.store.groups.register_group(body.stream, body.group, call.actor.label, body.reason or "")
-    told = {"stream": body.stream, "group": body.group, "registered": True, "made": made}
-    return answer(told, told)
+    return respond(GroupRegistered(stream=body.stream, group=body.group, registered=True, made=made))
 
 
 @Route("DELETE", "/v1/admin/groups", permission=Permission.ADMIN, response=GroupRegistered, problems=(404,))
 async def unregister(call: Call[Nothing, OutsideQuery]) -> Response:
     """Wait for a reader from outside no more."""
-    operators_only(call)
+    operators_only(call, "streams need")
     query = call.query
     if query.group in known(call, query.stream).groups:
         raise Invalid("group", "is a service's: stop the service, or pause the group")
@@ -141,13 +137,14 @@ async def unregister(call: Call[Nothing, OutsideQuery]) -> Response:
     if not was and not query.destroy:
         raise NotFound("no such group is registered for this stream")
     lost = await call.api.streams.drop_group(query.stream, query.group) if query.destroy else 0
-    told = {"stream": query.stream, "group": query.group, "registered": False, "destroyed": query.destroy}
-    told["lost"] = lost
-    return answer(told, told)
+    shown = GroupRegistered(
+        stream=query.stream, group=query.group, registered=False, destroyed=query.destroy, lost=lost
+    )
+    return respond(shown)
 
 
 async def start_operation(
-    call: Call[Any, Any], told: Mapping[str, object], kind: str, request: Mapping[str, Any], total: int
+    call: Call[Any, Any], plan: Mapping[str, object], kind: str, request: Mapping[str, Any], total: int
 ) -> Response:
     """Queue the work and tell of it."""
     operation = Operation(
@@ -158,35 +155,29 @@ async def start_operation(
         request=request,
         total=total,
     )
-    return await accepted(call, told, await call.api.store.operations.start_operation(operation))
-
-
-def operators_only(call: Call[Any, Any]) -> None:
-    """`Forbidden` for the admins of a tenant: streams are everybody's."""
-    if call.actor.workspace_id != OPERATORS:
-        raise Forbidden(f"streams need an admin key of the workspace {OPERATORS}")
+    return await accepted(call, plan, await call.api.store.operations.start_operation(operation))
 
 
 def known(call: Call[Any, Any], stream: str) -> StreamSpec:
     """`Invalid` for a stream that is none of ours."""
-    found = every_stream(call.api.settings.streams.bound_workspaces).get(stream)
-    if found is None:
+    spec = every_stream(call.api.settings.streams.bound_workspaces).get(stream)
+    if spec is None:
         raise Invalid("stream", "is none of ours: GET /v1/admin/streams lists them")
-    return found
+    return spec
 
 
-def moment(milliseconds: int) -> str:
+def moment(milliseconds: int) -> datetime:
     """A time of the stream server; of one that somebody chose, the last that can be written."""
-    return to_iso(min(milliseconds, _LAST) * 1000)
+    return to_datetime(min(milliseconds, _LAST) * 1000)
 
 
-def _room(group: str) -> str:
+def _service(group: str) -> str:
     if group not in GROUPS:
         raise Invalid("group", f"must be a service's: {', '.join(GROUPS)}")
     return group
 
 
-def _when(entry: str | None) -> str | None:
+def _when(entry: str | None) -> datetime | None:
     """When an entry came. An id that somebody chose may be no time at all."""
     if entry is None:
         return None
@@ -197,13 +188,6 @@ def _when(entry: str | None) -> str | None:
 _LAST = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000)
 
 
-def _stream_json(state: StreamState, paused: set[str]) -> Json:
-    groups = [{**asdict(each), "paused": each.readers == "room" and each.name in paused} for each in state.groups]
-    return {
-        "name": state.name,
-        "length": state.length,
-        "begins_at": _when(state.first_id),
-        "first_id": state.first_id,
-        "last_id": state.last_id,
-        "groups": groups,
-    }
+def _shown_stream(state: StreamState, paused: set[str]) -> StreamAnswer:
+    groups = [{**asdict(group), "paused": group.readers == "room" and group.name in paused} for group in state.groups]
+    return StreamAnswer.of(state, begins_at=_when(state.first_id), groups=groups)

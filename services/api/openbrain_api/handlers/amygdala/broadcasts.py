@@ -15,23 +15,23 @@ from openbrain.contract.amygdala.broadcasts import (
     PlaceQuery,
     StateQuery,
     StreamQuery,
+    SubscriberAnswer,
     SubscriberList,
     SubscribersQuery,
     Via,
 )
-from openbrain.contract.amygdala.signals import SEQ
+from openbrain.contract.amygdala.signals import SEQ, HaltAnswer, SignalAnswer
 from openbrain.domain.errors import Invalid
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
-from openbrain.domain.signals.values import Subscriber
+from openbrain.domain.signals.values import Present, Subscriber
 from openbrain.ports.signals import Spoken
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA, Heard, heard
 from openbrain_api.broadcasts.hub import SIGNALS
 from openbrain_api.broadcasts.watching import Watch, watched
-from openbrain_api.http.response import Response, answer
+from openbrain_api.http.response import Response, respond, respond_page, to_json
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.signal_rendering import state_json, subscriber_json
 
 _LAST = re.compile(r"[0-9]{1,16}")
 
@@ -43,8 +43,7 @@ async def state(call: Call[Nothing, StateQuery]) -> Response:
     if query.cursor is not None:
         _note(call, query, query.cursor, query.via)
     present = await call.api.store.signals.present(call.actor.viewer(), SIGNALS)
-    shown = state_json(present, query.org or "", query.project or "")
-    return answer(shown, shown)
+    return respond(state_of(present, query.org or "", query.project or ""))
 
 
 @Route("GET", "/v1/amygdala/stream", permission=Permission.BRAIN_READ, media=MEDIA)
@@ -57,7 +56,7 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Response:
     watch = Watch(
         hub=api.hub,
         viewer=call.actor.viewer(),
-        state=state_json(present, query.org or "", query.project or ""),
+        state=to_json(state_of(present, query.org or "", query.project or "")),
         seq=present.seq,
         after=_after(call),
         seconds=query.seconds,
@@ -66,13 +65,13 @@ async def stream(call: Call[Nothing, StreamQuery]) -> Response:
     )
     gone = Listener()
 
-    async def told() -> AsyncGenerator[bytes, None]:
+    async def events() -> AsyncGenerator[bytes, None]:
         with api.listening.listens(call.actor.key_id, gone):
             async with aclosing(watched(watch, gone)) as parts:
                 async for part in parts:
                     yield part
 
-    return Response(200, b"", MEDIA, {"x-accel-buffering": "no"}, told(), gone.end)
+    return Response(200, b"", MEDIA, {"x-accel-buffering": "no"}, events(), gone.end)
 
 
 @Route("GET", "/v1/amygdala/broadcasts", permission=Permission.BRAIN_READ, response=BroadcastList)
@@ -80,20 +79,20 @@ async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Response:
     """What was broadcast behind a number; with wait=N once there is something."""
     query, viewer = call.query, call.actor.viewer()
     if query.wait:
-        found, last = await _awaited(call)
+        page, last = await _awaited(call)
     else:
         rows = await call.api.store.broadcasts.broadcasts_after(viewer.workspace_id, query.after, query.limit)
-        found = [heard(Spoken(row.seq, row.body)) for row in rows]
+        page = [heard(Spoken(row.seq, row.body)) for row in rows]
         last = await call.api.store.broadcasts.last_seq(viewer.workspace_id)
-    told = [{"seq": each.seq, "event": orjson.Fragment(event)} for each in found if (event := each.to(viewer))]
-    data = {
-        "broadcasts": told,
-        "count": len(told),
-        "begins": found[0].seq - 1 if found else query.after,
-        "through": found[-1].seq if found else query.after,
+    shown = [{"seq": each.seq, "event": orjson.Fragment(event)} for each in page if (event := each.to(viewer))]
+    content = {
+        "broadcasts": shown,
+        "count": len(shown),
+        "begins": page[0].seq - 1 if page else query.after,
+        "through": page[-1].seq if page else query.after,
         "last": last,
     }
-    return answer(data, data)
+    return respond(content)
 
 
 @Route("GET", "/v1/amygdala/subscribers", permission=Permission.BRAIN_READ, response=SubscriberList)
@@ -102,11 +101,24 @@ async def subscribers(call: Call[Nothing, SubscribersQuery]) -> Response:
     query = call.query
     within_s = query.within_s or round(call.api.settings.server.tuning.listening_s)
     since = call.api.clock.now() - within_s * MICROSECONDS
-    found = await call.api.store.broadcasts.subscribers(
+    rows = await call.api.store.broadcasts.subscribers(
         call.actor.workspace_id, since, query.limit, query.cursor or "", viewer=call.actor.viewer()
     )
-    data = {"subscribers": [subscriber_json(each) for each in found], "count": len(found)}
-    return answer({**data, "next_cursor": found[-1].agent_id if len(found) == query.limit else None}, data)
+    shown = tuple(SubscriberAnswer.of(row) for row in rows)
+    following = rows[-1].agent_id if len(rows) == query.limit else None
+    return respond_page(SubscriberList(subscribers=shown, count=len(shown), next_cursor=following))
+
+
+def state_of(present: Present, org: str, project: str) -> AmygdalaState:
+    """`halted` as it is for work in that org and project."""
+    worst = max((row.broadcast_severity for row in present.signals), key=lambda severity: severity.rank, default=None)
+    return AmygdalaState.of(
+        present,
+        severity=worst,
+        halted=any(halt.concerns(org, project) for halt in present.halts),
+        signals=[SignalAnswer.of(row) for row in present.signals],
+        halts=[HaltAnswer.of(row) for row in present.halts],
+    )
 
 
 async def _awaited(call: Call[Nothing, BroadcastsQuery]) -> tuple[Sequence[Heard], int]:
@@ -125,7 +137,7 @@ async def _awaited(call: Call[Nothing, BroadcastsQuery]) -> tuple[Sequence[Heard
         return found[: query.limit], channel.top
 
 
-def _note(call: Call[Any, Any], place: PlaceQuery, cursor: int, via: Via) -> None:
+def _note(call: Call[Any, Any], query: PlaceQuery, cursor: int, via: Via) -> None:
     """The asking agent listens."""
     call.api.presence.note(
         Subscriber(
@@ -133,8 +145,8 @@ def _note(call: Call[Any, Any], place: PlaceQuery, cursor: int, via: Via) -> Non
             agent_id=call.actor.label,
             cursor=cursor,
             via=via,
-            org=place.org or "",
-            project=place.project or "",
+            org=query.org or "",
+            project=query.project or "",
             seen_at=call.api.clock.now(),
         )
     )

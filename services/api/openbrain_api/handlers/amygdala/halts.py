@@ -3,17 +3,23 @@
 from dataclasses import replace
 from typing import Any
 
-from openbrain.contract.amygdala.signals import HaltAnswer, HaltList, HaltQuery, HaltsQuery, HaltStatus, NoteBody
+from openbrain.contract.amygdala.signals import (
+    Acknowledged,
+    HaltAnswer,
+    HaltList,
+    HaltQuery,
+    HaltsQuery,
+    HaltStatus,
+    NoteBody,
+)
 from openbrain.domain.errors import NotFound
 from openbrain.domain.ids import is_uuid
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import Halt, Subscriber, missing
 from openbrain_api.http import parsing
-from openbrain_api.http.response import Response, answer
+from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json
-from openbrain_api.signal_rendering import acks_json, halt_json
 
 AGENTS = 20_000
 """Listeners and acknowledgements that a status counts at most."""
@@ -24,23 +30,22 @@ _PAGE = 1000
 async def halts(call: Call[Nothing, HaltsQuery]) -> Response:
     """List halts, newest first."""
     query = call.query
-    found = await call.api.store.halts.halts(
+    rows = await call.api.store.halts.halts(
         call.actor.viewer(), query.limit, states=query.state, before=parsing.position(query.cursor)
     )
-    data = {"halts": [halt_json(each) for each in found], "count": len(found)}
-    last = found[-1] if len(found) == query.limit else None
-    return answer({**data, "next_cursor": last and f"{last.raised_at}.{last.id}"}, data)
+    following = parsing.next_cursor([(row.raised_at, row.id) for row in rows], query.limit)
+    shown = tuple(HaltAnswer.of(row) for row in rows)
+    return respond_page(HaltList(halts=shown, count=len(shown), next_cursor=following))
 
 
 @Route("GET", "/v1/amygdala/halts/{id}", permission=Permission.BRAIN_READ, response=HaltStatus, problems=(404,))
 async def halt(call: Call[Nothing, HaltQuery]) -> Response:
     """One halt: who has stopped, and who that listens has not."""
-    found = await call.api.store.halts.halt(call.actor.viewer(), halt_id_of(call))
-    if found is None:
+    row = await call.api.store.halts.halt(call.actor.viewer(), halt_id_of(call))
+    if row is None:
         raise unknown_halt()
     within_s = call.query.within_s or round(call.api.settings.server.tuning.listening_s)
-    shown = await _status(call, found, within_s)
-    return answer(shown, shown)
+    return respond(await _status(call, row, within_s))
 
 
 @Route(
@@ -48,20 +53,17 @@ async def halt(call: Call[Nothing, HaltQuery]) -> Response:
 )
 async def acknowledge_halt(call: Call[NoteBody, Nothing]) -> Response:
     """Say that one has stopped."""
-    eyes = replace(call.actor.viewer(), agent_id="")  # of a fleet they are the same
-    found = await call.api.halt_acks.ask((eyes, halt_id_of(call)), call.actor.label)
-    shown = halt_json(found)
-    return answer(shown, shown)
+    viewer = replace(call.actor.viewer(), agent_id="")  # of a fleet they are the same
+    return respond(HaltAnswer.of(await call.api.halt_acks.call((viewer, halt_id_of(call)), call.actor.label)))
 
 
 @Route("POST", "/v1/amygdala/halts/{id}/resume", permission=Permission.ADMIN, response=HaltAnswer, problems=(404, 409))
 async def resume_halt(call: Call[NoteBody, Nothing]) -> Response:
     """End a halt: everyone goes on."""
     viewer = call.actor.viewer()
-    found = await call.api.store.halts.resume_halt(viewer, halt_id_of(call), call.actor.label, call.body.note or "")
+    resumed = await call.api.store.halts.resume_halt(viewer, halt_id_of(call), call.actor.label, call.body.note or "")
     await call.api.wake.notify()
-    shown = halt_json(found)
-    return answer(shown, shown)
+    return respond(HaltAnswer.of(resumed))
 
 
 def halt_id_of(call: Call[Any, Any]) -> str:
@@ -77,34 +79,34 @@ def unknown_halt() -> NotFound:
     return NotFound("no halt with this id")
 
 
-async def _status(call: Call[Any, Any], found: Halt, within_s: int) -> Json:
-    acks = await call.api.store.halts.halt_acks(call.actor.viewer(), found.id, AGENTS)
+async def _status(call: Call[Any, Any], row: Halt, within_s: int) -> HaltStatus:
+    acks = await call.api.store.halts.halt_acks(call.actor.viewer(), row.id, AGENTS)
     since = call.api.clock.now() - within_s * MICROSECONDS
     if call.actor.orgs is None:
         known = await _listening(call, since)
-    else:  # whoever was ever heard of elsewhere is none of his business
+    else:  # agents heard of elsewhere are not for this key
         known = await _listening(call, 0)
-        own = {each.agent_id for each in known} | {call.actor.label}
-        acks = [each for each in acks if each.agent_id in own]
-        known = [each for each in known if each.seen_at >= since]
-    listening = [each for each in known if found.concerns(each.org, each.project)]
-    return {
-        **halt_json(found),
-        "acks": acks_json(acks),
-        "missing": missing(found, listening, acks),
-        "listening": len(listening),
-        "within_s": within_s,
-    }
+        own = {agent.agent_id for agent in known} | {call.actor.label}
+        acks = [ack for ack in acks if ack.agent_id in own]
+        known = [agent for agent in known if agent.seen_at >= since]
+    listening = [agent for agent in known if row.concerns(agent.org, agent.project)]
+    return HaltStatus.of(
+        row,
+        acks=[Acknowledged.of(ack) for ack in acks],
+        missing=missing(row, listening, acks),
+        listening=len(listening),
+        within_s=within_s,
+    )
 
 
 async def _listening(call: Call[Any, Any], since: int) -> list[Subscriber]:
-    actor, found = call.actor, list[Subscriber]()
-    while len(found) < AGENTS:
-        after = found[-1].agent_id if found else ""
+    actor, agents = call.actor, list[Subscriber]()
+    while len(agents) < AGENTS:
+        after = agents[-1].agent_id if agents else ""
         page = await call.api.store.broadcasts.subscribers(
             actor.workspace_id, since, _PAGE, after, viewer=actor.viewer()
         )
-        found += page
+        agents += page
         if len(page) < _PAGE:
             break
-    return found
+    return agents

@@ -4,11 +4,14 @@ from typing import Any
 
 from openbrain.contract.amygdala.signals import (
     AckBody,
+    Acknowledged,
+    HaltAnswer,
     HaltBody,
     NoteBody,
     SignalAnswer,
     SignalBody,
     SignalDetail,
+    SignalLine,
     SignalList,
     SignalRaised,
     SignalsQuery,
@@ -22,14 +25,12 @@ from openbrain.domain.signals.values import HaltScope, Severity, Step
 from openbrain.observability import metrics
 from openbrain.ports.signals import RaiseStatus, SignalChange
 from openbrain_api.http import parsing
-from openbrain_api.http.response import Response, answer
+from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json
-from openbrain_api.signal_rendering import acks_json, halt_json, line_json, signal_json
 
-_SAID = tuple(SignalBody.model_fields)
-TOLD = 1000
-"""Acknowledgements, and lines of an audit, that an answer holds at most."""
+_FIELDS = tuple(SignalBody.model_fields)
+MOST_SHOWN = 1000
+"""Acknowledgements, and lines of an audit, in one response."""
 
 
 @Route(
@@ -47,8 +48,8 @@ async def raise_signal(call: Call[SignalBody, Nothing]) -> Response:
     The row, and the broadcast to everyone, are made before the answer.
     """
     body = call.body
-    said = events.SignalRaised(workspace_id=call.actor.workspace_id, **{name: getattr(body, name) for name in _SAID})
-    return await _raised(call, said)
+    event = events.SignalRaised(workspace_id=call.actor.workspace_id, **{name: getattr(body, name) for name in _FIELDS})
+    return await _raised(call, event)
 
 
 @Route(
@@ -63,7 +64,7 @@ async def raise_signal(call: Call[SignalBody, Nothing]) -> Response:
 async def raise_halt(call: Call[HaltBody, Nothing]) -> Response:
     """Halt the fleet: a nuclear signal, and everyone in its scope stops."""
     body = call.body
-    said = events.SignalRaised(
+    event = events.SignalRaised(
         workspace_id=call.actor.workspace_id,
         source=body.source or call.actor.label,
         severity=Severity.NUCLEAR,
@@ -76,7 +77,7 @@ async def raise_halt(call: Call[HaltBody, Nothing]) -> Response:
         org=body.org,
         project=body.project,
     )
-    return await _raised(call, said)
+    return await _raised(call, event)
 
 
 @Route("GET", "/v1/amygdala/signals", permission=Permission.BRAIN_READ, response=SignalList)
@@ -84,27 +85,27 @@ async def signals(call: Call[Nothing, SignalsQuery]) -> Response:
     """List signals, newest first."""
     query = call.query
     call.actor.may_ask_for(query.org or "")
-    found = await call.api.store.signals.signals(
-        call.actor.viewer(), query.asked(), query.limit, before=parsing.position(query.cursor)
+    rows = await call.api.store.signals.signals(
+        call.actor.viewer(), query.filter(), query.limit, before=parsing.position(query.cursor)
     )
-    data = {"signals": [signal_json(each) for each in found], "count": len(found)}
-    last = found[-1] if len(found) == query.limit else None
-    return answer({**data, "next_cursor": last and f"{last.first_raised_at}.{last.id}"}, data)
+    following = parsing.next_cursor([(row.first_raised_at, row.id) for row in rows], query.limit)
+    shown = tuple(SignalAnswer.of(row) for row in rows)
+    return respond_page(SignalList(signals=shown, count=len(shown), next_cursor=following))
 
 
 @Route("GET", "/v1/amygdala/signals/{id}", permission=Permission.BRAIN_READ, response=SignalDetail, problems=(404,))
 async def signal(call: Call[Nothing, Nothing]) -> Response:
     """One signal, who has seen it, and what happened to it."""
     viewer, signal_id = call.actor.viewer(), signal_id_of(call)
-    found = await call.api.store.signals.signal(viewer, signal_id)
-    if found is None:
+    row = await call.api.store.signals.signal(viewer, signal_id)
+    if row is None:
         raise unknown_signal()
-    shown: Json = {
-        **signal_json(found),
-        "acks": acks_json(await call.api.store.signals.signal_acks(viewer, signal_id, TOLD)),
-        "history": [line_json(each) for each in await call.api.store.signals.signal_history(viewer, signal_id, TOLD)],
-    }
-    return answer(shown, shown)
+    acks = await call.api.store.signals.signal_acks(viewer, signal_id, MOST_SHOWN)
+    history = await call.api.store.signals.signal_history(viewer, signal_id, MOST_SHOWN)
+    shown = SignalDetail.of(
+        row, acks=[Acknowledged.of(ack) for ack in acks], history=[SignalLine.of(line) for line in history]
+    )
+    return respond(shown)
 
 
 @Route(
@@ -154,16 +155,16 @@ async def _changed(call: Call[Any, Any], step: Step, note: str | None, seq: int 
         seq=seq,
         note=note or "",
     )
-    shown = signal_json(await call.api.store.signals.change_signal(change))
+    changed = await call.api.store.signals.change_signal(change)
     await call.api.wake.notify()
-    return answer(shown, shown)
+    return respond(SignalAnswer.of(changed))
 
 
-async def _raised(call: Call[Any, Any], said: events.SignalRaised) -> Response:
+async def _raised(call: Call[Any, Any], event: events.SignalRaised) -> Response:
     """Never refused for a backlog, as writes are: an alarm is what tells of one."""
     actor = call.actor
     made = checked(
-        said,
+        event,
         actor=actor.label,
         at=call.api.clock.now(),
         key=_key(call),
@@ -176,12 +177,12 @@ async def _raised(call: Call[Any, Any], said: events.SignalRaised) -> Response:
     if outcome.error is not None:
         raise outcome.error
     await call.api.wake.notify()
-    shown: Json = {
-        "status": outcome.status,
-        "signal": outcome.signal and signal_json(outcome.signal),
-        "halt": outcome.halt and halt_json(outcome.halt),
-    }
-    return answer(shown, shown, status=201 if outcome.status is RaiseStatus.CREATED else 200)
+    shown = SignalRaised(
+        status=outcome.status,
+        signal=outcome.signal and SignalAnswer.of(outcome.signal),
+        halt=outcome.halt and HaltAnswer.of(outcome.halt),
+    )
+    return respond(shown, status=201 if outcome.status is RaiseStatus.CREATED else 200)
 
 
 def _key(call: Call[Any, Any]) -> str:

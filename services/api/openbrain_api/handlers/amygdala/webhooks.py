@@ -1,12 +1,13 @@
 """Webhooks: make, list, switch, remove."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from openbrain.contract.amygdala.webhooks import (
     WebhookAnswer,
     WebhookBody,
     WebhookChangeBody,
     WebhookCreated,
+    WebhookLetter,
     WebhookLetters,
     WebhookLettersQuery,
     WebhookList,
@@ -20,11 +21,13 @@ from openbrain.domain.errors import Forbidden, NotFound
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.webhook_rules import checked_url, new_secret
+from openbrain.domain.times import to_datetime
 from openbrain.ports.webhooks import Webhook
-from openbrain_api.http.parsing import position
-from openbrain_api.http.response import Response, answer
+from openbrain_api.http.parsing import next_cursor, position
+from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json, to_iso
+
+Shown = TypeVar("Shown", bound=WebhookAnswer)
 
 
 @Route(
@@ -57,45 +60,41 @@ async def create_webhook(call: Call[WebhookBody, Nothing]) -> Response:
         ),
         settings.tuning.most,
     )
-    shown = {**_webhook_json(made), "secret": made.secret}
-    return answer(shown, shown, status=201)
+    return respond(_shown(made, WebhookCreated), status=201)
 
 
 @Route("GET", "/v1/amygdala/webhooks", permission=Permission.ADMIN, response=WebhookList)
 async def webhooks(call: Call[Nothing, WebhooksQuery]) -> Response:
     """The workspace's webhooks, oldest first."""
     query = call.query
-    found = await call.api.store.webhooks.webhooks(call.actor.workspace_id, query.limit, position(query.cursor))
-    data = {"webhooks": [_webhook_json(each) for each in found], "count": len(found)}
-    last = found[-1] if len(found) == query.limit else None
-    return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
+    rows = await call.api.store.webhooks.webhooks(call.actor.workspace_id, query.limit, position(query.cursor))
+    following = next_cursor([(row.created_at, row.id) for row in rows], query.limit)
+    shown = tuple(_shown(row, WebhookAnswer) for row in rows)
+    return respond_page(WebhookList(webhooks=shown, count=len(shown), next_cursor=following))
 
 
 @Route("GET", "/v1/amygdala/webhooks/{id}", permission=Permission.ADMIN, response=WebhookAnswer, problems=(404,))
 async def webhook(call: Call[Nothing, Nothing]) -> Response:
     """One webhook: how far it has come."""
-    shown = _webhook_json(await _found(call))
-    return answer(shown, shown)
+    return respond(_shown(await _named(call), WebhookAnswer))
 
 
 @Route("PATCH", "/v1/amygdala/webhooks/{id}", permission=Permission.ADMIN, response=WebhookAnswer, problems=(404,))
 async def change_webhook(call: Call[WebhookChangeBody, Nothing]) -> Response:
     """Post to a webhook no more, or again."""
-    found = await _found(call)
-    changed = await call.api.store.webhooks.enable_webhook(found.workspace_id, found.id, enabled=call.body.enabled)
-    shown = _webhook_json(changed)
-    return answer(shown, shown)
+    row = await _named(call)
+    changed = await call.api.store.webhooks.enable_webhook(row.workspace_id, row.id, enabled=call.body.enabled)
+    return respond(_shown(changed, WebhookAnswer))
 
 
 @Route("DELETE", "/v1/amygdala/webhooks/{id}", permission=Permission.ADMIN, response=WebhookRemoved, problems=(404,))
 async def remove_webhook(call: Call[Nothing, WebhookRemoveQuery]) -> Response:
     """Remove a webhook, with its dead letters."""
-    found, dry_run = await _found(call), call.query.dry_run
-    letters = await call.api.store.webhook_letters.count_webhook_dead_letters(found.workspace_id, found.id)
-    if not (dry_run or await call.api.store.webhooks.remove_webhook(found.workspace_id, found.id)):
+    row, dry_run = await _named(call), call.query.dry_run
+    letters = await call.api.store.webhook_letters.count_webhook_dead_letters(row.workspace_id, row.id)
+    if not (dry_run or await call.api.store.webhooks.remove_webhook(row.workspace_id, row.id)):
         raise _unknown()
-    shown = {"id": found.id, "removed": not dry_run, "dry_run": dry_run, "dead_letters": letters}
-    return answer(shown, shown)
+    return respond(WebhookRemoved(id=row.id, removed=not dry_run, dry_run=dry_run, dead_letters=letters))
 
 
 @Route(
@@ -110,43 +109,34 @@ async def replay_webhook_letters(call: Call[WebhookReplayBody, Nothing]) -> Resp
 
     Each once; what is not taken is a dead letter again.
     """
-    found, seqs, dry_run = await _found(call), call.body.seqs or (), call.body.dry_run
+    row, seqs, dry_run = await _named(call), call.body.seqs or (), call.body.dry_run
     store = call.api.store
     if dry_run:
-        count = await store.webhook_letters.count_webhook_dead_letters(found.workspace_id, found.id, seqs)
+        count = await store.webhook_letters.count_webhook_dead_letters(row.workspace_id, row.id, seqs)
     else:
         _turned_on(call)
-        count = await store.webhook_letters.replay_webhook_dead_letters(found.workspace_id, found.id, seqs)
-    shown = {"id": found.id, "count": count, "dry_run": dry_run}
-    return answer(shown, shown)
+        count = await store.webhook_letters.replay_webhook_dead_letters(row.workspace_id, row.id, seqs)
+    return respond(WebhookReplayed(id=row.id, count=count, dry_run=dry_run))
 
 
 @Route("GET", "/v1/amygdala/webhooks/{id}/dead", permission=Permission.ADMIN, response=WebhookLetters, problems=(404,))
 async def webhook_letters(call: Call[Nothing, WebhookLettersQuery]) -> Response:
     """What a webhook could not be given."""
-    webhook, query = await _found(call), call.query
-    found = await call.api.store.webhook_letters.webhook_dead_letters(
+    webhook, query = await _named(call), call.query
+    rows = await call.api.store.webhook_letters.webhook_dead_letters(
         webhook.workspace_id, webhook.id, query.limit, query.after
     )
-    letters: list[Json] = [
-        {
-            "seq": each.seq,
-            "attempts": each.attempts,
-            "error": each.error,
-            "at": to_iso(each.at) if each.at else None,
-        }
-        for each in found
-    ]
-    data = {"dead_letters": letters, "count": len(found)}
-    return answer({**data, "next_after": found[-1].seq if len(found) == query.limit else None}, data)
+    shown = tuple(WebhookLetter.of(row, at=to_datetime(row.at) if row.at else None) for row in rows)
+    following = rows[-1].seq if len(rows) == query.limit else None
+    return respond_page(WebhookLetters(dead_letters=shown, count=len(shown), next_after=following))
 
 
-async def _found(call: Call[Any, Any]) -> Webhook:
+async def _named(call: Call[Any, Any]) -> Webhook:
     given = call.path["id"].lower()
-    found = await call.api.store.webhooks.webhook(call.actor.workspace_id, given) if is_uuid(given) else None
-    if found is None:
+    row = await call.api.store.webhooks.webhook(call.actor.workspace_id, given) if is_uuid(given) else None
+    if row is None:
         raise _unknown()
-    return found
+    return row
 
 
 def _turned_on(call: Call[Any, Any]) -> None:
@@ -158,20 +148,7 @@ def _unknown() -> NotFound:
     return NotFound("no webhook with this id")
 
 
-def _webhook_json(webhook: Webhook) -> Json:
-    waits = webhook.attempts > 0 and webhook.disabled_at is None
-    return {
-        "id": webhook.id,
-        "url": webhook.url,
-        "min_severity": webhook.min_severity,
-        "orgs": webhook.orgs,
-        "without_org": webhook.without_org,
-        "enabled": webhook.disabled_at is None,
-        "created_by": webhook.created_by,
-        "created_at": to_iso(webhook.created_at),
-        "cursor": webhook.cursor,
-        "attempts": webhook.attempts,
-        "next_attempt_at": to_iso(webhook.next_attempt_at) if waits else None,
-        "delivered_at": None if webhook.delivered_at is None else to_iso(webhook.delivered_at),
-        "error": webhook.error or None,
-    }
+def _shown(row: Webhook, model: type[Shown]) -> Shown:
+    waits = row.attempts > 0 and row.disabled_at is None
+    due = to_datetime(row.next_attempt_at) if waits else None
+    return model.of(row, enabled=row.disabled_at is None, next_attempt_at=due)

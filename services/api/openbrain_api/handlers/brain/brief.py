@@ -4,25 +4,24 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 
-from openbrain.contract.brain.brief import DAYS_DEFAULT, Brief, BriefQuery
+from openbrain.contract.brain.brief import DAYS_DEFAULT, Brief, BriefItem, BriefQuery
 from openbrain.domain.errors import Forbidden, NotFound
 from openbrain.domain.memory import DAY, Memory, MemoryType
 from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import OPEN_STATES, Halt, HaltState, Severity, Signal
-from openbrain.domain.times import from_datetime
+from openbrain.domain.times import from_datetime, to_datetime
 from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.signals import SignalFilter
 from openbrain.vault.folder import Folder
 from openbrain.vault.pages.bodies import clipped, first_line
 from openbrain_api.briefing.arcs import Seen, seen
-from openbrain_api.http.response import Response, answer
+from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json, to_iso
 from openbrain_api.vaults.writes import vault_of
 
 TITLE_CHARS = 200
 _LISTS = ("decided", "stuck", "changed")
-Items = list[tuple[int, Json]]
+Items = list[tuple[int, BriefItem]]
 """With their times, microseconds."""
 
 
@@ -42,7 +41,7 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
     arcs = [] if folder is None else await asyncio.to_thread(seen, folder, since, query.project or "")
     burning = await _burning(call, wanted)
     # The arc of an incident tells of its signal: one of them is enough.
-    known = tuple(str(shown["id"]) for _, shown in burning)
+    known = tuple(shown.id for _, shown in burning)
     arcs = [each for each in arcs if not (known and each.arc.id.endswith(known))]
     lists: dict[str, Items] = {
         "decided": [(row.occurred_at, _memory(row, row.occurred_at)) for row in decided],
@@ -53,14 +52,14 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
         ],
     }
     ordered = {name: sorted(lists[name], key=lambda item: -item[0]) for name in _LISTS}
-    fields = {
-        "since": to_iso(since),
+    content = {
+        "since": to_datetime(since),
         **{name: [shown for _, shown in ordered[name][: query.limit]] for name in _LISTS},
         "more": [name for name in _LISTS if len(ordered[name]) > query.limit],
         "vault": folder is not None,
         "took_ms": round((time.perf_counter() - started) * 1000, 3),
     }
-    return answer(fields, fields)
+    return respond(content)
 
 
 async def _memories(call: Call[Nothing, BriefQuery], narrowed: Criteria, limit: int, now: int) -> Sequence[Memory]:
@@ -100,15 +99,15 @@ def _vault(call: Call[Nothing, BriefQuery]) -> Folder | None:
         return None
 
 
-def _memory(row: Memory, at: int) -> Json:
+def _memory(row: Memory, at: int) -> BriefItem:
     return _item("memory", row.id, row.content, str(row.type), at, row.org, row.project)
 
 
-def _signal(row: Signal) -> Json:
+def _signal(row: Signal) -> BriefItem:
     return _item("signal", row.id, row.title, f"{row.severity} {row.state}", row.last_raised_at, row.org, row.project)
 
 
-def _halt(row: Halt) -> Json:
+def _halt(row: Halt) -> BriefItem:
     return _item("halt", row.id, row.title or "Halt", str(row.state), row.raised_at, row.org, row.project)
 
 
@@ -119,13 +118,15 @@ def _arcs(found: Iterable[Seen]) -> Items:
     ]
 
 
-def _item(kind: str, name: str, said: str, state: str, at: int, org: str, project: str) -> Json:
-    return {
-        "kind": kind,
-        "id": name,
-        "title": clipped(first_line(said, TITLE_CHARS * 2), TITLE_CHARS),
-        "state": state,
-        "org": org or None,
-        "project": project or None,
-        "at": to_iso(at),
-    }
+def _item(kind: str, name: str, said: str, state: str, at: int, org: str, project: str) -> BriefItem:
+    return BriefItem.model_validate(
+        {
+            "kind": kind,
+            "id": name,
+            "title": clipped(first_line(said, TITLE_CHARS * 2), TITLE_CHARS),
+            "state": state,
+            "org": org or None,
+            "project": project or None,
+            "at": to_datetime(at),
+        }
+    )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import orjson
 
 from openbrain.contract.brain.discovery import ScopeCounts, ScopesQuery, Searched, SearchQuery, TagCounts, TagsQuery
-from openbrain.contract.brain.filters import NarrowQuery
+from openbrain.contract.brain.filters import BrowseQuery
 from openbrain.domain.permissions import Permission
 from openbrain.domain.visibility import AllOf, visible
 from openbrain.ports.index import Count
@@ -15,7 +15,7 @@ from openbrain_api.discovery import cursors
 from openbrain_api.discovery.fragments import Fragment
 from openbrain_api.discovery.question import Page, Search
 from openbrain_api.discovery.words import parsed
-from openbrain_api.http.response import Response, answer
+from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import Json, memory_json
 
@@ -48,7 +48,7 @@ async def search(call: Call[Nothing, SearchQuery]) -> Response:
         "degraded": page.degraded,
         "took_ms": _took(started),
     }
-    return answer(fields, {"memories": hits, "count": len(page.shown)})
+    return respond(fields, {"memories": hits, "count": len(page.shown)})
 
 
 @Route("GET", "/v1/brain/tags", permission=Permission.BRAIN_READ, response=TagCounts, cost=5)
@@ -59,7 +59,7 @@ async def tags(call: Call[Nothing, TagsQuery]) -> Response:
     found, degraded = await call.api.discovery.counts(("tags",), _condition(call), limit + 1)
     first = found[:limit]
     fields = {"tags": _counts(first), "count": len(first), "more": len(found) > limit}
-    return answer(
+    return respond(
         {**fields, "degraded": degraded, "took_ms": _took(started)}, {each.value: each.count for each in first}
     )
 
@@ -79,11 +79,11 @@ async def scopes(call: Call[Nothing, ScopesQuery]) -> Response:
         "more": len(found) > limit or any(len(org.parts) > limit for org in found),
     }
     data = {org.value: {each.value: each.count for each in projects} for org, projects in first}
-    return answer({**fields, "degraded": degraded, "took_ms": _took(started)}, data)
+    return respond({**fields, "degraded": degraded, "took_ms": _took(started)}, data)
 
 
 def _condition(call: "Call[Nothing, SearchQuery] | Call[Nothing, TagsQuery] | Call[Nothing, ScopesQuery]") -> AllOf:
-    query: NarrowQuery = call.query
+    query: BrowseQuery = call.query
     call.actor.may_ask_for(query.org or "")
     return visible(call.actor.viewer(query.session_id or ""), query.criteria(), call.api.clock.now())
 

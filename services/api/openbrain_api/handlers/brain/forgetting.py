@@ -11,7 +11,7 @@ from openbrain_api.handlers.admin.operations import accepted, awaited
 from openbrain_api.handlers.brain.memories import changed, origin_of
 from openbrain_api.http import parsing
 from openbrain_api.http.entity_tags import tagged
-from openbrain_api.http.response import Response, answer
+from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.rendering import memory_json
 
@@ -74,7 +74,7 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     behind = await call.api.chains.behind((memory,), viewer)
     shown = memory_json(memory, call.api.clock.now(), behind.get(memory.id, NOTHING))
     told = {**shown, "forgotten": True, "erased": True, "operation_id": None if operation is None else operation.id}
-    return answer(told, told, headers=tagged(memory, shown, headers))
+    return respond(told, told, headers=tagged(memory, shown, headers))
 
 
 @Route(
@@ -105,7 +105,7 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
         "sample": await call.api.store.writes.sample_living(bulk, SAMPLE),
     }
     if body.dry_run or not found.rows:
-        return answer({**told, "operation": None}, told)
+        return respond({**told, "operation": None}, told)
     more = {"made_by": found.newest, "erase": body.erase, "reason": body.reason or ""}
     operation = Operation(
         id=uuid7(now),

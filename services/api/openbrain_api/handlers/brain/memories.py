@@ -35,9 +35,9 @@ from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_ed
 from openbrain_api.chains import NOTHING, may_see
 from openbrain_api.http import parsing
 from openbrain_api.http.entity_tags import tagged
-from openbrain_api.http.response import Response, answer, not_modified, problem_fields
+from openbrain_api.http.response import Response, not_modified, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json, history_json, memory_json, named
+from openbrain_api.rendering import Json, history_line, memory_json, named_memories
 from openbrain_api.writing.waiting import settled
 
 
@@ -64,7 +64,7 @@ async def remember(call: Call[RememberBody, Nothing]) -> Response:
     memory, headers = await _awaited(call, outcome.memory)
     duplicate = outcome.status is Status.DUPLICATE
     shown = await _shown(call, memory, write.viewer)
-    return answer({**shown, "duplicate": duplicate}, shown, status=200 if duplicate else 201, headers=headers)
+    return respond({**shown, "duplicate": duplicate}, shown, status=200 if duplicate else 201, headers=headers)
 
 
 @Route(
@@ -87,7 +87,7 @@ async def remember_batch(call: Call[BatchBody, Nothing]) -> Response:
     ids = [outcome.memory.id for outcome in outcomes if outcome.memory is not None]
     rows, headers = await _all_awaited(call, list(dict.fromkeys(ids)))
     results = [_batch_item(outcome, rows, call.api.clock.now()) for outcome in outcomes]
-    return answer({"results": results, "count": len(ids)}, {"results": results, "count": len(ids)}, headers=headers)
+    return respond({"results": results, "count": len(ids)}, {"results": results, "count": len(ids)}, headers=headers)
 
 
 LINEAGE = 100
@@ -103,7 +103,7 @@ async def listing(call: Call[Nothing, ListQuery]) -> Response:
     rows = await call.api.store.memories.listing(condition, query.limit, parsing.position(query.cursor))
     data = {"memories": await _rendered(call, rows, now, viewer), "count": len(rows)}
     last = rows[-1] if len(rows) == query.limit else None
-    return answer({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
+    return respond({**data, "next_cursor": last and f"{last.created_at}.{last.id}"}, data)
 
 
 @Route(
@@ -127,19 +127,19 @@ async def memory(call: Call[Nothing, MemoryQuery]) -> Response:
         most = call.query.limit
         lines = await call.api.store.memories.history(memory_id, most + 1, int(call.query.cursor or 0))
         ancestry = await call.api.store.memories.ancestry(memory_id, LINEAGE)
-        rows = await call.api.store.memories.rows([*{*ancestry.parents, *ancestry.children, *named(lines)}])
-        seen = {each.id for each in rows.values() if may_see(viewer, each)}
-        shown["history"] = [history_json(line, seen) for line in lines[:most]]
+        others = await call.api.store.memories.rows([*{*ancestry.parents, *ancestry.children, *named_memories(lines)}])
+        visible_ids = {other.id for other in others.values() if may_see(viewer, other)}
+        shown["history"] = [history_line(line, visible_ids) for line in lines[:most]]
         if len(lines) > most:
             shown["next_cursor"] = str(lines[most - 1].number)
         shown["lineage"] = {
-            "parents": [each for each in ancestry.parents if each in seen],
-            "children": [each for each in ancestry.children if each in seen],
+            "parents": [parent for parent in ancestry.parents if parent in visible_ids],
+            "children": [child for child in ancestry.children if child in visible_ids],
         }
     headers = tagged(row, shown)
-    if held := parsing.matching_tag(call.headers, headers["etag"]):
-        return not_modified({**headers, "etag": held})
-    return answer(shown, shown, headers=headers)
+    if known := parsing.matching_tag(call.headers, headers["etag"]):
+        return not_modified({**headers, "etag": known})
+    return respond(shown, shown, headers=headers)
 
 
 @Route(
@@ -198,7 +198,7 @@ async def changed(call: Call[Any, Any], memory: Memory, **beside: object) -> Res
     memory, headers = await _awaited(call, memory)
     shown = await _shown(call, memory, call.actor.viewer(call.query.session_id or ""))
     told = {**shown, **beside}
-    return answer(told, told, headers=tagged(memory, shown, headers))
+    return respond(told, told, headers=tagged(memory, shown, headers))
 
 
 def _key(call: Call[Any, Any]) -> str:

@@ -12,12 +12,11 @@ from openbrain.domain import limits
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
-from openbrain.domain.times import from_datetime
-from openbrain.domain.visibility import Criteria, Viewer
+from openbrain.domain.visibility import Viewer
 from openbrain.ports.memories import RecallRecord
 from openbrain_api.chains import NOTHING
 from openbrain_api.http import parsing
-from openbrain_api.http.response import Response, answer, problem_fields
+from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.recall.order import Found
 from openbrain_api.recall.question import KEYWORD_BOOST, Answer, Question
@@ -30,7 +29,7 @@ Asked = tuple[RecallBody, Question]
 async def recall(call: Call[RecallBody, Nothing]) -> Response:
     """Find what bears on a question."""
     (told,) = await _answered(call, ((call.body, _question(call, call.body)),))
-    return answer(told, {name: told[name] for name in ("memories", "scores", "count")})
+    return respond(told, {name: told[name] for name in ("memories", "scores", "count")})
 
 
 @Route(
@@ -47,7 +46,7 @@ async def recall_batch(call: Call[RecallBatchBody, Nothing]) -> Response:
     told = iter(await _answered(call, good) if good else ())
     results = [problem_fields(each) if isinstance(each, OpenBrainError) else next(told) for each in asked]
     data = {"results": orjson.Fragment(orjson.dumps(results)), "count": len(good)}
-    return answer(data, data)
+    return respond(data, data)
 
 
 async def _answered(call: Call[Any, Nothing], asked: Sequence[Asked]) -> list[Json]:
@@ -115,28 +114,14 @@ def _asked(call: Call[RecallBatchBody, Nothing], item: object) -> Asked | OpenBr
 
 
 def _question(call: Call[Any, Nothing], body: RecallBody) -> Question:
-    nested = body.filter
-    actor = call.actor.speaking_as(body.agent_id)
-    org = body.org or nested.org or ""
-    actor.may_ask_for(org)
-    confidence = nested.min_confidence if body.min_confidence is None else body.min_confidence
+    criteria, actor = body.narrowing(), call.actor.speaking_as(body.agent_id)
+    actor.may_ask_for(criteria.org)
     boost = body.boost_keywords
     return Question(
         query=body.query,
         top_k=body.limit or body.top_k or limits.TOP_K_DEFAULT,
         viewer=actor.viewer(body.session_id or ""),
-        criteria=Criteria(
-            org=org,
-            project=body.project or nested.project or "",
-            types=body.type or nested.type,
-            scopes=body.include_scopes,
-            tags=body.tags or nested.tags,
-            agents=nested.agent_id,
-            sources=body.source or nested.source,
-            min_confidence=confidence,
-            since=None if body.since is None else from_datetime(body.since),
-            until=None if body.until is None else from_datetime(body.until),
-        ),
+        criteria=criteria,
         keywords=body.keywords,
         boost=boost if isinstance(boost, int | float) else KEYWORD_BOOST,
         boost_words=boost if isinstance(boost, tuple) else (),

@@ -9,7 +9,7 @@ from openbrain.ports.writes import Origin
 from openbrain.usecases.transfer_writing import header_line
 from openbrain_api.http import parsing
 from openbrain_api.http.compression import accepts_gzip, gzipped
-from openbrain_api.http.response import NDJSON, Response, answer
+from openbrain_api.http.response import NDJSON, Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.transfer.exporting import FIRST_PAGE, Export
 from openbrain_api.transfer.importing import Import, opened
@@ -67,5 +67,4 @@ async def import_file(call: Call[Nothing, ImportQuery]) -> Response:
     landing = await lander(call.api, call.actor, origin, header, dry_run=call.query.dry_run)
     coming = Import(header, landing)
     await coming.read(found, digest)
-    told = coming.told()
-    return answer(told, told)
+    return respond(coming.report())

@@ -1,15 +1,15 @@
 """How the brain is, for monitoring."""
 
 import asyncio
+from typing import Literal
 
-from openbrain.contract.vault.pages import DeepHealth, PipelineHealth
+from openbrain.contract.vault.pages import DeepHealth, LastTick, PipelineFinding, PipelineHealth
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import OPEN_STATES
-from openbrain.domain.times import to_iso
+from openbrain.domain.times import to_datetime
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.signals import SignalFilter
-from openbrain.ports.vault import Tick
 from openbrain.settings.reasoner import NONE
 from openbrain.vault.pipeline import SOURCE
 from openbrain_api.checks import OWN, Checks
@@ -39,14 +39,14 @@ async def deep(call: Call[Nothing, Nothing]) -> Response:
         "truth": "down" if "truth" in down else "ok",
     }
     if call.api.settings.reasoner.url != NONE:
-        checks["reasoner"] = await _mind(call.api.reasoner_checks)
-    status = "ok" if all(found == "ok" for found in checks.values()) else "degraded"
-    return plain({"status": status, "service": "openbrain", "checks": checks})
+        checks["reasoner"] = await _reasoner(call.api.reasoner_checks)
+    status: Literal["ok", "degraded"] = "ok" if all(state == "ok" for state in checks.values()) else "degraded"
+    return plain(DeepHealth(status=status, service="openbrain", checks=checks))
 
 
-async def _mind(mind: Checks) -> str:
+async def _reasoner(checks: Checks) -> str:
     """Whether the reasoner answers and has its model; it is not made to think."""
-    known = (await mind.dependencies()).get("reasoner")
+    known = (await checks.dependencies()).get("reasoner")
     if known is None:
         return "down"
     return "its server does not have the model" if known["problems"] else "ok"
@@ -60,29 +60,19 @@ async def pipeline(call: Call[Nothing, Nothing]) -> Response:
     """
     vault_of(call)
     workspace, store = call.actor.workspace_id, call.api.store
-    asked = SignalFilter(states=OPEN_STATES, source=SOURCE)
-    found = await store.signals.signals(Viewer(workspace_id=workspace, agent_id=""), asked, FINDINGS)
+    open_signals = SignalFilter(states=OPEN_STATES, source=SOURCE)
+    findings = await store.signals.signals(Viewer(workspace_id=workspace, agent_id=""), open_signals, FINDINGS)
     last = await store.ticks.ticks(workspace, 1)
     checks = {
         "truth": "down" if "truth" in (await call.api.checks.failing()).get(OWN, {}) else "ok",
         "writes": await call.api.pressure.refusal() or "ok",
         "streams": "down" if call.api.pressure.streams_answer() is False else "ok",
     }
-    fields = {
-        "status": "degraded" if found or any(each != "ok" for each in checks.values()) else "ok",
-        "service": "openbrain",
-        "checks": checks,
-        "findings": [{"title": each.title, "since": to_iso(each.first_raised_at)} for each in found],
-        "last_tick": _tick_json(last[0]) if last else None,
-    }
-    return plain(fields)
-
-
-def _tick_json(tick: Tick) -> dict[str, str | None]:
-    ended = tick.finished_at
-    return {
-        "id": tick.job.id,
-        "state": tick.state,
-        "requested_at": to_iso(tick.requested_at),
-        "finished_at": None if ended is None else to_iso(ended),
-    }
+    shown = PipelineHealth(
+        status="degraded" if findings or any(state != "ok" for state in checks.values()) else "ok",
+        service="openbrain",
+        checks=checks,
+        findings=[PipelineFinding(title=row.title, since=to_datetime(row.first_raised_at)) for row in findings],
+        last_tick=LastTick.of(last[0], id=last[0].job.id) if last else None,
+    )
+    return plain(shown)

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-from typing import Any
 
 from openbrain.contract.vault.pages import (
     Alarm,
@@ -17,9 +16,9 @@ from openbrain.contract.vault.pages import (
 from openbrain.domain.permissions import Permission
 from openbrain.domain.times import to_iso
 from openbrain.vault.pages.alarm import TITLE, alarm
-from openbrain_api.http.response import Response, answer, plain
+from openbrain_api.http.response import Response, plain, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.vaults import pages
+from openbrain_api.vaults import folder_pages
 from openbrain_api.vaults.citing import cited
 from openbrain_api.vaults.feed import ALARM, FEED, read_feed
 from openbrain_api.vaults.writes import vault_of
@@ -30,20 +29,20 @@ SIGNALS = 100
 @Route("GET", "/feed", permission=Permission.VAULT_READ, response=Feed, problems=(404,))
 async def feed(call: Call[Nothing, Nothing]) -> Response:
     """What sessions read."""
-    found = await asyncio.to_thread(read_feed, vault_of(call))
-    changed = max((entry.mtime_ns for entry in found.entries), default=None)
+    feed_pages = await asyncio.to_thread(read_feed, vault_of(call))
+    changed = max((entry.mtime_ns for entry in feed_pages.entries), default=None)
     store, now = call.api.store, call.api.clock.now()
     return plain(
         {
             "hot_arcs": await cited(
-                found.named("hot"), call.actor.viewer(), now, made=store.vault, rows=store.memories
+                feed_pages.named("hot"), call.actor.viewer(), now, made=store.vault, rows=store.memories
             ),
-            "inject_blocks": found.named("inject"),
-            "entries": found.others("hot", "inject"),
+            "inject_blocks": feed_pages.named("inject"),
+            "entries": feed_pages.others("hot", "inject"),
             "generated_at": None if changed is None else to_iso(changed // 1000),
-            "hash": found.hash,
+            "hash": feed_pages.hash,
             "vault_root": call.actor.workspace_id,
-            "entry_count": len(found.entries),
+            "entry_count": len(feed_pages.entries),
         }
     )
 
@@ -76,24 +75,20 @@ async def alarm_now(call: Call[Nothing, Nothing]) -> Response:
 async def files(call: Call[Nothing, VaultListQuery]) -> Response:
     """List a vault's files by name."""
     query, folder = call.query, vault_of(call)
-    found = await asyncio.to_thread(pages.listed, folder, query.path, query.limit, query.cursor)
-    cursor = found[-1]["path"] if len(found) == query.limit else None
-    return _told({"path": query.path, "files": found, "count": len(found), "next_cursor": cursor})
+    found = await asyncio.to_thread(folder_pages.listed, folder, query.path, query.limit, query.cursor)
+    cursor = found[-1].path if len(found) == query.limit else None
+    return respond({"path": query.path, "files": found, "count": len(found), "next_cursor": cursor})
 
 
 @Route("GET", "/vault/read", permission=Permission.VAULT_READ, response=VaultPage, problems=(404,))
 async def page(call: Call[Nothing, VaultReadQuery]) -> Response:
     """One file of the vault."""
-    return _told(await asyncio.to_thread(pages.page_json, vault_of(call), call.query.path))
+    return respond(await asyncio.to_thread(folder_pages.page, vault_of(call), call.query.path))
 
 
 @Route("GET", "/vault/search", permission=Permission.VAULT_READ, response=VaultFound, problems=(404,), cost=20)
 async def found_pages(call: Call[Nothing, VaultSearchQuery]) -> Response:
     """Pages that hold every word."""
     query = call.query
-    found, complete = await asyncio.to_thread(pages.searched, vault_of(call), query.path, query.q, query.limit)
-    return _told({"results": found, "count": len(found), "complete": complete})
-
-
-def _told(fields: dict[str, Any]) -> Response:
-    return answer(fields, fields)
+    found, complete = await asyncio.to_thread(folder_pages.searched, vault_of(call), query.path, query.q, query.limit)
+    return respond({"results": found, "count": len(found), "complete": complete})

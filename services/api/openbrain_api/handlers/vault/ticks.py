@@ -6,11 +6,11 @@ from openbrain.contract.vault.ticks import TickAccepted, TickAnswer, TickQuery, 
 from openbrain.domain.errors import NotFound, TryLater
 from openbrain.domain.ids import is_uuid, uuid7
 from openbrain.domain.permissions import Permission
+from openbrain.domain.times import to_datetime
 from openbrain.ports.vault import Tick, TickJob
 from openbrain_api.http import parsing
-from openbrain_api.http.response import Response, answer
+from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json, to_iso
 from openbrain_api.vaults.writes import vault_of
 
 _PAUSE_S = 0.25
@@ -38,15 +38,15 @@ async def request_tick(call: Call[Nothing, TickQuery]) -> Response:
     )
     tick = await api.store.ticks.request_tick(job)
     await api.wake.notify()
-    shown = {
-        "job_id": tick.job.id,
-        "requested_at": to_iso(tick.requested_at),
-        "request_path": f"/tick/{tick.job.id}",
-        "dry_run": tick.job.dry_run,
-        "no_ai": not tick.job.ai,
-        "status": tick.state,
-    }
-    return answer(shown, shown, status=202)
+    shown = TickAccepted.of(
+        tick.job,
+        job_id=tick.job.id,
+        requested_at=to_datetime(tick.requested_at),
+        request_path=f"/tick/{tick.job.id}",
+        no_ai=not tick.job.ai,
+        status=tick.state,
+    )
+    return respond(shown, status=202)
 
 
 @Route("GET", "/tick/{id}", permission=Permission.TICK_RUN, response=TickAnswer, problems=(404,))
@@ -57,39 +57,28 @@ async def tick(call: Call[Nothing, TickStateQuery]) -> Response:
     """
     vault_of(call)
     job_id = call.path["id"].lower()
-    found = await call.api.store.ticks.tick(call.actor.workspace_id, job_id) if is_uuid(job_id) else None
-    if found is None:
+    row = await call.api.store.ticks.tick(call.actor.workspace_id, job_id) if is_uuid(job_id) else None
+    if row is None:
         raise NotFound("no tick with this id")
-    shown = tick_json(await _ended(call, found))
-    return answer(shown, shown)
+    row = await _ended(call, row)
+    shown = TickAnswer.of(
+        row,
+        **{name: getattr(row.job, name) for name in ("slot", "actor", "dry_run", "extract")},
+        job_id=row.job.id,
+        status=row.state,
+        no_ai=not row.job.ai,
+        report=dict(row.report) or None,
+    )
+    return respond(shown)
 
 
-async def _ended(call: Call[Nothing, TickStateQuery], found: Tick) -> Tick:
+async def _ended(call: Call[Nothing, TickStateQuery], row: Tick) -> Tick:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + call.query.wait
-    while not (found.state.ended or found.put_off) and (left := deadline - loop.time()) > 0:
+    while not (row.state.ended or row.put_off) and (left := deadline - loop.time()) > 0:
         await asyncio.sleep(min(_PAUSE_S, left))
         try:
-            found = await call.api.store.ticks.tick(found.job.workspace_id, found.job.id) or found
+            row = await call.api.store.ticks.tick(row.job.workspace_id, row.job.id) or row
         except TryLater:
             continue
-    return found
-
-
-def tick_json(found: Tick) -> Json:
-    """`TickAnswer`."""
-    job = found.job
-    return {
-        "job_id": job.id,
-        "status": found.state,
-        "slot": job.slot,
-        "actor": job.actor,
-        "dry_run": job.dry_run,
-        "no_ai": not job.ai,
-        "extract": job.extract,
-        "requested_at": to_iso(found.requested_at),
-        "started_at": None if found.started_at is None else to_iso(found.started_at),
-        "finished_at": None if found.finished_at is None else to_iso(found.finished_at),
-        "error": found.error or None,
-        "report": dict(found.report) or None,
-    }
+    return row

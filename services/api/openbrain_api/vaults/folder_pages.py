@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
+from openbrain.contract.vault.pages import VaultFile, VaultHit, VaultPage
 from openbrain.domain.errors import Invalid, NeverRetry, NotFound
-from openbrain.domain.times import to_iso
+from openbrain.domain.times import to_datetime
 from openbrain.vault.changes import sha256
 from openbrain.vault.folder import Entry, Folder
 
@@ -21,30 +22,31 @@ def visible(path: str) -> str:
     return path
 
 
-def listed(folder: Folder, path: str, limit: int, after: str | None) -> list[dict[str, Any]]:
+def listed(folder: Folder, path: str, limit: int, after: str | None) -> list[VaultFile]:
     """Files below a folder, in the order of their names, behind `after`."""
     behind = tuple(after.split("/")) if after else ()
     files = (file for file in folder.walk(visible(path)) if tuple(file.path.split("/")) > behind)
-    return [file_json(file) for file in islice(files, limit)]
+    return [shown_file(file) for file in islice(files, limit)]
 
 
-def page_json(folder: Folder, path: str) -> dict[str, Any]:
+def page(folder: Folder, path: str) -> VaultPage:
     """One file with its text."""
     text = folder.read(visible(path))
-    return {**file_json(folder.stat(path)), "content": text, "sha256": sha256(text.encode())}
+    file = shown_file(folder.stat(path))
+    return VaultPage(**dict(file), content=text, sha256=sha256(text.encode()))
 
 
-def file_json(file: Entry) -> dict[str, Any]:
-    """What a list says of it."""
-    return {"path": file.path, "size": file.size, "modified_at": to_iso(file.mtime_ns // 1000)}
+def shown_file(file: Entry) -> VaultFile:
+    """Without its text."""
+    return VaultFile(path=file.path, size=file.size, modified_at=to_datetime(file.mtime_ns // 1000))
 
 
-def searched(folder: Folder, path: str, question: str, limit: int) -> tuple[list[dict[str, Any]], bool]:
+def searched(folder: Folder, path: str, question: str, limit: int) -> tuple[list[VaultHit], bool]:
     """Pages that hold every word, each with its first line that holds one; and whether all were looked at."""
     words = [word.casefold() for word in question.split()]
     if not words:
         raise Invalid("q", "give at least one word")
-    found: list[dict[str, Any]] = []
+    found: list[VaultHit] = []
     left = MOST_BYTES
     for number, file in enumerate(_pages(folder, path)):
         left -= file.size
@@ -58,7 +60,7 @@ def searched(folder: Folder, path: str, question: str, limit: int) -> tuple[list
         if all(word in folded for word in words):
             lines = enumerate(text.split("\n"), 1)
             line, said = next((at for at in lines if any(word in at[1].casefold() for word in words)), (1, ""))
-            found.append({"path": file.path, "line": line, "text": said.strip()[:LINE_CHARS]})
+            found.append(VaultHit(path=file.path, line=line, text=said.strip()[:LINE_CHARS]))
     return found, True
 
 
