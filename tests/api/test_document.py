@@ -234,9 +234,10 @@ async def used_and_refused(
         other = await client.post("/v1/admin/keys", json={"name": "other", "permissions": ["brain.read"]})
         bulk = await client.post("/v1/brain/forget", json={"type": "fact", "dry_run": False})
         hook = (await client.post("/v1/amygdala/webhooks", json={"url": "https://hooks.example.org/y"})).json()
+        assert ("id" in hook) == (workspace != "system"), hook
         halted = (await client.post("/v1/amygdala/halts", json={"title": "everything"})).json()
         aims = {
-            "webhooks": hook["id"],
+            "webhooks": hook.get("id", ""),
             "dead": LETTER,
             "brain": memory_id,
             "workspaces": workspace,
@@ -258,7 +259,7 @@ async def used_and_refused(
             await client.request(method, path.replace("{id}", aim), params=params, **used),
             await client.request(method, path.replace("{id}", aim), headers={"authorization": "none"}),
         ]
-        await client.delete(f"/v1/amygdala/webhooks/{hook['id']}")  # a workspace has room for a few
+        await client.delete(f"/v1/amygdala/webhooks/{aims['webhooks']}")  # a workspace has room for a few
     assert any(response.status_code < 300 for response in answers), answers[4].text
     for response in answers:
         schema = schema_of(operation, response)

@@ -9,6 +9,7 @@ from openbrain.domain.permissions import Permission
 from openbrain.ports.webhooks import WebhookDeadLetter
 from openbrain.settings.tuning import WebhookTuning
 from openbrain.settings.webhooks import Webhooks
+from openbrain.usecases.auth import OPERATORS
 from tests.support.api.brain import Brain
 from tests.support.signals.broadcasting import burn
 
@@ -110,6 +111,15 @@ async def test_a_workspace_has_so_many_and_no_more(brain: Brain) -> None:
         rest = await ada.webhooks(cursor=first.next_cursor)
 
     assert [each.id for each in (*first.webhooks, *rest.webhooks)] == ids
+
+
+async def test_a_webhook_says_which_workspace_it_hears_and_none_hears_the_operators(brain: Brain) -> None:
+    async with await admin_of(brain, "w2") as ada, await admin_of(brain, OPERATORS) as operator:
+        assert (await ada.create_webhook(URL)).workspace_id == "w2"
+        with pytest.raises(Forbidden, match="an admin key of the workspace that it is to hear"):
+            await operator.create_webhook(URL)
+        assert [each.workspace_id for each in (await ada.webhooks()).webhooks] == ["w2"]
+        assert (await operator.webhooks()).count == 0
 
 
 async def test_where_they_are_off_none_is_made(brain: Brain) -> None:

@@ -27,7 +27,7 @@ def add(address: Address, *, to: Connection, min_severity: MinSeverity = "warnin
         as_json(made)
     else:
         print(f"{made.id}\n{made.secret}")
-        say("keep the secret: it is shown only now")
+        say(f"it hears the workspace {one_line(made.workspace_id)}; keep the secret: it is shown only now")
 
 
 @app.command("list")

@@ -64,6 +64,7 @@ class WebhookAnswer(Answer):
     """One webhook. Its secret was shown when it was made."""
 
     id: str
+    workspace_id: str = Field(default="", description="The workspace that it hears: that of the key that made it.")
     url: str
     min_severity: Severity = Field(description="The weakest that is posted.")
     orgs: tuple[str, ...] | None = Field(description="What it may hear of; null for all.")

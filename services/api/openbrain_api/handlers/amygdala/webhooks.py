@@ -23,6 +23,7 @@ from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.webhook_rules import checked_url, new_secret
 from openbrain.domain.times import to_datetime
 from openbrain.ports.webhooks import Webhook
+from openbrain.usecases.auth import OPERATORS
 from openbrain_api.http.parsing import next_cursor, position
 from openbrain_api.http.response import Response, respond, respond_page
 from openbrain_api.http.route import Call, Nothing, Route
@@ -41,10 +42,15 @@ Shown = TypeVar("Shown", bound=WebhookAnswer)
 async def create_webhook(call: Call[WebhookBody, Nothing]) -> Response:
     """Make a webhook; its secret is in this answer only.
 
-    It is posted what is broadcast from now on.
+    It is posted what is broadcast in the key's workspace from now on.
     """
     settings, actor, now = call.api.settings.webhooks, call.actor, call.api.clock.now()
     _turned_on(call)
+    if actor.workspace_id == OPERATORS:
+        raise Forbidden(
+            f"a webhook hears the workspace of the key that makes it, and nothing is raised in {OPERATORS}: "
+            "make it with an admin key of the workspace that it is to hear"
+        )
     checked_url(call.body.url, settings.hosts, settings.private_hosts)
     made = await call.api.store.webhooks.add_webhook(
         Webhook(
