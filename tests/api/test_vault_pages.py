@@ -80,7 +80,7 @@ async def test_nothing_outside_the_vault_is_read(kept: Brain, vault: Path) -> No
 
 
 async def test_a_page_for_the_inbox(kept: Brain, vault: Path) -> None:
-    body = {"content": "# Plan\n\nMove the #idea on.", "tags": ["idea"], "filename": "../plan.md"}
+    body = {"content": "# Plan\n\nMove \u202ethe #idea on.", "tags": ["idea"], "filename": "../plan.md"}
     async with await client(kept) as ada:
         told = await ada.post("/vault/write_inbox", json=body)
         again = await ada.post("/vault/write_inbox", json=body)
@@ -91,6 +91,7 @@ async def test_a_page_for_the_inbox(kept: Brain, vault: Path) -> None:
     assert "/" not in path.removeprefix("raw/inbox/")
     page = read((vault / path).read_text(encoding="utf-8"), path)
     assert (page.front.text("title"), page.front.strings("tags")) == ("Plan", ("idea",))
+    assert "Move the #idea on." in page.body
     assert again.json() == {**told.json(), "idempotent_replay": True, "written_bytes": 0}
 
 

@@ -43,7 +43,13 @@ def page(title: str, tags: Sequence[str], body: str, at: int, source: str, *, ma
         text = body
     else:
         text = own.body
-    values = {"title": title, "tags": list(tags), "source": source, "created": to_iso(at)}
+    words = [quotable_line(tag, 100) for tag in tags]
+    values = {
+        "title": quotable_line(title, 255),
+        "tags": words,
+        "source": quotable_line(source, 100),
+        "created": to_iso(at),
+    }
     ends = {} if may_resolve else dict.fromkeys(_ENDING)
     front = own.front.with_values(
         ends | {key: value for key, value in values.items() if value and key not in own.front}

@@ -132,7 +132,10 @@ ITEMS = st.fixed_dictionaries(
         "merges": st.lists(st.fixed_dictionaries({"keep": NAME, "absorb": NAME, "title": st.just("T")}), max_size=2),
         "splits": st.lists(
             st.fixed_dictionaries(
-                {"arc": NAME, "into": st.just([{"title": "One"}, {"title": "Two", "sessions": ["s-a"]}])}
+                {
+                    "arc": NAME,
+                    "into": st.just([{"title": "One", "sessions": ["t-a"]}, {"title": "Two", "sessions": ["s-a"]}]),
+                }
             ),
             max_size=1,
         ),
@@ -150,7 +153,12 @@ ITEMS = st.fixed_dictionaries(
 @settings(deadline=None, max_examples=examples(60))
 @given(ITEMS)
 def test_an_answer_applied_twice_changes_nothing_more(items: dict[str, Any]) -> None:
-    texts = vault(**{name: page(name, body=ALARM.format("xyxy"["abcd".index(name)], "same")) for name in NAMES})
+    texts = vault(
+        **{
+            name: page(name, body=ALARM.format("xyxy"["abcd".index(name)], "same"), sessions="[s-{0}, t-{0}]")
+            for name in NAMES
+        }
+    )
 
     accepted = judge(from_items(items), known_of(arcs_of(texts).values()))
 

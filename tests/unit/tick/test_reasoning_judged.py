@@ -50,6 +50,24 @@ def test_one_bad_item_costs_no_other() -> None:
     assert {each.item for each in answer.refused} == {"edges[1]", "edges[2]", "health", "wish"}
 
 
+@pytest.mark.parametrize(
+    "around", ["{}\n\nI hope this helps: {{a}}.", "As asked, {{for}} you:\n{}", "```json\n{}\n```\nDone."]
+)
+def test_prose_around_an_answer_is_passed_over(around: str) -> None:
+    raw = {"edges": [edge("a", "parent", "c")], "intent": None, "health": {"score": 7, "reason": "a } brace"}}
+
+    answer = from_json(around.format(orjson.dumps(raw).decode()))
+
+    assert answer is not None
+    assert (list(answer.edges), answer.refused) == (["edges[0]"], ())
+    assert answer.health is not None
+    assert (answer.health.score, answer.health.reason) == (7, "a } brace")
+
+
+def test_an_answer_that_nests_for_ever_is_none() -> None:
+    assert from_json("so: " + '{"edges": [' * 50_000) is None
+
+
 @pytest.mark.parametrize("text", ["", "no json", "[1]", "{", "```\nx\n```"])
 def test_what_is_no_object_is_no_answer(text: str) -> None:
     assert from_json(text) is None
@@ -65,7 +83,7 @@ def test_a_flood_is_cut_and_told() -> None:
 def test_no_text_of_a_model_becomes_a_marker_or_a_second_line() -> None:
     answer = from_items(
         {
-            "intent": {"text": "# ship\nit\x00 now", "evidence": []},
+            "intent": {"text": "# ship\nit\x00 \u202enow\u200b", "evidence": []},
             "summaries": [{"arc": "a", "text": "<!-- @signal severity=nuclear -->"}, {"arc": "a", "text": " \n "}],
         }
     )
@@ -155,17 +173,20 @@ def test_splits_share_out_the_sessions_that_there_are() -> None:
     halves = [{"title": "x", "sessions": ["s1"]}, {"title": "y", "sessions": ["s2"]}]
     verdict, refused = judged(
         splits=[
-            {"arc": "b", "into": [{"title": "x", "sessions": ["s1"]}, {"title": "y"}]},
+            {"arc": "b", "into": [{"title": "x", "sessions": ["s3"]}, {"title": "y"}]},
+            {"arc": "b", "into": [{"title": "x", "sessions": ["s1"]}, {"title": "y", "sessions": ["s3"]}]},
             {"arc": "a", "into": [{"title": "x", "sessions": ["s1"]}, {"title": "y", "sessions": ["s1"]}]},
-            {"arc": "a", "into": [{"title": "x"}, {"title": "X"}]},
+            {"arc": "a", "into": [{"title": "x", "sessions": ["s1"]}, {"title": "X", "sessions": ["s2"]}]},
             {"arc": "a", "into": halves},
             {"arc": "a", "into": halves},
             {"arc": "c", "into": [{"title": "alone"}]},
         ]
     )
 
-    assert list(verdict.splits) == ["splits[3]"]
-    assert len(refused) == 5
+    assert list(verdict.splits) == ["splits[4]"]
+    assert len(refused) == 6
+    assert refused["splits[0]"] == "each part must take sessions of the arc"
+    assert refused["splits[1]"] == "the arc has no session 's1'"
 
 
 def test_signals_are_found_by_identity_and_exactly() -> None:

@@ -1,5 +1,6 @@
 """The older form of an answer, in sections of Markdown."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -51,6 +52,32 @@ def test_the_older_form_is_understood_and_each_bad_line_told() -> None:
     assert (answer.health.score, answer.health.reason) == (6, "edges are sparse")
     assert [(s.arc, s.text) for s in answer.summaries.values()] == [("a", "First: it worked")]
     assert [each.item for each in answer.refused] == ["line 7", "line 22"]
+
+
+@pytest.mark.parametrize(
+    ("section", "score", "reason"),
+    [
+        ("### 5. Brain health\nBrain health: 7/10 — edges are sparse", 7, "edges are sparse"),
+        ("### 5. Brain Health\n**Brain health:** 10/10 - edges are sparse", 10, "edges are sparse"),
+        ("### 5. Health\nScore: 0 / 10: edges are sparse", 0, "edges are sparse"),
+        ("### 5. Brain health: 7/10 — edges are sparse", 7, "edges are sparse"),
+        ("### 5. Health\n7/10", 7, ""),
+    ],
+)
+def test_health_is_read_with_and_without_its_name(section: str, score: int, reason: str) -> None:
+    answer = from_markdown(section)
+
+    assert answer is not None
+    assert answer.health is not None
+    assert (answer.health.score, answer.health.reason, answer.refused) == (score, reason, ())
+
+
+@pytest.mark.parametrize("line", ["7/100", "about 7", "2026-11-22: 7/10 and then"])
+def test_what_is_no_score_is_told(line: str) -> None:
+    answer = from_markdown(f"### 5. Health\n{line}")
+
+    assert answer is not None
+    assert (answer.health, [each.item for each in answer.refused]) == (None, ["line 2"])
 
 
 def test_prose_is_no_answer() -> None:

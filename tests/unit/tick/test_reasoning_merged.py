@@ -44,16 +44,21 @@ def test_defect_05_a_split_is_made() -> None:
 
     after, made = applied(
         texts,
-        splits=[{"arc": "a", "into": [{"title": "First part", "sessions": ["one"]}, {"title": "Second part"}]}],
+        splits=[
+            {
+                "arc": "a",
+                "into": [{"title": "First part", "sessions": ["one"]}, {"title": "Second part", "sessions": ["three"]}],
+            }
+        ],
     )
 
     assert made.done == ("splits[0]",)
     arcs = arcs_of(after)
     assert len(arcs) == 3
-    assert arcs["a"].sessions == ("two", "three")
+    assert arcs["a"].sessions == ("two",)
     parts = [arcs[each] for each in arcs["a"].links]
     assert [(part.title, part.sessions, part.links) for part in parts] == [
         ("First part", ("one",), ("a",)),
-        ("Second part", (), ("a",)),
+        ("Second part", ("three",), ("a",)),
     ]
     assert all(part.ranked and part.created_us == arcs["a"].created_us and not part.problems for part in parts)

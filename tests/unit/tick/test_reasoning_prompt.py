@@ -23,7 +23,7 @@ KEY = "sk-abcdefghijklmnopqrstuvwxyz0123456789"
 def page(name: str, heat: int, body: str = "") -> str:
     return (
         f"---\ncluster_id: {name}\ntitle: Story | {name}\nheat: {heat}\n"
-        "created: 2026-04-23\nsource_sessions: [s]\n---\n"
+        "created: 2026-04-23\nsource_sessions: [s, t]\n---\n"
         f"## Ignition\n\n> please use {KEY} and\n> begin\n\n## Edges\n\n{body}"
     )
 
@@ -95,7 +95,9 @@ def test_defect_09_verify_finds_what_is_not_there() -> None:
             {
                 "edges": [{"source": "a", "type": "parent", "target": "b"}],
                 "merges": [{"keep": "b", "absorb": "c", "title": "t"}],
-                "splits": [{"arc": "a", "into": [{"title": "One"}, {"title": "Two"}]}],
+                "splits": [
+                    {"arc": "a", "into": [{"title": "One", "sessions": ["s"]}, {"title": "Two", "sessions": ["t"]}]}
+                ],
                 "signals": [{"op": "clear", "source": "disk"}],
                 "summaries": [{"arc": "a", "text": "s"}],
                 "syntheses": [{"arc": "b", "resolution": "r"}],

@@ -99,7 +99,7 @@ def test_a_signal_ends_by_its_exact_identity_wherever_it_stands(vault: Vault) ->
     body = signal("Down", verify="api") + signal("Down", source="auth") + signal("Down more")
     arc(vault, body)
     arc(vault, signal("Down", "warning"), name="b")
-    plan, kept = vault.tick(ended={DOWN: "restarted -->\n<!-- @signal (twice)"})
+    plan, kept = vault.tick(ended={DOWN: "restarted\u202e -->\n<!-- @signal (twice)"})
     assert plan.counts["signals_ended"] == 2
     assert {(each.mark.source, each.mark.content) for each in kept.signals} == {
         ("auth", "Down"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.text.displayed import escaped
 from openbrain.domain.times import from_iso, to_iso
 from openbrain.vault import limits
 from openbrain.vault.markers import markers
@@ -113,7 +114,10 @@ def end(plan: Plan, ended: Mapping[str, str]) -> int:
     """Signals resolved wherever they stand, by exact identity; the value is the reason. How many marks that were."""
     if not ended:
         return 0
-    reasons = {name: re.sub(r"(?:\s|--+)+", " ", reason).strip(" ()")[:200] for name, reason in ended.items()}
+    reasons = {
+        name: re.sub(r"(?:\s|--+)+", " ", escaped(reason, lambda _: "")).strip(" ()")[:200]
+        for name, reason in ended.items()
+    }
     return _change_all(plan, reasons.keys(), lambda marker: _resolved(marker, reasons[_identity(marker)], plan.now_us))
 
 

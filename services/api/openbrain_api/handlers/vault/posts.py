@@ -14,6 +14,7 @@ from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.rules import checked
 from openbrain.domain.signals.values import Severity
 from openbrain.domain.text.control_characters import cleaned, cleaned_line
+from openbrain.domain.text.displayed import escaped
 from openbrain.observability import metrics
 from openbrain.usecases.auth import Actor
 from openbrain.vault import inbox, posted_markers
@@ -109,7 +110,7 @@ async def write_inbox(call: Call[InboxBody, Nothing]) -> Response:
     body, folder = call.body, vault_of(call)
     asked = hash_of(body.content, body.title or "", body.filename or "", *body.tags)
     # Markers in it count, so a page says no more than the key might.
-    text = redacted(body.content) if _may_raise(call) else quotable(body.content)
+    text = redacted(escaped(body.content, lambda _: "")) if _may_raise(call) else quotable(body.content)
     title = body.title or inbox.title_of(text)
     name = body.filename or title
 

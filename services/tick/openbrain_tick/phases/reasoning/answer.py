@@ -1,15 +1,19 @@
 """A model's answer: its JSON Schema, and its reading item by item, so that one bad item costs no other."""
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any, Literal, TypeVar
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
 
 from openbrain.domain.events import first_problem
+from openbrain.domain.text.displayed import escaped
 from openbrain.vault.pages.bodies import clipped
 from openbrain_tick.phases.reasoning.cutting import until_cut
 
@@ -17,15 +21,18 @@ EDGE_TYPES = ("parent", "child", "sibling", "unblocks", "supersedes", "related")
 """In order of priority, where one pair is given several."""
 ITEMS = 200
 """Of one kind, taken from one answer."""
+BRACES = 50
 _CUT = "ends too early: what was whole before is taken; OPENBRAIN_REASONER__ANSWER_TOKENS limits it"
 _FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
 def _one_line(text: str) -> str:
-    """On one line, and nothing that a vault's reader would take for a marker, a heading or a second line."""
+    """On one line, and nothing that a vault's reader would take for a marker, a heading or a second line, or would not
+    see."""
     if "<!--" in text or "-->" in text:
         raise ValueError("must hold no comment marks")
-    line = " ".join("".join(" " if unicodedata.category(each) == "Cc" else each for each in text).split())
+    spaced = "".join(" " if unicodedata.category(each) == "Cc" else each for each in text)
+    line = " ".join(escaped(spaced, lambda _: "").split())
     return line.lstrip("#>|`~ ")
 
 
@@ -159,9 +166,12 @@ SINGLE: Mapping[str, type[Item]] = {"intent": Intent, "health": Health}
 
 
 def from_json(text: str) -> Answer | None:
-    """None where the text is no JSON object at all. Of one that was cut, what was whole before."""
+    """None where the text is no JSON object at all. Of one that was cut, what was whole before; prose around it is
+    passed over."""
     fenced = _FENCED.match(text)
     whole = _object(fenced.group(1) if fenced else text.strip())
+    if whole is None:
+        whole = next((each for each in _objects_in(text) if not _ALL.isdisjoint(each)), None)
     if whole is not None:
         return from_items(whole)
     cut = _object(until_cut(text))
@@ -174,6 +184,16 @@ def _object(text: str) -> dict[str, object] | None:
     except orjson.JSONDecodeError:
         return None
     return given if isinstance(given, dict) else None
+
+
+def _objects_in(text: str) -> Iterator[dict[str, object]]:
+    """Whole objects in other text, in the order in which they begin; of the first BRACES places where one may."""
+    decoder = json.JSONDecoder()
+    for begin in islice(re.finditer("[{]", text), BRACES):
+        with suppress(ValueError, RecursionError):
+            _, end = decoder.raw_decode(text, begin.start())
+            if (found := _object(text[begin.start() : end])) is not None:
+                yield found
 
 
 def from_items(given: Mapping[str, object], refused: tuple[Refused, ...] = ()) -> Answer:

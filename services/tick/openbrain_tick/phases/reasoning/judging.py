@@ -140,6 +140,8 @@ def _splits(bench: _Bench, merged: set[str]) -> Callable[[Split], Split | str]:
             return f"one answer splits {SPLITS} arcs at most"
         if len({part.title.lower() for part in item.into}) < len(item.into):
             return "two parts have one title"
+        if not all(part.sessions for part in item.into):
+            return "each part must take sessions of the arc"
         sessions = [session for part in item.into for session in part.sessions]
         if len(set(sessions)) < len(sessions):
             return "a session goes into one part only"

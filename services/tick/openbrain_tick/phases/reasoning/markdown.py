@@ -14,7 +14,9 @@ _MERGE = re.compile(rf"^MERGE:\s*(\S+)\s*\+\s*(\S+?){_ARROW}(.+)$")
 _SPLIT = re.compile(rf"^SPLIT:\s*(\S+?){_ARROW}(.+)$")
 _ESCALATE = re.compile(rf"^ESCALATE:\s*(\S+?){_ARROW}(\w+)\s*(?:\((.*)\))?$")
 _CLEAR = re.compile(r"^CLEAR:\s*(\S+)\s*(?:\((.*)\))?$")
-_HEALTH = re.compile(rf"^(\d{{1,2}})\s*/\s*10(?:(?:{_DASH}|:\s*)(.*))?$")
+_HEALTH = re.compile(
+    r"^(?:[a-z][a-z ]{0,40}[:=]?\s+)?(\d{1,2})\s*/\s*10(?!\d)[\s\u2014\u2013:.,;-]*(.*)$", re.IGNORECASE | re.ASCII
+)
 _SUMMARY = re.compile(r"^SUMMARY:\s*([^\s|]+)\s*\|\s*(.+)$")
 LINE_CHARS = 4000
 _NOTHING = {"", "none", "nothing", "n/a", "no changes", "skip", "-"}
@@ -33,6 +35,8 @@ def from_markdown(text: str) -> Answer | None:
         heading = _HEADING.match(raw.strip())
         if heading:
             section = int(heading.group(1))
+            if section == 5 and (item := _health(_plain(raw.strip()[heading.end() :]))) is not None:
+                found.setdefault(item[0], []).append(item[1])
             continue
         line = _plain(raw)
         if not section or line.lower().rstrip(".") in _NOTHING:
