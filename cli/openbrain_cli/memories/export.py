@@ -1,5 +1,6 @@
 """export; and the part of import that takes one in."""
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -99,9 +100,14 @@ async def _send(brain: "OpenBrain", path: Path, export_id: str, size: int, *, dr
 
     with Progress(console=console(stderr=True), disable=not _shown(quiet=quiet), transient=True) as progress:
         task = progress.add_task("importing", total=size)
-        return await send(
-            brain, path, export_id, dry_run=dry_run, progress=lambda done: progress.update(task, advance=done)
-        )
+        try:
+            return await send(
+                brain, path, export_id, dry_run=dry_run, progress=lambda done: progress.update(task, advance=done)
+            )
+        except asyncio.CancelledError:  # Ctrl-C
+            share = f"{progress.tasks[0].percentage:.0f} % of {path} is taken in"
+            say(f"stopped: {'nothing was changed' if dry_run else share}; the same command does the rest")
+            raise
 
 
 def _shown(*, quiet: bool) -> bool:

@@ -1,8 +1,9 @@
 """import, and its old name seed-memory."""
 
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -162,14 +163,15 @@ def _run(
     from openbrain_cli.importers.execution.plan import plan
     from openbrain_cli.importers.locations.nothing_found import reasons, without_memories
 
-    with SpillFile() as spill_file:
+    done = _Done()
+    with _telling(done), SpillFile() as spill_file:
         scan, seen = _gathered(places, client, spill_file, quiet=json)
         empty = without_memories(named, [each.path for each in seen])
         scan = replace(scan, notes=(*scan.notes, *reasons(empty, client, scan.notes)))
 
         async def whole(brain: "OpenBrain") -> "tuple[Plan, Sent | None]":
             planned = plan(scan, await upload.existing(brain), target)
-            return planned, None if dry_run else await _send(brain, planned, target, quiet=json)
+            return planned, None if dry_run else await _send(brain, planned, target, done, quiet=json)
 
         planned, sent = to.ask(whole)
     _report(planned, seen, sent, json=json)
@@ -195,19 +197,42 @@ def _gathered(
         return gather(places, client, read, seen.append), seen
 
 
-async def _send(brain: "OpenBrain", planned: "Plan", target: Target, *, quiet: bool) -> "Sent":
+@dataclass(slots=True)
+class _Done:
+    """How far an import is."""
+
+    stored: int = 0
+    of: int = 0
+
+
+@contextmanager
+def _telling(done: _Done) -> Iterator[None]:
+    """Tell who stops it with Ctrl-C what is stored, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        what = f"{done.stored} of {done.of} sections are stored" if done.of else "nothing was changed"
+        say(f"stopped: {what}; the same command goes on where it was")
+        raise
+
+
+async def _send(brain: "OpenBrain", planned: "Plan", target: Target, done: _Done, *, quiet: bool) -> "Sent":
     from rich.progress import Progress
 
     from openbrain_cli.importers.execution import upload
 
-    todo = len(planned.of(Action.CREATE, Action.SUPERSEDE, Action.REFILE))
+    done.of = len(planned.of(Action.CREATE, Action.SUPERSEDE, Action.REFILE))
     with Progress(console=console(stderr=True), disable=_hidden(quiet=quiet), transient=True) as progress:
-        task = progress.add_task("importing", total=todo)
+        task = progress.add_task("importing", total=done.of)
+
+        def stored(sections: int) -> None:
+            done.stored += sections
+            progress.update(task, completed=done.stored)
+
         try:
-            return await upload.send(brain, planned, target, lambda done: progress.update(task, advance=done))
+            return await upload.send(brain, planned, target, stored)
         except TryLater as error:
-            done = round(progress.tasks[0].completed)
-            message = f"{error} ({done} of {todo} are imported: the same command does the rest)"
+            message = f"{error} ({done.stored} of {done.of} are imported: the same command does the rest)"
             raise TryLater(message) from error
 
 

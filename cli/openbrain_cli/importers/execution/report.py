@@ -5,7 +5,7 @@ from typing import Any
 
 from openbrain_cli.importers.execution.plan import Action, Existing, Plan, Step
 from openbrain_cli.importers.execution.upload import Sent
-from openbrain_cli.importers.found_memory import Note
+from openbrain_cli.importers.found_memory import FoundMemory, Note
 from openbrain_cli.importers.locations.scanning import Seen
 from openbrain_cli.output import one_line, say, show, table
 
@@ -16,9 +16,9 @@ _WOULD = {
     Action.DUPLICATE: "duplicate",
 }
 _HEADING_CHARS = 60
-
-
 _NOTES = 50
+_ROWS = 20
+"""Of a table; --json has all."""
 
 
 def places(seen: Sequence[Seen]) -> None:
@@ -45,10 +45,15 @@ def notes(found: Sequence[Note]) -> None:
 
 
 def steps(plan: Plan) -> None:
-    """What would be done; what stays as it is only counts."""
-    rows = [(_WOULD[step.action], _place(step.found.path, step.found.heading)) for step in plan.of(*_WOULD)]
+    """What would be done, the first of it; what stays as it is only counts. A conversation is one row."""
+    rows: dict[tuple[str, str], int] = {}
+    for step in plan.of(*_WOULD):
+        row = _WOULD[step.action], _shown(step.found)
+        rows[row] = rows.get(row, 0) + 1
     if rows:
-        show(table("would", "section", rows=rows))
+        told = [(would, place if many == 1 else f"{place} ({many} messages)") for (would, place), many in rows.items()]
+        show(table("would", "section", rows=told[:_ROWS]))
+        _rest(told)
 
 
 def vanished(plan: Plan) -> None:
@@ -56,7 +61,8 @@ def vanished(plan: Plan) -> None:
     rows = [(old.id, _place(old.key[1], old.key[2])) for old in plan.vanished]
     if rows:
         say("these sections are not in their files any more; their memories are left as they are:")
-        show(table("memory", "section", rows=rows))
+        show(table("memory", "section", rows=rows[:_ROWS]))
+        _rest(rows)
 
 
 def refused(sent: Sent) -> None:
@@ -97,6 +103,17 @@ def seen_as_data(seen: Sequence[Seen]) -> list[dict[str, Any]]:
 def notes_as_data(found: Sequence[Note]) -> list[dict[str, str]]:
     """What was not taken as it stands."""
     return [{"path": note.path, "reason": note.reason} for note in found]
+
+
+def _rest(rows: Sequence[object]) -> None:
+    if len(rows) > _ROWS:
+        say(f"and {len(rows) - _ROWS} more: --json has them all")
+
+
+def _shown(found: FoundMemory) -> str:
+    """Where a section stands; a message of a conversation by the conversation's title."""
+    title = found.details.get("conversation")
+    return _place(found.path.partition("/")[0], str(title)) if title else _place(found.path, found.heading)
 
 
 def _some(number: int, what: str) -> str:
