@@ -96,6 +96,34 @@ async def test_a_halt_is_seen_and_ended(terminal: Terminal) -> None:
     assert isinstance(gone.exception, NotFound)
 
 
+async def test_the_halt_that_stands_is_resumed_without_its_id_and_its_signal_ends(terminal: Terminal) -> None:
+    nothing = await terminal.run("halt", "resume")
+    await terminal.run("halt", "raise", "wrong", "prices", "everywhere")
+    burning = await terminal.run("signals", "list", "--json")
+    resumed = await terminal.run("halt", "resume", "--note", "mended")
+    after = await terminal.run("signals", "list", "--all", "--json")
+
+    assert (nothing.exit_code, nothing.stderr) == (0, "nobody is halted: there is nothing to resume\n")
+    assert [each["title"] for each in orjson.loads(burning.stdout)["signals"]] == ["wrong prices everywhere"]
+    assert resumed.stdout.endswith("  resumed\n")
+    assert [each["state"] for each in orjson.loads(after.stdout)["signals"]] == ["resolved"]
+
+
+async def test_a_halt_may_end_while_its_signal_burns_on_and_of_several_one_is_named(terminal: Terminal) -> None:
+    first = (await terminal.run("halt", "raise", "one", "--source", "a")).stdout.split()[0]
+    second = (await terminal.run("halt", "raise", "two", "--source", "b")).stdout.split()[0]
+    unclear = await terminal.run("halt", "resume")
+    await terminal.run("halt", "resume", first, "--keep-signal")
+    left = await terminal.run("halt", "resume")
+    burning = await terminal.run("signals", "list", "--json")
+
+    assert isinstance(unclear.exception, Invalid)
+    assert first in str(unclear.exception)
+    assert second in str(unclear.exception)
+    assert left.stdout == f"{second}  resumed\n"
+    assert [each["title"] for each in orjson.loads(burning.stdout)["signals"]] == ["one"]
+
+
 async def test_who_has_not_stopped_is_named(terminal: Terminal, brain: Brain, url: str) -> None:
     async with OpenBrain(url, await brain.key(agent="bob")) as bob, OpenBrain(url, await brain.key(agent="eve")) as eve:
         for each in (bob, eve):

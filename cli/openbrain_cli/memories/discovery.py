@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PAGE = 100
 
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", "-k", min=1, help="How many at most.")]
 TagLimit = Annotated[int, typer.Option("--limit", "-n", min=1, max=1000, help="How many at most.")]
 ScopeLimit = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Orgs, and projects of each, at most.")]
 Fuzzy = Annotated[bool, typer.Option("--fuzzy", help="Forgive typos: one from 3 letters on, two from 6 on.")]
@@ -31,7 +31,9 @@ Facets = Annotated[
     "openbrain search kubernets --fuzzy --json | jq .total",
 )
 def search(
-    query: Annotated[str, typer.Argument(help='Words; "quoted words" must follow each other.')],
+    words: Annotated[
+        list[str], typer.Argument(metavar="WORDS...", help="""Words; '"words in quotes"' must follow each other.""")
+    ],
     *,
     to: Speaking,
     narrowed: Narrowed,
@@ -45,7 +47,7 @@ def search(
     from openbrain_cli.memories import discovery_rendering
 
     options = {"fuzzy": fuzzy, "phrases": not plain_quotes, "highlights": True, **narrowed.filters(to.profile)}
-    found = to.ask(lambda brain: _pages(brain, query, limit, options, facet or []))
+    found = to.ask(lambda brain: _pages(brain, " ".join(words), limit, options, facet or []))
     _note(found.degraded)
     if json:
         as_json(found)
@@ -54,7 +56,7 @@ def search(
         discovery_rendering.hits(found.hits)
         say(f"{found.count} of {found.total}")
     else:
-        say("nothing found: try --fuzzy, or ask for the meaning: openbrain recall")
+        say(f"nothing found: {'' if fuzzy else 'try --fuzzy, or '}ask for the meaning: openbrain recall")
     for name, counts in found.facets.items():
         discovery_rendering.counts(name, counts)
 

@@ -8,6 +8,7 @@ import typer
 from openbrain.domain.errors import Forbidden, Invalid
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.remember import MemoryId, Reason
+from openbrain_cli.memories.short_ids import whole_id
 from openbrain_cli.options import AsJson, Narrowed, Session, Speaking, Wait, confirmed
 from openbrain_cli.output import as_json, one_line, say
 
@@ -52,6 +53,7 @@ def forget(
         return
     if memory_id is None:
         raise Invalid("", "give the ID of a memory, or --all-matching with what they have in common")
+    memory_id = _whole(to, memory_id, narrowed.session)
     if erase:
         _erase(to, memory_id, reason=reason, session=narrowed.session, dry_run=dry_run, yes=yes, wait=wait, json=json)
         return
@@ -60,6 +62,10 @@ def forget(
         return
     ended = to.ask(lambda brain: brain.forget(memory_id, reason=reason, session_id=narrowed.session, wait=wait))
     as_json(ended) if json else print(f"{ended.id}  forgotten")
+
+
+def _whole(to: Speaking, memory_id: str, session: str) -> str:
+    return to.ask(lambda brain: whole_id(brain, memory_id, session_id=session))
 
 
 @command(

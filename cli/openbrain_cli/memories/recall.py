@@ -8,18 +8,19 @@ import typer
 
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.remember import MemoryId
+from openbrain_cli.memories.short_ids import whole_id
 from openbrain_cli.options import AsJson, Narrowed, Session, Speaking
 from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract.brain.memories import MemoryAnswer
+    from openbrain.contract.brain.memories import MemoryAnswer, MemoryDetail
 
 NOTHING = "nothing found: ask in other words, or see what is there: openbrain list"
 _PAGE = 100
 
 Top = Annotated[int, typer.Option("--top-k", "-k", min=1, max=100, help="How many at most.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", "-k", min=1, help="How many at most.")]
 Keywords = Annotated[list[str] | None, typer.Option("--keyword", help="Counts extra where it occurs; repeatable.")]
 Explain = Annotated[bool, typer.Option("--explain", help="Tell how each score and place came about.")]
 FromFile = Annotated[
@@ -36,7 +37,7 @@ History = Annotated[bool, typer.Option("--history", help="Also what happened to 
     "openbrain recall --from-file questions.txt --project shop --json > answers.ndjson",
 )
 def recall(
-    query: Annotated[str, typer.Argument(help="A question, or a few words.")] = "",
+    words: Annotated[list[str] | None, typer.Argument(metavar="[WORDS]...", help="A question, or a few words.")] = None,
     *,
     to: Speaking,
     narrowed: Narrowed,
@@ -47,6 +48,7 @@ def recall(
     json: AsJson = False,
 ) -> None:
     """Find what bears on a question, best first."""
+    query = " ".join(words or ())
     options = {"top_k": top_k, "keywords": keyword or (), "explain": explain, **narrowed.filters(to.profile)}
     if bool(query) == (from_file is not None):
         raise typer.BadParameter("either a question or --from-file", param_hint="QUERY")
@@ -107,10 +109,12 @@ def show(
     """Show one memory whole, dead or alive."""
     from openbrain_cli.memories import rendering
 
-    if history:
-        found = to.ask(lambda brain: brain.memory_whole(memory_id, session_id=session))
-    else:
-        found = to.ask(lambda brain: brain.memory(memory_id, session_id=session))
+    async def asked(brain: "OpenBrain") -> "MemoryDetail":
+        whole = await whole_id(brain, memory_id, session_id=session)
+        read = brain.memory_whole if history else brain.memory
+        return await read(whole, session_id=session)
+
+    found = to.ask(asked)
     if json:
         as_json(found)
         return

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 _BYTES_PER_CHARACTER = 4
 
-TextArgument = Annotated[str, typer.Argument(help="What to remember; - reads it from standard input.")]
+TextArgument = Annotated[
+    list[str], typer.Argument(metavar="TEXT...", help="What to remember; - reads it from standard input.")
+]
 Kind = Annotated[str, typer.Option("--type", help="fact, decision, observation, convention, bug, procedure ...")]
 Scope = Annotated[str | None, typer.Option("--scope", help="project (default), shared, agent or session.")]
 Confidence = Annotated[float | None, typer.Option(min=0, max=1, help="From 0 to 1.")]
@@ -65,7 +67,7 @@ class Filed:
 )
 def remember(text: TextArgument, filed: Filed, to: Speaking, wait: Wait = 0, json: AsJson = False) -> None:
     """Store one memory. The same content again is the same memory."""
-    offer = {"content": read_text(text), **filed.fields(to.profile), **given(agent_id=to.agent)}
+    offer = {"content": read_text(" ".join(text)), **filed.fields(to.profile), **given(agent_id=to.agent)}
     stored = to.ask(lambda brain: brain.remember(offer, wait=wait))
     if json:
         as_json(stored)

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from openbrain_cli.memories.short_ids import shown_id
 from openbrain_cli.output import console, day, moment, one_line, plain, show, table
 
 if TYPE_CHECKING:
@@ -17,15 +18,13 @@ _ID_CHARS = 36
 
 
 def listed(memories: "Sequence[MemoryAnswer]", *, scored: bool = False) -> None:
-    """One row a memory: how well it fits or how old it is, what it says, and below, how it is filed."""
+    """One row a memory: its place and how well it fits, or how old it is; what it says, and below, how it is filed."""
     width = max(20, console().width - 14)
-    first = "score" if scored else "created"
-    rows = ((_first(memory, scored=scored), _cell(memory, width)) for memory in memories)
-    show(table(first, "memory", rows=rows))
-
-
-def _first(memory: "MemoryAnswer", *, scored: bool) -> str:
-    return f"{memory.score or 0:.2f}" if scored else day(memory.created_at)
+    if scored:  # what fits nearly as well goes by scope, confidence and age: the place is the order, not the score
+        rows = ((at, f"{each.score or 0:.2f}", _cell(each, width - 4)) for at, each in enumerate(memories, 1))
+        show(table("#", "score", "memory", rows=rows))
+        return
+    show(table("created", "memory", rows=((day(each.created_at), _cell(each, width)) for each in memories)))
 
 
 def _cell(memory: "MemoryAnswer", width: int) -> "Text":
@@ -40,7 +39,8 @@ def filed(memory: "MemoryAnswer") -> str:
     """Where it belongs, on one line."""
     place = "/".join(part for part in (memory.org, memory.project) if part)
     state = "" if memory.state == "indexed" else memory.state.value
-    return " · ".join(one_line(part) for part in (memory.id, memory.type, place, ", ".join(memory.tags), state) if part)
+    shown = shown_id(memory.id, console().width)
+    return " · ".join(one_line(part) for part in (shown, memory.type, place, ", ".join(memory.tags), state) if part)
 
 
 def shortened(text: str, width: int) -> str:

@@ -2,15 +2,20 @@
 
 import json as json_module
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from openbrain.domain.errors import Invalid
 from openbrain_cli.lazy_commands import command
 from openbrain_cli.memories.remember import Confidence, Hours, MemoryId, Reason, Source, read_text
+from openbrain_cli.memories.short_ids import whole_id
 from openbrain_cli.options import AsJson, Session, Speaking, Wait, given
 from openbrain_cli.output import as_json, say
+
+if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
+    from openbrain.contract import MemoryAnswer, MemoryDetail
 
 NewText = Annotated[str | None, typer.Option("--content", help="What it says from now on; - reads standard input.")]
 NewKind = Annotated[str | None, typer.Option("--type", help="fact, decision, observation, bug ...")]
@@ -88,7 +93,12 @@ def update(
     """Change one memory; what is not named stays as it is."""
     changes = wanted.changes()
     tag = "" if if_version is None else f'"{if_version}"'
-    changed = to.ask(lambda brain: brain.update(memory_id, session_id=session, wait=wait, if_match=tag, **changes))
+
+    async def changing(brain: "OpenBrain") -> "MemoryAnswer":
+        whole = await whole_id(brain, memory_id, session_id=session)
+        return await brain.update(whole, session_id=session, wait=wait, if_match=tag, **changes)
+
+    changed = to.ask(changing)
     as_json(changed) if json else print(f"{changed.id}  is version {changed.version} now")
 
 
@@ -112,7 +122,10 @@ def history(memory_id: MemoryId, to: Speaking, session: Session = "", json: AsJs
     """Tell what happened to one memory: when, what, who and why."""
     from openbrain_cli.memories import rendering
 
-    found = to.ask(lambda brain: brain.memory_whole(memory_id, session_id=session))
+    async def asked(brain: "OpenBrain") -> "MemoryDetail":
+        return await brain.memory_whole(await whole_id(brain, memory_id, session_id=session), session_id=session)
+
+    found = to.ask(asked)
     lines = found.history or ()
     if json:
         chain = found.lineage.model_dump(mode="json") if found.lineage else None

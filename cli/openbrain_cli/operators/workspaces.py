@@ -129,8 +129,11 @@ def delete(
         if json and dry_run:
             as_json(found)
             return
-        for name, count in found.counts.items():
+        held = {name: count for name, count in found.counts.items() if count}
+        for name, count in held.items():
             print(f"{count:>8}  {name}")
+        if not held:
+            print(f"{one_line(workspace_id)} holds nothing")
         if dry_run:
             return
         if not sys.stdin.isatty():

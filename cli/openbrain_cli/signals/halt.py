@@ -5,22 +5,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from openbrain.domain.errors import Conflict, Forbidden, Invalid, NotFound
 from openbrain_cli.lazy_commands import command, new_app
 from openbrain_cli.options import AsJson, Org, Project, Speaking, given
 from openbrain_cli.output import as_json, moment, one_line, say, show, table
 
 if TYPE_CHECKING:
+    from openbrain.client import OpenBrain
     from openbrain.contract.amygdala.signals import HaltAnswer, HaltStatus
 
 app = new_app(no_args_is_help=True, help="Halt the fleet, see who has stopped, and let it go on.")
 
-Title = Annotated[str, typer.Argument(metavar="TITLE", help="One line: why.")]
+Title = Annotated[list[str], typer.Argument(metavar="TITLE...", help="One line: why.")]
 Content = Annotated[str, typer.Option("--content", help="What must be done before anyone goes on.")]
 Scope = Annotated[str, typer.Option("--scope", help="workspace, org or project.")]
 Ttl = Annotated[int | None, typer.Option("--ttl", min=1, help="Seconds, after which it ends by itself.")]
 Source = Annotated[str, typer.Option("--source", help="What says so; else the key's own name.")]
+HaltId = Annotated[str, typer.Argument(metavar="[ID]", help="As `halt status` lists it; else the one that stands.")]
+KeepSignal = Annotated[bool, typer.Option("--keep-signal", help="Its signal goes on: what it tells of still burns.")]
 MaybeHaltId = Annotated[str, typer.Argument(metavar="[ID]", help="As `halt status` lists it; else all that are open.")]
-HaltId = Annotated[str, typer.Argument(metavar="ID", help="As `halt status` lists it.")]
 Note = Annotated[str, typer.Option("--note", help="Kept with it.")]
 Within = Annotated[
     int | None, typer.Option("--within", min=1, help="Agents heard of in so many seconds count as listening.")
@@ -51,7 +54,7 @@ def raise_halt(
     It stands until it is resumed, or its time is over: quiet and resolving the signal do not end it.
     """
     said = given(content=content, scope=scope, org=org, project=project, ttl_s=ttl, source=source)
-    made = to.ask(lambda brain: brain.raise_halt(title=title, **said))
+    made = to.ask(lambda brain: brain.raise_halt(title=" ".join(title), **said))
     if json:
         as_json(made)
     elif made.halt is not None:
@@ -97,8 +100,35 @@ def _stands(halt: "HaltStatus") -> None:
 
 
 @app.command()
-@command("openbrain halt resume 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --note 'prices are right again'")
-def resume(halt_id: HaltId, *, to: Speaking, note: Note = "", json: AsJson = False) -> None:
-    """Let everyone go on. Needs a key with the permission admin in this workspace."""
-    made = to.ask(lambda brain: brain.resume_halt(halt_id, note=note))
+@command("openbrain halt resume", "openbrain halt resume 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00 --note 'mended'")
+def resume(
+    halt_id: HaltId = "", *, to: Speaking, note: Note = "", keep_signal: KeepSignal = False, json: AsJson = False
+) -> None:
+    """Let everyone go on, and resolve the halt's signal. Needs a key with the permission admin in this workspace."""
+
+    async def resumed(brain: "OpenBrain") -> "HaltAnswer | None":
+        one = halt_id or await _standing(brain)
+        if not one:
+            return None
+        made = await brain.resume_halt(one, note=note)
+        if not keep_signal:
+            try:
+                await brain.resolve_signal(made.signal_id, note=note)
+            except (Conflict, Forbidden, NotFound) as error:
+                say(f"note: everyone goes on, and the signal {made.signal_id} stays as it is: {error}")
+        return made
+
+    made = to.ask(resumed)
+    if made is None:
+        as_json({"id": None, "state": None}) if json else say("nobody is halted: there is nothing to resume")
+        return
     as_json(made) if json else print(f"{made.id}  {made.state.value}")
+
+
+async def _standing(brain: "OpenBrain") -> str:
+    """The one halt that stands; '' where none does."""
+    found = (await brain.halts(state=("open",), limit=NAMED)).halts
+    if len(found) > 1:
+        which = "; ".join(f"{each.id} ({one_line(each.title)})" for each in found)
+        raise Invalid("ID", f"{len(found)} halts stand: say which. {which}")
+    return found[0].id if found else ""

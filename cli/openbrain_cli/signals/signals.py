@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = new_app(no_args_is_help=True, help="Signals: something burns, and every agent of the workspace hears it.")
 
-Title = Annotated[str, typer.Argument(metavar="TITLE", help="One line: what burns.")]
+Title = Annotated[list[str], typer.Argument(metavar="TITLE...", help="One line: what burns.")]
 Source = Annotated[str, typer.Option("--source", help="What says so: a service, a host, a check.")]
 SeverityOption = Annotated[str, typer.Option("--severity", help="info, warning, critical or nuclear.")]
 Content = Annotated[str, typer.Option("--content", help="What is known, and what to do.")]
@@ -73,7 +73,7 @@ def raise_signal(
         lambda brain: brain.raise_signal(
             source=source,
             severity=severity,
-            title=title,
+            title=" ".join(title),
             idempotency_key=idempotency_key,
             **said,
         )

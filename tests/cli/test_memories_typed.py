@@ -1,0 +1,94 @@
+"""recall, search, list and their like, as a person types them: the commands here, the API behind a real server."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+from openbrain.domain.errors import NotFound
+from openbrain_cli.main import app
+from tests.support.api.brain import Brain
+from tests.support.api.served import served
+
+ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-([0-9a-f]{12})")
+
+
+class Terminal:
+    """Where commands are typed."""
+
+    def __init__(self, url: str, key_file: Path) -> None:
+        self._to = ("--url", url, "--key-file", str(key_file))
+
+    async def run(self, *words: str, columns: int = 120) -> tuple[str, str]:
+        """Type a command, wait for its end: what it printed on both streams."""
+        env = {"COLUMNS": str(columns)}
+        done = await asyncio.to_thread(lambda: CliRunner().invoke(app, [*words, *self._to], env=env))
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        return done.stdout, done.stderr
+
+
+@pytest.fixture
+async def terminal(brain: Brain, tmp_path: Path) -> AsyncIterator[Terminal]:
+    file = tmp_path / "key"
+    file.write_text(await brain.key(), encoding="ascii")
+    file.chmod(0o600)
+    async with served(brain.app()) as url:
+        yield Terminal(url, file)
+
+
+async def test_words_need_no_quotes(terminal: Terminal, brain: Brain) -> None:
+    out, _ = await terminal.run("remember", "The", "gate", "opens", "at", "dawn.", "--type", "fact", "--json")
+    await brain.settle()
+    recalled, _ = await terminal.run("recall", "when", "does", "the", "gate", "open", "-k", "1", "--json")
+    searched, _ = await terminal.run("search", "gate", "dawn", "--json")
+
+    assert "The gate opens at dawn." in (await terminal.run("show", orjson.loads(out)["id"]))[0]
+    assert [each["content"] for each in orjson.loads(recalled)["memories"]] == ["The gate opens at dawn."]
+    assert orjson.loads(searched)["total"] == 1
+
+
+async def test_the_advice_is_what_was_not_asked_yet(terminal: Terminal) -> None:
+    _, exact = await terminal.run("search", "gate")
+    _, fuzzy = await terminal.run("search", "gate", "--fuzzy")
+
+    assert exact.endswith("nothing found: try --fuzzy, or ask for the meaning: openbrain recall\n")
+    assert fuzzy.endswith("nothing found: ask for the meaning: openbrain recall\n")
+
+
+async def test_lists_take_the_same_letter_as_recall_and_rows_are_in_the_order_of_their_numbers(
+    terminal: Terminal, brain: Brain
+) -> None:
+    for number in range(3):
+        await terminal.run("remember", f"Lantern {number} hangs at the quay.", "--type", "fact")
+    await brain.settle()
+    listed, _ = await terminal.run("list", "-k", "2", "--json")
+    found, _ = await terminal.run("search", "lantern", "-k", "2", "--json")
+    shown, _ = await terminal.run("recall", "lantern")
+    best, _ = await terminal.run("recall", "lantern", "--json")
+
+    assert (orjson.loads(listed)["count"], orjson.loads(found)["count"]) == (2, 2)
+    rows = re.findall(r"^ ?(\d+) +\d\.\d\d ", shown, re.MULTILINE)
+    assert rows == ["1", "2", "3"]
+    ids = [match.group() for match in ID.finditer(shown)]
+    assert ids == [each["id"] for each in orjson.loads(best)["memories"]]
+
+
+async def test_a_narrow_terminal_shows_the_end_of_an_id_which_commands_take(terminal: Terminal) -> None:
+    out, _ = await terminal.run("remember", "A lantern hangs at the quay.", "--type", "fact", "--json")
+    whole = orjson.loads(out)["id"]
+    end = whole[-12:]
+    wide, narrow = [(await terminal.run("list", columns=columns))[0] for columns in (100, 60)]
+
+    assert whole in wide
+    assert whole not in narrow
+    assert f"…{end}" in narrow
+    for typed in (end, f"…{end}"):
+        assert "A lantern hangs" in (await terminal.run("show", typed))[0]
+    assert (await terminal.run("forget", end))[0] == f"{whole}  forgotten\n"
+    with pytest.raises(NotFound, match="give it whole"):
+        await terminal.run("show", end)
