@@ -191,3 +191,56 @@ async def test_long_answers_are_shortened_and_say_so(brain: Brain, character: st
     shown = sum(len(memory["content"].removesuffix(note)) for memory in told(listed))
     assert fence.CHARACTERS - 6 <= shown <= fence.CHARACTERS
     assert note in text(listed)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "says"),
+    [
+        ("brain_recall", {}, "brain_recall: query is missing"),
+        ("brain_recall", {"query": ""}, "brain_recall: query is empty: say what you want to know, in plain words"),
+        ("brain_recall", {"query": " \n"}, "brain_recall: query is empty: say what you want to know, in plain words"),
+        (
+            "brain_recall",
+            {"query": 5, "top_k": 0, "min_confidence": 3, "type": 7},
+            "brain_recall: query must be text; top_k must be at least 1; type must be one of fact, ; "
+            "min_confidence must be at most 1",
+        ),
+        ("brain_recall", {"query": "x", "filter": "no"}, "brain_recall: filter must be an object"),
+        (
+            "brain_recall",
+            {"query": "x", "filter": {"min_confidence": 7}},
+            "brain_recall: filter.min_confidence must be at most 1",
+        ),
+        (
+            "brain_remember",
+            {"content": " ", "type": "fact"},
+            "content is empty: say what was learned, ",
+        ),
+        ("brain_remember", {"content": "x", "type": "opinion"}, "brain_remember: type must be one of fact, "),
+        ("brain_list", {"limit": "many"}, "brain_list: limit must be a whole number"),
+        ("brain_forget", {"id": ["x"]}, "brain_forget: id must be text"),
+    ],
+)
+async def test_arguments_that_a_tool_does_not_take_are_told_in_a_sentence(
+    brain: Brain, tool: str, given: dict[str, Any], says: str
+) -> None:
+    async with tools(brain, await brain.key()) as client:
+        refused = await client.call_tool(tool, given)
+
+    assert refused.is_error
+    for part in says.split("; "):
+        assert part in text(refused)
+    assert "pydantic" not in text(refused)
+    assert "input" not in text(refused)
+    assert "\n" not in text(refused)
+
+
+async def test_how_sure_a_memory_must_be_is_described_as_such(brain: Brain) -> None:
+    async with tools(brain, await brain.key()) as client:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    described = listed["brain_recall"].input_schema
+    nested = described["$defs"]["Filter"]["properties"]["min_confidence"]
+    for each in (described["properties"]["min_confidence"], nested):
+        assert each["description"].startswith("Only what was stored with at least this confidence")
+    assert "How sure you are" in listed["brain_remember"].input_schema["properties"]["confidence"]["description"]

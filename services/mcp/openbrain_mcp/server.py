@@ -5,12 +5,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, InputRequiredResult
+from pydantic import ValidationError
 
 import openbrain
 from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.text.displayed import plain
+from openbrain_mcp.bad_arguments import sentence
 from openbrain_mcp.tools.brain import Clients, Tools
 
 INSTRUCTIONS = (
@@ -24,7 +27,7 @@ INSTRUCTIONS = (
 
 def mcp_server(clients: Clients) -> MCPServer[Any]:
     """The tools on the clients of their callers."""
-    server: MCPServer[Any] = MCPServer(
+    server = BrainServer(
         "openbrain",
         title="OpenBrain",
         version=openbrain.__version__,
@@ -37,6 +40,21 @@ def mcp_server(clients: Clients) -> MCPServer[Any]:
     for function, title, hints in Tools(clients).table():
         server.add_tool(_told(function), title=title, annotations=hints)
     return server
+
+
+class BrainServer(MCPServer[Any]):
+    """Tells of arguments that a tool can't take in our words."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; `ToolError` where it can't be called like this."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(plain(sentence(name, error.__cause__))) from None
+            raise
 
 
 def _told(function: Callable[..., Awaitable[CallToolResult]]) -> Callable[..., Awaitable[CallToolResult]]:

@@ -60,7 +60,7 @@ class Tools:
         type: arguments.Types = None,
         keywords: arguments.Words = None,
         boost_keywords: arguments.Boost = None,
-        min_confidence: arguments.Confidence = None,
+        min_confidence: arguments.MinConfidence = None,
         session_id: arguments.Session = None,
         agent_id: arguments.Agent = None,
         workspace_id: arguments.Workspace = None,  # noqa: ARG002 - clients of the original send it
