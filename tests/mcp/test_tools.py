@@ -202,8 +202,10 @@ async def test_long_answers_are_shortened_and_say_so(brain: Brain, character: st
         (
             "brain_recall",
             {"query": 5, "top_k": 0, "min_confidence": 3, "type": 7},
-            "brain_recall: query must be text; top_k must be at least 1; type must be one of fact, ; "
-            "min_confidence must be at most 1",
+            (
+                "brain_recall: query must be text; top_k must be at least 1; type must be one of fact, ; "
+                "min_confidence must be at most 1"
+            ),
         ),
         ("brain_recall", {"query": "x", "filter": "no"}, "brain_recall: filter must be an object"),
         (

@@ -15,7 +15,7 @@ from openbrain_cli.output import as_json, say
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.contract import MemoryAnswer, MemoryDetail
+    from openbrain.contract.brain.memories import MemoryAnswer, MemoryDetail
 
 NewText = Annotated[str | None, typer.Option("--content", help="What it says from now on; - reads standard input.")]
 NewKind = Annotated[str | None, typer.Option("--type", help="fact, decision, observation, bug ...")]
