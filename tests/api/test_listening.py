@@ -94,11 +94,11 @@ class Asked:
     """How many keys each question was about."""
 
     def __init__(self, brain: Brain) -> None:
-        self._store, self.keys = brain.store, [0]
+        self._api_keys, self.keys = brain.store.api_keys, [0]
 
     async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
         self.keys.append(len(ids))
-        return await self._store.api_keys.open_keys(ids, now)
+        return await self._api_keys.open_keys(ids, now)
 
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "rotated", "workspace closed"])
@@ -108,7 +108,7 @@ async def test_a_key_that_ends_hears_no_more(brain: Brain, key: str, end: str) -
     other = await brain.key("w2" if end == "workspace closed" else "w1", agent="bob", **lasting)
     operator = await brain.key("system", permissions=frozenset({Permission.ADMIN}))
     app, asked = brain.app(), Asked(brain)
-    app.state.api.listening._every_s, app.state.api.listening._access = 0.05, asked
+    app.state.api.listening._every_s, app.state.api.listening._api_keys = 0.05, asked
     async with served(app) as url, ear(url, key) as ada, ear(url, other) as bob, ear(url, other) as again:
         for each in (ada, bob, again):
             await each.hears_the_state()

@@ -153,7 +153,7 @@ class Signals(Protocol):
         every viewer, without its title where he does not see its org."""
 
     async def sweep_due(self, limit: int, now: int) -> Swept:
-        """What is due by `now` (the database's clock: `Upkeep.time`): escalation, lowering and resolution by quiet, the
+        """What is due by `now` (the database's clock: `Store.time`): escalation, lowering and resolution by quiet, the
         ttl of signals and halts, tombstones. Each row moves by one step a call; two sweepers at once do it once."""
 
     async def purge_signals(self, limit: int, *, broadcasts_before: int, ended_before: int, now: int) -> int:

@@ -151,7 +151,7 @@ class MemoryWrites(Protocol):
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: ExpectedVersions = None
     ) -> Erasure:
         """Blank one memory, dead or alive, and its history; again: the same answer. `NotFound`, `Outdated` as in
-        `Writing.forget`."""
+        `forget`."""
 
     async def last_erasure(self) -> str:
         """A name that changes with every erasure, of whatever workspace: who keeps what may quote one asks for it."""

@@ -1,4 +1,4 @@
-"""Contract of `ports.erasing`: what erasing leaves of rows, on every database."""
+"""Contract of `ports.writes`: what erasing leaves of rows, on every database."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Contract of `ports.reindexing.Reindexing`: a walk page by page meets every memory once, on every database."""
+"""Contract of `ports.index_entries.ExpectedEntries`: a walk page by page meets every memory once, on every database."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Contract of `Writing.restore` and of editions, on both databases."""
+"""Contract of `MemoryWrites.restore` and of expected versions, on both databases."""
 
 from dataclasses import replace
 

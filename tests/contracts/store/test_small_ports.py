@@ -1,4 +1,4 @@
-"""Contracts of `ports.truth` Outbox, Leases and Generations, on every database."""
+"""Contracts of outbox, leases and generations, on every database."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Contract of `ports.ticks`, on every database."""
+"""Contract of `ports.vault.Ticks`, on every database."""
 
 import asyncio
 from dataclasses import replace
