@@ -26,6 +26,7 @@ from openbrain.adapters.elasticsearch.vectors import ElasticsearchVectors
 from openbrain.adapters.local.clock import SystemClock
 from openbrain.adapters.qdrant_edge.vectors import QdrantEdgeVectors
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.schema.tables import memories, memory_passages, metadata
@@ -201,7 +202,7 @@ async def opened(name: str) -> AsyncIterator[Side]:
 
 @contextlib.contextmanager
 def _embedded(folder: Path) -> Iterator[Side]:
-    database = Database.open(f"sqlite+aiosqlite:///{folder}/store.db")
+    database = open_database(f"sqlite+aiosqlite:///{folder}/store.db")
     yield Side("embedded", database, TantivyText(folder / "text", 20), QdrantEdgeVectors(folder / "vectors"))
 
 
@@ -213,4 +214,4 @@ def _servers() -> Iterator[Side]:
         address = started["elasticsearch"].url
         text = ElasticsearchText(address, name, 1000, True, 120)
         vectors = ElasticsearchVectors(address, name, 1000, True, 120)
-        yield Side("servers", Database.open(url), text, vectors)
+        yield Side("servers", open_database(url), text, vectors)

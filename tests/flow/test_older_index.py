@@ -6,7 +6,7 @@ import httpx
 import pytest
 from sqlalchemy import update
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.tables import index_generations
 from openbrain.adapters.sql.store import store_url
 from openbrain.ports.generations import IndexKind
@@ -52,7 +52,7 @@ async def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
 
         await until(lambda: indexed(http, first))
         assert first in (await recalled(http, "ferry"))[0]
-    database = Database.open(store_url(settings.truth.url, settings.data_dir))
+    database = open_database(store_url(settings.truth.url, settings.data_dir))
     older = update(index_generations).values(builder="older-1")
     await database.write(lambda connection: connection.execute(older).rowcount)
     await database.close()

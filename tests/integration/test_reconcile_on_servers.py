@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.domain.permissions import Permission
 from openbrain.domain.times import from_datetime
 from openbrain.domain.visibility import Criteria, Viewer, visible
@@ -136,7 +137,7 @@ async def test_processes_on_wrong_clocks_lose_nothing_to_a_flush(servers: Server
 @pytest.fixture
 async def database(servers: Servers) -> AsyncIterator[Database]:
     """The truth's, for what no room does."""
-    opened = Database.open(servers.environment["OPENBRAIN_TRUTH__URL"])
+    opened = open_database(servers.environment["OPENBRAIN_TRUTH__URL"])
     yield opened
     await opened.close()
 

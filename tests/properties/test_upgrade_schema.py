@@ -13,7 +13,7 @@ from typing import Any
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
@@ -106,7 +106,7 @@ class Load:
 
 async def test_the_newest_migration_runs_while_everything_goes_on(database_url: str, clock: FakeClock) -> None:
     await asyncio.to_thread(commands.upgrade, database_url, last_but_one())
-    database = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
+    database = open_database(database_url, pool=8, lock_wait_s=PATIENCE_S)
     load = Load(SqlStore(database, clock))
     try:
         async with load.running():
@@ -128,7 +128,7 @@ async def test_the_newest_migration_runs_while_everything_goes_on(database_url: 
 async def test_old_code_inserts_into_the_new_schema(database_url: str, clock: FakeClock) -> None:
     """Whatever a migration adds to a table has a value of the server's own."""
     await asyncio.to_thread(commands.upgrade, database_url, last_but_one())
-    database = Database.open(database_url, pool=2, lock_wait_s=PATIENCE_S)
+    database = open_database(database_url, pool=2, lock_wait_s=PATIENCE_S)
     try:
         before = await database.read(_columns)
         await asyncio.to_thread(commands.upgrade, database_url)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
 from openbrain.ports.generations import Generation, IndexKind
@@ -35,7 +35,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlStore]:
-    database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db")
+    database = open_database(f"sqlite+aiosqlite:///{tmp_path}/truth.db")
     await database.write(make_tables)
     made = SqlStore(database, clock)
     await made.generations.ensure(FIRST)

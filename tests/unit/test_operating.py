@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Invalid, TryLater
 from openbrain.domain.ids import uuid7
@@ -20,7 +20,7 @@ from tests.support.waiting import until
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqlStore]:
-    database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/store.db")
+    database = open_database(f"sqlite+aiosqlite:///{tmp_path}/store.db")
     await database.write(make_tables)
     yield SqlStore(database, FakeClock())
     await database.close()

@@ -3,6 +3,7 @@
 import asyncio
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import Conflict, TryLater
 from openbrain.ports.writes import Outcome, Status
@@ -33,7 +34,7 @@ def _named(outcome: Outcome) -> str:
 async def test_everyone_gets_a_place_in_one_line(store: SqlStore, database: Database, database_url: str) -> None:
     first = write("version 0")
     await store.writes.remember([first])
-    elsewhere = SqlStore(Database.open(database_url), FakeClock())
+    elsewhere = SqlStore(open_database(database_url), FakeClock())
     writers = (store, elsewhere)
     try:
         made = await asyncio.gather(

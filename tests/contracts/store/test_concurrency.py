@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from openbrain.domain.errors import Conflict
 from openbrain.ports.writes import Status
@@ -20,6 +21,7 @@ EACH = 100
 WORKER = """
 import asyncio, json, sys
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.writes.writing import SqlMemoryWrites
 from tests.support.store.fixtures import FakeClock, patiently, write
 from tests.support.waiting import PATIENCE_S
@@ -27,7 +29,7 @@ from tests.support.waiting import PATIENCE_S
 url, each, number, changes = sys.argv[1], int(sys.argv[2]), sys.argv[3], json.loads(sys.argv[4])
 
 async def main():
-    database = Database.open(url, pool=8, lock_wait_s=PATIENCE_S)
+    database = open_database(url, pool=8, lock_wait_s=PATIENCE_S)
     writing = SqlMemoryWrites(database, FakeClock())
     await writing.remember([write(f"ready {number}")])
     print(flush=True)
@@ -65,7 +67,7 @@ async def at_once(url: str, **changes: Any) -> list[tuple[str, str | None, str |
 
 async def beside(url: str, writing: SqlMemoryWrites, **changes: Any) -> list[tuple[str, str | None, str | None]]:
     """The same in one process, by two openings of the database."""
-    other = Database.open(url, pool=8, lock_wait_s=PATIENCE_S)
+    other = open_database(url, pool=8, lock_wait_s=PATIENCE_S)
     writers = [writing, SqlMemoryWrites(other, FakeClock())]
     done = await asyncio.gather(*[patiently(writers[number % 2], [write(**changes)]) for number in range(200)])
     await other.close()
@@ -119,7 +121,7 @@ async def test_two_hundred_superseding_with_one_content_are_one_head(
 
 async def test_batches_of_the_same_in_any_order_lose_nothing(database: Database, database_url: str) -> None:
     """Overlapping batches, each in another order, and two that take the same memories' places."""
-    others = [Database.open(database_url, pool=4, lock_wait_s=PATIENCE_S) for _ in range(3)]
+    others = [open_database(database_url, pool=4, lock_wait_s=PATIENCE_S) for _ in range(3)]
     writers = [SqlMemoryWrites(each, FakeClock()) for each in (database, *others)]
     words = [f"word {number}" for number in range(40)]
     orders = [words, words[::-1], words[20:] + words[:20], words[1::2] + words[::2]]
@@ -150,7 +152,7 @@ async def test_expiry_in_two_places_ends_each_once(
 ) -> None:
     await writing.remember([write(f"due {number}", expires_at=START + 1) for number in range(100)])
     clock.advance(1)
-    other = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
+    other = open_database(database_url, pool=8, lock_wait_s=PATIENCE_S)
     keepers = [SqlMemoryWrites(each, clock) for each in (database, other)]
 
     async def until_done(keeper: SqlMemoryWrites) -> int:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.domain.errors import SetupError, TryLater
 
 LEASE = "INSERT INTO leases (name, holder, expires_at) VALUES (:name, :holder, 0)"
@@ -118,7 +119,7 @@ async def test_text_compares_byte_for_byte(database: Database) -> None:
 )
 def test_a_url_of_another_kind_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(SetupError) as caught:
-        Database.open(url)
+        open_database(url)
     assert "hidden" not in str(caught.value)
 
 
@@ -128,7 +129,7 @@ def test_a_url_of_another_kind_is_refused_without_its_password(url: str) -> None
 @pytest.fixture
 async def file(tmp_path: Path) -> AsyncIterator[tuple[Path, Database]]:
     path = tmp_path / "new" / "folder" / "truth.db"
-    opened = Database.open(f"sqlite:///{path}", pool=2, lock_wait_s=0.2)
+    opened = open_database(f"sqlite:///{path}", pool=2, lock_wait_s=0.2)
     await opened.write(lambda connection: connection.execute(text("CREATE TABLE n (i INTEGER)")))
     yield path, opened
     await opened.close()
@@ -160,11 +161,12 @@ async def test_sqlite_reads_while_another_process_writes(file: tuple[Path, Datab
 COUNTER = """
 import asyncio, sys
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 def add(connection):
     seen = connection.exec_driver_sql("SELECT COUNT(*) FROM n").scalar()
     connection.exec_driver_sql("INSERT INTO n VALUES (?)", (seen,))
 async def main():
-    database = Database.open(sys.argv[1], lock_wait_s=120)
+    database = open_database(sys.argv[1], lock_wait_s=120)
     for _ in range(40):
         await database.write(add)
     await database.close()
@@ -182,7 +184,7 @@ async def test_sqlite_is_safe_for_several_processes(file: tuple[Path, Database])
 
 async def test_sqlite_says_when_the_file_is_not_its_own(tmp_path: Path) -> None:
     (tmp_path / "truth.db").write_text("this is no database" * 100)
-    opened = Database.open(f"sqlite:///{tmp_path}/truth.db")
+    opened = open_database(f"sqlite:///{tmp_path}/truth.db")
     with pytest.raises(SetupError, match="damaged or not of SQLite"):
         await opened.read(names)
     await opened.close()
@@ -190,7 +192,7 @@ async def test_sqlite_says_when_the_file_is_not_its_own(tmp_path: Path) -> None:
 
 async def test_sqlite_says_when_the_file_cant_be_opened(tmp_path: Path) -> None:
     (tmp_path / "truth.db").mkdir()
-    opened = Database.open(f"sqlite:///{tmp_path}/truth.db")
+    opened = open_database(f"sqlite:///{tmp_path}/truth.db")
     with pytest.raises(SetupError, match="can't be opened"):
         await opened.write(names)
     await opened.close()

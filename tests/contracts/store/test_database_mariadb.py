@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.domain.errors import SetupError, TryLater
 from tests.servers.plugin import Starter
 from tests.support.waiting import PATIENCE_S
@@ -18,7 +19,7 @@ from tests.support.waiting import PATIENCE_S
 
 @pytest.fixture
 async def server(mariadb_url: str) -> AsyncIterator[Database]:
-    opened = Database.open(mariadb_url, pool=4, lock_wait_s=PATIENCE_S)
+    opened = open_database(mariadb_url, pool=4, lock_wait_s=PATIENCE_S)
     await opened.write(lambda connection: connection.execute(text("CREATE TABLE n (i INT PRIMARY KEY, t VARCHAR(3))")))
     await opened.write(lambda connection: connection.execute(text("INSERT INTO n VALUES (1, 'a'), (2, 'b')")))
     yield opened
@@ -57,7 +58,7 @@ async def test_mariadb_repeats_a_deadlock(server: Database) -> None:
 
 
 async def test_mariadb_lets_a_waiter_go_in_time(server: Database, mariadb_url: str) -> None:
-    hasty = Database.open(mariadb_url, pool=4, lock_wait_s=1)
+    hasty = open_database(mariadb_url, pool=4, lock_wait_s=1)
     held, done = asyncio.Event(), asyncio.Event()
 
     def holds(connection: Connection) -> None:
@@ -134,7 +135,7 @@ async def test_mariadb_not_answering_in_time(server: Database, monkeypatch: pyte
 @pytest.mark.servers("mariadb")
 async def test_mariadb_down_and_up_again(private_server: Starter) -> None:
     mariadb = private_server("mariadb")
-    opened = Database.open(mariadb.url, pool=2, lock_wait_s=PATIENCE_S)
+    opened = open_database(mariadb.url, pool=2, lock_wait_s=PATIENCE_S)
     one = lambda connection: connection.scalar(text("SELECT 1"))  # noqa: E731
     assert (
         await asyncio.gather(*[opened.read(one) for _ in range(4)], *[opened.write(one) for _ in range(4)]) == [1] * 8
@@ -156,7 +157,7 @@ async def test_mariadb_down_and_up_again(private_server: Starter) -> None:
 
 @pytest.mark.parametrize("wrong", [{"password": "hidden"}, {"database": "openbrain_nowhere"}])
 async def test_mariadb_refusing_us_is_for_a_person(mariadb_url: str, wrong: dict[str, str]) -> None:
-    opened = Database.open(make_url(mariadb_url).set(**wrong).render_as_string(hide_password=False))  # type: ignore[arg-type]
+    opened = open_database(make_url(mariadb_url).set(**wrong).render_as_string(hide_password=False))  # type: ignore[arg-type]
     with pytest.raises(SetupError, match="check user, password") as caught:
         await opened.read(lambda connection: connection.scalar(text("SELECT 1")))
     assert "hidden" not in str(caught.value)

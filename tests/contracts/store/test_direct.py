@@ -8,6 +8,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.engine.raw_cursor import run
 from openbrain.adapters.sql.engine.statements import slots
 from openbrain.domain.errors import SetupError, TryLater
@@ -63,7 +64,7 @@ async def test_missing_tables_say_what_to_run(database: Database) -> None:
 
 
 async def test_mariadb_repeats_when_the_connection_is_lost(mariadb_url: str) -> None:
-    opened = Database.open(mariadb_url, pool=2, lock_wait_s=PATIENCE_S)
+    opened = open_database(mariadb_url, pool=2, lock_wait_s=PATIENCE_S)
     attempts = 0
 
     def loses(connection: Connection) -> Sequence[tuple[int]]:
@@ -81,7 +82,7 @@ async def test_mariadb_repeats_when_the_connection_is_lost(mariadb_url: str) -> 
 
 
 async def test_mariadb_a_cancelled_statement_leaves_no_half_read_connection(mariadb_url: str) -> None:
-    opened = Database.open(mariadb_url, pool=1, lock_wait_s=PATIENCE_S)
+    opened = open_database(mariadb_url, pool=1, lock_wait_s=PATIENCE_S)
     await opened.write(lambda connection: run(connection, "SELECT 1").fetchall())
     waiting = asyncio.create_task(opened.write(lambda connection: run(connection, "SELECT SLEEP(30)").fetchall()))
     running = text("SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'")
@@ -99,7 +100,7 @@ async def test_mariadb_a_cancelled_statement_leaves_no_half_read_connection(mari
 @pytest.mark.servers("mariadb")
 async def test_mariadb_that_was_away_is_used_again(private_server: Starter) -> None:
     mariadb = private_server("mariadb")
-    opened = Database.open(mariadb.url, pool=4, lock_wait_s=1)
+    opened = open_database(mariadb.url, pool=4, lock_wait_s=1)
 
     def one(connection: Connection) -> int:
         return len(run(connection, "SELECT 1").fetchall())

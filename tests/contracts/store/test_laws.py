@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import Connection, select
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories, metadata
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
@@ -64,7 +64,7 @@ class Users(RuleBasedStateMachine):
         super().__init__()
         self.runner = asyncio.Runner()
         self.clock = FakeClock()
-        self.database = Database.open(self.url, pool=2)
+        self.database = open_database(self.url, pool=2)
         self.writing = SqlMemoryWrites(self.database, self.clock)
         self.upkeep = SqlMemoryWrites(self.database, self.clock)
         self.model: dict[str, Known] = {}
@@ -247,7 +247,7 @@ class Users(RuleBasedStateMachine):
 
 def test_the_laws_of_the_truth(database_url: str) -> None:
     async def prepare() -> None:
-        database = Database.open(database_url)
+        database = open_database(database_url)
         await database.write(make_tables)
         await database.close()
 

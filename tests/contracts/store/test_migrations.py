@@ -12,7 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, make_url, text
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories, metadata
@@ -113,7 +113,7 @@ async def test_an_older_schema_keeps_what_it_holds(database_url: str, clock: Fak
             memories.select().with_only_columns(*[memories.c[name] for name in MEMORY_COLUMNS]).order_by(memories.c.id)
         )
         assert [memory_from_row(row) for row in connection.execute(query)] == sorted(kept, key=lambda each: each.id)
-    database = Database.open(database_url)
+    database = open_database(database_url)
     (outcome,) = await SqlMemoryWrites(database, clock).remember([write("after the upgrade")])
     await database.close()
     assert outcome.memory is not None

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Connection
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.schema.health import examine
 from openbrain.adapters.sql.store import SqlStore, open_store
@@ -25,13 +26,13 @@ __all__ = ["database_url"]
 async def made(database_url: str, clock: FakeClock) -> AsyncIterator[SqlStore]:
     """A truth whose schema was made as users make it."""
     await asyncio.to_thread(commands.upgrade, database_url)
-    store = SqlStore(Database.open(database_url), clock)
+    store = SqlStore(open_database(database_url), clock)
     yield store
     await store.close()
 
 
 async def change(database_url: str, statement: str) -> None:
-    database = Database.open(database_url)
+    database = open_database(database_url)
     try:
         await database.write(lambda connection: connection.exec_driver_sql(statement).rowcount)
     finally:

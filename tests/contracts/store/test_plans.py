@@ -9,6 +9,7 @@ from sqlalchemy import Connection, and_, event
 
 from openbrain.adapters.sql.engine import raw_cursor
 from openbrain.adapters.sql.engine.database import SQLITE, Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.indexes import expected_entries, index_marks, reindexing, unused_vectors, vectors
 from openbrain.adapters.sql.memories import reading, recalls, whole_rows
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
@@ -71,7 +72,7 @@ def many_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.fixture
 async def many(many_url: str) -> AsyncIterator[Database]:
     """A database with many rows; `plans` takes back what it does."""
-    opened = Database.open(many_url, lock_wait_s=PATIENCE_S)
+    opened = open_database(many_url, lock_wait_s=PATIENCE_S)
     yield opened
     await opened.close()
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.signals.values import HaltState, Severity, Step, Subscriber
@@ -21,7 +21,7 @@ EACH = 40
 async def two(store: SqlStore, database_url: str, clock: FakeClock) -> AsyncIterator[list[SqlStore]]:
     """Two that know nothing of each other."""
     await workspace(store, "w1", "w2")
-    other = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
+    other = open_database(database_url, pool=8, lock_wait_s=PATIENCE_S)
     yield [store, SqlStore(other, clock)]
     await other.close()
 

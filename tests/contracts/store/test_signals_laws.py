@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.tables import OTHERS, outbox, workspaces
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import MICROSECONDS
@@ -65,7 +65,7 @@ class World:
 
     def __init__(self, url: str) -> None:
         self.runner = asyncio.Runner()
-        self.database = Database.open(url, pool=2)
+        self.database = open_database(url, pool=2)
         self.runner.run(self.database.write(make_tables))
         self.begin()
 

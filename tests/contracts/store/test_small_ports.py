@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.tables import outbox
 from openbrain.adapters.sql.store import SqlStore
 from tests.support.store.direct_rows import put_into
@@ -17,7 +18,7 @@ from tests.support.waiting import PATIENCE_S
 @pytest.fixture
 async def elsewhere(database: Database, database_url: str, clock: FakeClock) -> AsyncIterator[SqlStore]:
     """The same database, as another process has it open."""
-    other = SqlStore(Database.open(database_url, lock_wait_s=PATIENCE_S), clock)
+    other = SqlStore(open_database(database_url, lock_wait_s=PATIENCE_S), clock)
     yield other
     await other.close()
 

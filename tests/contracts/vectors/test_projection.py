@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.ids import point_id
 from openbrain.domain.memory import Memory, State
@@ -38,7 +38,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 async def store(tmp_path: Path, clock: FakeClock) -> AsyncIterator[SqlStore]:
-    database = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=PATIENCE_S)
+    database = open_database(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=PATIENCE_S)
     await database.write(make_tables)
     yield SqlStore(database, clock)
     await database.close()

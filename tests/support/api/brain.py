@@ -21,7 +21,7 @@ from openbrain.adapters.local.open_content_policy import OpenGate
 from openbrain.adapters.local.rates import LocalRates
 from openbrain.adapters.local.wake import LocalWake
 from openbrain.adapters.network.no_reasoner import NoReasoner
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain import events
 from openbrain.domain.events import CloudEvent, EventData
@@ -178,7 +178,7 @@ async def open_brain(
     from openbrain.adapters.tantivy import TantivyText
 
     made = copy_tables(database_url)
-    database = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
+    database = open_database(database_url, pool=8, lock_wait_s=PATIENCE_S)
     clock = FakeClock()
     text = TantivyText(folder / "text", commit_ms=5)
     vectors = LentVectors(folder / "vectors", folders.getbasetemp() / "shards")

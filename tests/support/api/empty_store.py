@@ -4,7 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from openbrain.adapters.sql.engine.database import SQLITE, parse
+from openbrain.adapters.sql.engine.database import SQLITE
+from openbrain.adapters.sql.engine.opening import parse
 
 _FILES: list[bytes] = []
 

@@ -10,6 +10,7 @@ import pytest
 
 from openbrain.adapters.embedding.minilm import MiniLM
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.events import CloudEvent, MemoryStored
 from openbrain.domain.ids import uuid7
@@ -46,7 +47,7 @@ class WithFaults(MiniLM):
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    opened = Database.open(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=PATIENCE_S)
+    opened = open_database(f"sqlite+aiosqlite:///{tmp_path}/truth.db", pool=2, lock_wait_s=PATIENCE_S)
     await opened.write(make_tables)
     yield opened
     await opened.close()

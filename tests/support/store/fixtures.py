@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import select, text
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.store import SqlStore
@@ -89,7 +90,7 @@ def bare_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
     """A database with the tables of today."""
-    opened = Database.open(database_url, pool=8, lock_wait_s=PATIENCE_S)
+    opened = open_database(database_url, pool=8, lock_wait_s=PATIENCE_S)
     try:
         await opened.write(make_tables)
         yield opened

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.engine import make_url
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from tests.servers.mariadb_server import DATABASE, create_database, drop_database
 from tests.servers.process import Server
 from tests.support.store.schema import make_tables
@@ -83,7 +83,7 @@ def filled(
         url = tables.url
 
     async def make() -> None:
-        database = Database.open(url)
+        database = open_database(url)
         await database.write(make_tables)
         await database.write(fill)
         await database.close()

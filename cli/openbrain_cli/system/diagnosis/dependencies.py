@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import text
 
-from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.schema import commands
 from openbrain.adapters.sql.store import FILE, store_url
 from openbrain.ports.generations import IndexKind
@@ -69,7 +69,7 @@ async def _store(settings: Settings) -> CheckResult:
 
 async def _clock(url: str) -> Sequence[str]:
     """Another machine's clock against this one's."""
-    database = Database.open(url, pool=1)
+    database = open_database(url, pool=1)
     asked = time.time()
     try:
         theirs = await database.read(lambda connection: connection.scalar(text("SELECT UTC_TIMESTAMP(6)")))

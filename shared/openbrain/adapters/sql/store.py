@@ -6,6 +6,7 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, select
 
 from openbrain.adapters.sql.engine.database import Database
+from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.engine.statements import database_now
 from openbrain.adapters.sql.indexes.generations import SqlGenerations
 from openbrain.adapters.sql.indexes.index_marks import SqlIndexMarks
@@ -118,7 +119,7 @@ def open_store(
     """Connects to nothing yet. `SetupError` where the URL is of no database that we know. `follower`: is told the
     database server's time."""
     address = store_url(settings.url, data_dir)
-    database = Database.open(address, pool=settings.pool, lock_wait_s=settings.tuning.lock_wait_s, clock=follower)
+    database = open_database(address, pool=settings.pool, lock_wait_s=settings.tuning.lock_wait_s, clock=follower)
     return SqlStore(database, clock, degraded_scan, times)
 
 

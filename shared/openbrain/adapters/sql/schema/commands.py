@@ -18,7 +18,8 @@ from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from openbrain.adapters.sql.engine import mariadb, mariadb_errors, sqlite, sqlite_errors
-from openbrain.adapters.sql.engine.database import SQLITE, parse
+from openbrain.adapters.sql.engine.database import SQLITE
+from openbrain.adapters.sql.engine.opening import parse
 from openbrain.adapters.sql.schema.health import examine
 from openbrain.domain.errors import SetupError, TryLater
 

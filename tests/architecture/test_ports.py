@@ -1,0 +1,86 @@
+"""Ports stay small, and no file needs itself by way of others."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared"
+MOST_METHODS = 12
+WHOLE_ENGINES = {"TextIndex", "VectorIndex"}
+"""Several ports of one engine, for wiring: functions ask for the ports that these are made of."""
+
+
+def modules() -> dict[str, Path]:
+    files = (SHARED / "openbrain").rglob("*.py")
+    return {".".join(file.relative_to(SHARED).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
+
+
+def imported(source: str, known: Mapping[str, object]) -> Iterator[str]:
+    """Modules that this source imports, wherever the import stands."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = (f"{node.module}.{each.name}" for each in node.names)
+            yield from (name if name in known else node.module for name in names)
+
+
+def circle(sources: Mapping[str, str]) -> list[str]:
+    """The modules of one circle of imports, or none."""
+    graph = {name: {*imported(source, sources)} & sources.keys() - {name} for name, source in sources.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return []
+
+
+def protocols(*sources: str) -> dict[str, int]:
+    """Methods of each Protocol of these sources, with those that it inherits."""
+    classes = {
+        node.name: node for source in sources for node in ast.parse(source).body if isinstance(node, ast.ClassDef)
+    }
+
+    def methods(name: str) -> set[str]:
+        node = classes.get(name)
+        if node is None:
+            return set()
+        own = {each.name for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+        return own.union(*(methods(ast.unparse(base)) for base in node.bases))
+
+    ports = (node for node in classes.values() if any("Protocol" in ast.unparse(base) for base in node.bases))
+    return {node.name: len(methods(node.name)) for node in ports}
+
+
+def too_wide(*sources: str) -> dict[str, int]:
+    return {name: count for name, count in protocols(*sources).items() if count > MOST_METHODS}
+
+
+def test_no_port_is_wider_than_one_can_remember() -> None:
+    wide = too_wide(*(file.read_text() for name, file in modules().items() if ".ports." in name))
+
+    assert wide.keys() <= WHOLE_ENGINES, "which two aggregates live in it?"
+
+
+def test_a_wide_port_is_found() -> None:
+    half = "".join(f"    async def {{0}}{number}(self) -> None: ...\n" for number in range(MOST_METHODS // 2))
+    narrow = f"class Narrow(Protocol):\n{half.format('a')}{half.format('b')}"
+    inherits = "class Wide(Narrow, Protocol):\n    async def one_more(self) -> None: ...\n"
+
+    assert too_wide(narrow) == {}
+    assert too_wide(narrow, inherits) == {"Wide": MOST_METHODS + 1}
+
+
+def test_no_file_of_shared_needs_itself() -> None:
+    assert circle({name: file.read_text() for name, file in modules().items()}) == []
+
+
+@pytest.mark.parametrize("indent", ["", "    "], ids=["at the top", "within a function"])
+def test_a_circle_is_found(indent: str) -> None:
+    first = f"def f():\n    pass\n{'if True:' if indent else ''}\n{indent}from b import x\n"
+
+    assert sorted({*circle({"a": first, "b": "import c", "c": "from a import f", "d": "import a"})}) == ["a", "b", "c"]
