@@ -1,13 +1,16 @@
 """`openbrain up` on a disk that fills: it lives, says so, and goes on when there is room."""
 
 import asyncio
+import contextlib
 import os
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import orjson
 import pytest
 
 from openbrain.adapters.local.disk_space import DiskSpace
@@ -15,7 +18,8 @@ from openbrain.domain.errors import TryLater
 from openbrain.settings import Settings
 from openbrain_cli.system.embedded.disk_space import until_room
 from openbrain_cli.system.up import _http
-from tests.support.cli.terminal import Terminal, up, wait_until
+from tests.servers.places import free_port
+from tests.support.cli.terminal import Terminal, starting, up, wait_until
 from tests.support.small_disk import fill, small_disk
 
 MB = 1024 * 1024
@@ -25,6 +29,89 @@ MB = 1024 * 1024
 def disk(tmp_path: Path) -> Iterator[Path]:
     with small_disk(tmp_path / "disk", 300) as mounted:
         yield mounted
+
+
+def log_of(terminal: Terminal) -> str:
+    return (terminal.home / "up.log").read_text()
+
+
+def leave(disk: Path, kilobytes: int) -> Path:
+    """A file that leaves so much of the disk free."""
+    with (disk / "filler").open("wb") as filler:
+        os.posix_fallocate(filler.fileno(), 0, shutil.disk_usage(disk).free - kilobytes * 1024)
+    return disk / "filler"
+
+
+def remember(terminal: Terminal) -> int:
+    headers = {"Authorization": f"Bearer {(terminal.data / 'key').read_text().strip()}"}
+    url = (terminal.data / "url").read_text().strip()
+    written = {"content": "There was no room.", "type": "fact"}
+    return httpx.post(f"{url}/v1/brain/remember", json=written, headers=headers, timeout=30).status_code
+
+
+@pytest.mark.slow("one start of everything on a disk of its own that is full, and is emptied")
+def test_the_first_start_on_a_full_disk_says_so_and_goes_on_when_there_is_room(disk: Path, tmp_path: Path) -> None:
+    terminal, port = Terminal(tmp_path, disk / "data"), free_port()
+    filler = disk / "filler"
+    fill(filler)
+    with starting(terminal, port) as process:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as http:
+
+            def answers() -> bool:
+                assert process.poll() is None, log_of(terminal)
+                with contextlib.suppress(httpx.HTTPError):
+                    return http.get("/live").status_code == 200
+                return False
+
+            wait_until(answers)
+            for path in ("/ready", "/v1/health"):
+                answer = http.get(path)
+                assert (answer.status_code, str(terminal.data) in answer.json()["writes"]) == (503, True)
+        assert not terminal.data.exists(), "nothing is begun that could not be ended"
+        said = [line for line in log_of(terminal).splitlines() if "start.waits_for_room" in line]
+        assert len(said) == 1
+        assert f"the disk of {terminal.data} is full: 0 MB are free" in said[0]
+
+        filler.unlink()
+        wait_until((terminal.data / "url").exists)
+        wait_until(lambda: remember(terminal) == 201)
+        assert "Traceback" not in log_of(terminal)
+
+
+@pytest.mark.slow("one start of everything on a disk of its own that is nearly full, and is emptied")
+def test_the_first_start_on_a_disk_with_little_room_serves_and_refuses_writes(disk: Path, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, disk / "data", {"OPENBRAIN_STREAMS__TUNING__BREAKER_MAX_S": "1"})
+    filler = leave(disk, 20_000)
+    with up(terminal):
+        assert remember(terminal) == 503
+        wait_until(lambda: "backlog.full" in log_of(terminal))
+        filler.unlink()
+        wait_until(lambda: remember(terminal) in (200, 201))
+        wait_until(lambda: "index.missing" in log_of(terminal))
+        told = log_of(terminal)
+    assert "Traceback" not in told
+    indexes = [line for line in told.splitlines() if "index.missing" in line]
+    assert len(indexes) == len({orjson.loads(line)["index"] for line in indexes}), "told when it is made"
+
+
+@pytest.mark.slow("a start of everything for each")
+@pytest.mark.parametrize("kilobytes", [0, 4, 40, 400])
+def test_a_start_that_meets_no_room_names_the_folder_and_the_next_one_goes_on(
+    disk: Path, tmp_path: Path, kilobytes: int
+) -> None:
+    """Where nobody looks before: by the settings, or because a quota is all that is full."""
+    terminal = Terminal(tmp_path, disk / "data", {"OPENBRAIN_DISK_RESERVE_MB": "0"})
+    filler = leave(disk, kilobytes)
+    done = terminal.run("up", "--port", "0")
+
+    assert done.code == 6, done.err
+    assert done.err.startswith(
+        f"openbrain: nothing can be kept in {terminal.data} (No space left on device): make room"
+    )
+    assert (done.err.count("\n"), done.out) == (1, "")
+    filler.unlink()
+    with up(terminal):
+        assert remember(terminal) == 201
 
 
 @pytest.mark.slow("one start of everything on a disk of its own, filled and emptied")

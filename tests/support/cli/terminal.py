@@ -62,6 +62,18 @@ def wait_until(holds: Callable[[], bool]) -> None:
 @contextmanager
 def up(terminal: Terminal, *, ends_itself: bool = False) -> Iterator[Terminal]:
     """`openbrain up` while the block runs; ended cleanly with Ctrl-C, unless the block ends it."""
+    with starting(terminal, 0, ends_itself=ends_itself) as process:
+        deadline = time.monotonic() + PATIENCE_S
+        while not (terminal.data / "url").exists():
+            assert process.poll() is None, (terminal.home / "up.log").read_text()
+            assert time.monotonic() < deadline, (terminal.home / "up.log").read_text()
+            time.sleep(0.02)
+        yield terminal
+
+
+@contextmanager
+def starting(terminal: Terminal, port: int, *, ends_itself: bool = False) -> Iterator[Forked]:
+    """The same from its beginning, on this port, before it answers."""
     environment = terminal.env(
         {
             # A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here.
@@ -73,14 +85,9 @@ def up(terminal: Terminal, *, ends_itself: bool = False) -> Iterator[Terminal]:
     log = terminal.home / "up.log"
     with log.open("wb") as out, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - no path of ours
         files = {"stdin": nothing.fileno(), "out": out.fileno(), "err": out.fileno()}
-        process = Forked(["up", "--port", "0"], env=environment, cwd=terminal.home, **files)
+        process = Forked(["up", "--port", str(port)], env=environment, cwd=terminal.home, **files)
     try:
-        deadline = time.monotonic() + PATIENCE_S
-        while not (terminal.data / "url").exists():
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.02)
-        yield terminal
+        yield process
         if not ends_itself:
             process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_S) == 0, log.read_text()

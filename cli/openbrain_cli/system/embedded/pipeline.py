@@ -10,7 +10,7 @@ from typing import Protocol
 
 from starlette.applications import Starlette
 
-from openbrain.adapters.local.data_folder import DataFolder
+from openbrain.adapters.local.data_folder import DataFolder, report_full_disk
 from openbrain.adapters.local.lost_store import refuse_lost, set_aside
 from openbrain.adapters.redis.embedded_valkey import EmbeddedValkey
 from openbrain.adapters.sql.schema.commands import upgrade
@@ -74,12 +74,13 @@ async def running(
         folder = stack.enter_context(DataFolder(settings.data_dir, leave=settings.vaults.folders.values()))
         if settings.truth.url == EMBEDDED:
             (set_aside if new else refuse_lost)(folder.path, folder.path / FILE)
-        if settings.streams.url == EMBEDDED:
-            valkey = EmbeddedValkey(folder.path / "streams", settings.streams.maxmemory_mb)
-            stack.push_async_callback(valkey.stop)
-            streams = settings.streams.model_copy(update={"url": await valkey.start()})
-            settings = settings.model_copy(update={"streams": streams})
-        await asyncio.to_thread(upgrade, store_url(settings.truth.url, settings.data_dir))
+        with report_full_disk(folder.path):
+            if settings.streams.url == EMBEDDED:
+                valkey = EmbeddedValkey(folder.path / "streams", settings.streams.maxmemory_mb)
+                stack.push_async_callback(valkey.stop)
+                streams = settings.streams.model_copy(update={"url": await valkey.start()})
+                settings = settings.model_copy(update={"streams": streams})
+            await asyncio.to_thread(upgrade, store_url(settings.truth.url, settings.data_dir))
         container = await stack.enter_async_context(
             make_parts(settings) if make_parts else Container(settings, shared=True)
         )

@@ -85,8 +85,8 @@ class IndexRefill:
         except IndexMissing:
             if generation.epoch or marked:
                 await self._own.store.generations.lost(generation)
-            _log.warning("index.missing", index=name, message="it is made anew")
             await self._prepare[generation.kind](generation)
+            _log.warning("index.missing", index=name, message="it is made anew")
             if serves:
                 await index.expose(name)
             return bool(generation.epoch) or marked

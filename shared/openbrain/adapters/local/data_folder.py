@@ -5,6 +5,7 @@ import os
 import stat
 import time
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -12,13 +13,15 @@ from typing import Self
 
 import structlog
 
-from openbrain.domain.errors import SetupError
+from openbrain.domain.errors import OpenBrainError, SetupError
 
 _OTHERS = 0o077
 _LOCK = "lock"
 _TRIES = 5
 _TRY_S = 0.02
 """`holder` takes the lock for a moment to see whether it is free: a start waits that moment."""
+_LITTLE = 1024 * 1024
+"""Bytes without which nothing starts."""
 _log = structlog.get_logger(__name__)
 
 
@@ -118,6 +121,22 @@ def unwritable(folder: Path, error: OSError) -> SetupError:
         f"nothing can be kept in {folder} ({error.strerror or 'the system refused'}): make room or take the right to "
         "write there, or choose another folder with --data or OPENBRAIN_DATA_DIR"
     )
+
+
+@contextmanager
+def report_full_disk(folder: Path) -> Iterator[None]:
+    """Whatever fails within, because nothing more can be kept in the folder, is told as that and not as what failed."""
+    try:
+        yield
+    except (OpenBrainError, OSError):
+        tried = folder / ".room"
+        try:
+            tried.write_bytes(bytes(_LITTLE))
+        except OSError as error:
+            raise unwritable(folder, error) from None
+        finally:
+            tried.unlink(missing_ok=True)
+        raise
 
 
 def make_private(folder: Path, *, leave: Collection[Path] = ()) -> None:
