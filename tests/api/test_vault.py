@@ -6,6 +6,7 @@ from pathlib import Path
 
 from openbrain.domain.permissions import Permission
 from openbrain.usecases.vault_lock import vault_writer
+from openbrain.vault.front_matter.document import read
 from tests.support.api.brain import Brain, http, refused
 from tests.support.api.vault import FEED, LESSON, client, marks, tree
 from tests.support.settings import changed
@@ -65,6 +66,20 @@ async def test_each_kind_of_marker_stands_where_it_belongs_and_counts(kept: Brai
     assert found["decision"] == posts["decision"]
     assert found["lesson"].startswith("left/reference/lessons-")
     assert other["vault_path"].startswith("daily/")
+    decision = read((vault / posts["decision"]).read_text(encoding="utf-8"), "").front
+    assert (decision.text("id"), decision.text("status")) == ("ADR-0042", "accepted")
+    long = {
+        **LESSON,
+        "type": "decision",
+        "content": "We take the database that speaks the protocol of the older one: MariaDB, as before",
+    }
+    async with await client(kept) as ada:
+        path = (await ada.post("/marker", json=long)).json()["vault_path"]
+    decision = read((vault / path).read_text(encoding="utf-8"), "").front
+    assert (decision.text("id"), decision.text("title")) == (
+        "ADR-0043",
+        "We take the database that speaks the protocol of the older one: MariaDB, as",
+    )
     for kind, path in found.items():
         assert marks(vault, path) == [(kind, {"source": "shop", "session": "s-1"}, LESSON["content"])]
         assert told[kind]["ok"] is True

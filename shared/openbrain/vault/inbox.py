@@ -6,7 +6,7 @@ from typing import Final
 
 from openbrain.domain.times import to_iso
 from openbrain.vault.front_matter.document import read
-from openbrain.vault.markers.redaction import quotable_line
+from openbrain.vault.markers.redaction import quotable_line, quotable_title
 from openbrain.vault.posted_markers import slug
 
 INBOX: Final = "raw/inbox"
@@ -20,7 +20,7 @@ _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 def title_of(text: str) -> str:
     """The first line that says something."""
     lines = text.strip().splitlines()
-    return quotable_line(lines[0].lstrip("#> -*"), 80) or "Untitled" if lines else "Untitled"
+    return quotable_title(lines[0].lstrip("#> -*"), 80) or "Untitled" if lines else "Untitled"
 
 
 def tags_of(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from openbrain.vault.changes import Change, sha256
 from openbrain.vault.folder import Folder
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers import markers
-from openbrain.vault.markers.redaction import quotable, quotable_line
+from openbrain.vault.markers.redaction import quotable, quotable_line, quotable_title
 from openbrain.vault.pages.arc_parsing import RESOLVED, SEVERITIES
 from openbrain.vault.values import Marker
 
@@ -58,7 +58,7 @@ class Post:
     @property
     def title(self) -> str:
         """Its first line."""
-        return quotable_line(self.text.partition("\n")[0].lstrip("#> -*"), 80) or self.type
+        return quotable_title(self.text.partition("\n")[0].lstrip("#> -*"), 80) or self.type
 
 
 def path_of(folder: Folder, post: Post) -> str:
@@ -94,7 +94,7 @@ def change_of(folder: Folder, post: Post, path: str) -> tuple[Change, bool]:
         block = _block(post)
         if text is not None and block in text:
             return Change(name, sha256(text.encode()), text.encode()), True
-        after = f"{_begun(post)}\n{block}" if text is None else f"{text.rstrip()}\n\n{block}"
+        after = f"{_begun(post, name)}\n{block}" if text is None else f"{text.rstrip()}\n\n{block}"
         if len(after.encode()) <= folder.max_bytes and _stands(after, name, post):
             return Change(name, None if text is None else sha256(text.encode()), after.encode()), text is not None
     raise Invalid("content", "can't be put into the vault: its page can't be read; mend that first")
@@ -109,13 +109,15 @@ def _short(post: Post) -> str:
     return sha256(f"{post.type}\n{post.at}\n{post.content}".encode())[:8]
 
 
-def _begun(post: Post) -> str:
+def _begun(post: Post, path: str) -> str:
     """The front matter and heading of a new page."""
     day = to_iso(post.at)[:10]
     values: dict[str, str] = {"created": to_iso(post.at)}
     if post.type == "signal":
         status = RESOLVED if post.severity == RESOLVED else "active"
         values |= {"region": "amygdala", "status": status, "severity": post.severity}
+    if post.type == "decision" and (number := _ADR.fullmatch(path)):
+        values |= {"id": f"ADR-{number[1]}", "status": "accepted"}
     titles = {"lesson": f"Lessons of {day}", "milestone": f"Milestones of {day}"}
     title = titles.get(post.type, post.title)
     front = read("", "").front.with_values({"title": title, **values})

@@ -82,6 +82,42 @@ def test_the_bodies_by_hand(vault: Vault) -> None:
     assert vault.body("inject.md") == "**[claude.md]** Mind\nit.\n\n**[all]** All of you."
 
 
+def test_a_cold_arc_is_not_among_the_hot(vault: Vault) -> None:
+    arc(vault, "2026-11-22-a")
+    arc(vault, "2026-11-15-b", day="2026-11-15")
+    vault.tick()
+    assert vault.body("hot-arcs.md").count("[[") == 1
+    vault.tick(NOW + 5 * DAY)
+    assert vault.body("hot-arcs.md").endswith("|---|---|---|---|---|")
+
+
+def test_titles_of_dashboards_and_references_end_with_a_word(vault: Vault) -> None:
+    title = "Mend the basket of the shop " * 8
+    arc(vault, "2026-11-22-a", status="active", tools=2000)
+    text = vault.read("clusters/2026-11-22/2026-11-22-a.md").replace("title: The arc 2026-11-22-a", f"title: {title}")
+    vault.write("clusters/2026-11-22/2026-11-22-a.md", text)
+    vault.tick()
+    assert vault.read("clusters/2026-11-22/_dashboard.md").endswith(" Mend the basket of the… |\n")
+    assert vault.read("frontal-lobe/conscious/2026-11-22-a.md").endswith(" the shop Mend…]]\n")
+
+
+def test_posted_lessons_count_for_how_well_the_vault_is_kept(vault: Vault) -> None:
+    def posted(session: str) -> str:
+        return f"<!-- @lesson source=shop session={session} -->\nOf {session}.\n<!-- @/lesson -->\n"
+
+    for number in range(4):
+        text = page(f"2026-11-22-{number}", created="2026-11-22T10:00:00Z").replace("session-0", f"s-{number}")
+        vault.write(f"clusters/2026-11-22/2026-11-22-{number}.md", text)
+    assert vault.tick()[1].health.coverage == 0
+    vault.write("left/reference/lessons-2026-11-22.md", posted("s-1") + posted("s-1").replace("Of", "Also of"))
+    assert vault.tick()[1].health.coverage == 0.25
+    vault.write("left/reference/lessons-2026-11-22.md", posted("s-1") + posted("unknown") * 2)
+    before = vault.tick()[1].health
+    assert (before.coverage, before.lessons) == (0.75, 3)
+    vault.write("left/reference/lessons-2026-11-22.md", posted("unknown") * 9)
+    assert vault.tick()[1].health.coverage == 1
+
+
 def test_the_newest_set_shows_what_an_arc_is(vault: Vault) -> None:
     arc(vault, "2026-11-22-a", summary="It | works.")
     vault.tick(thresholds=HEAD)

@@ -102,6 +102,16 @@ def test_a_title_is_what_was_asked(first: str, last: str, title: str | None) -> 
     assert Group((session("a", first_user_prompt="", project="unknown"),)).title == "Untitled session"
 
 
+def test_a_title_ends_with_a_word_and_the_id_is_the_originals() -> None:
+    group = Group(
+        (session("a", first_user_prompt="Rebuild the whole deployment pipeline of the shop-backend-service"),)
+    )
+
+    assert group.title == "Rebuild the whole deployment pipeline of the"
+    assert group.cluster_id.startswith("2026-11-21-rebuild-the-whole-deployment-pipeline-of-")
+    assert Group((session("a", first_user_prompt=f"mend {'a' * 70} now please"),)).title == f"mend {'a' * 55}"
+
+
 def test_a_cluster_id_has_the_day_the_title_and_the_hash_of_its_sessions() -> None:
     group = Group((session("22222222-bbbb"),))
 

@@ -194,8 +194,8 @@ def test_defect_09_a_posted_signal_is_in_the_feed_and_a_list_of_lessons_is_no_ar
 
 def test_defect_10_of_equally_hot_arcs_the_newest_are_shown(vault: Vault) -> None:
     for day in range(1, 21):
-        vault.write(f"clusters/2026-11-{day:02}/2026-11-{day:02}-a.md", page("", created=f"2026-11-{day:02}"))
-    vault.tick(thresholds=replace(SPEC, graduate_heat=-1))
+        vault.write(f"clusters/2026-11-{day:02}/2026-11-{day:02}-a.md", page("", created=f"2026-11-{day:02}", joy=1))
+    vault.tick(thresholds=replace(SPEC, graduate_heat=-1, decay_start_days=100))
     rows = vault.body("hot-arcs.md").splitlines()[4:]
     assert [row[12:14] for row in rows] == [f"{day:02}" for day in range(20, 10, -1)]
 

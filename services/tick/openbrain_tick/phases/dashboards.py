@@ -4,6 +4,7 @@ from functools import lru_cache
 from typing import Final
 
 from openbrain.vault.pages.arcs import Arc
+from openbrain.vault.pages.bodies import clipped
 from openbrain_tick.phases.feed import cell
 from openbrain_tick.phases.plan import Plan
 from openbrain_tick.phases.references import hotter
@@ -34,4 +35,4 @@ def _dashboard(day: str, arcs: list[Arc]) -> str:
 # The same at every tick, for almost every arc.
 @lru_cache(maxsize=65_536)
 def _row(arc_id: str, heat: int, region: str, status: str, title: str) -> str:
-    return f"| [[{cell(arc_id)}]] | {heat} | {cell(region)} | {cell(status)} | {cell(title)[:_TITLE_CHARS]} |"
+    return f"| [[{cell(arc_id)}]] | {heat} | {cell(region)} | {cell(status)} | {clipped(cell(title), _TITLE_CHARS)} |"

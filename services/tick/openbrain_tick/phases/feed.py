@@ -58,9 +58,9 @@ def put(plan: Plan, file: FeedFile) -> None:
 
 
 def hot_arcs(plan: Plan) -> FeedFile:
-    """The hottest arcs as a table."""
+    """The hottest arcs as a table; none that is cold."""
     thresholds = plan.thresholds
-    hot = hottest(plan.arcs(), thresholds.hot_arcs)
+    hot = hottest((arc for arc in plan.arcs() if arc.heat), thresholds.hot_arcs)
     plan.counts["hot_arcs_written"] = len(hot)
     heading = "| Arc | Heat | Region | Status | Title |"
     if thresholds.hot_arc_summaries:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import orjson
 
 from openbrain.domain.times import to_iso
 from openbrain.vault.pages.arc_parsing import DAY_US
+from openbrain.vault.pages.arcs import Arc
 from openbrain_tick.phases.feed import FOLDER
 from openbrain_tick.phases.heat import older
 from openbrain_tick.phases.plan import Plan
@@ -19,7 +21,8 @@ _FRESH_DAYS: Final = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Shares are 0 to 1: arcs with a summary or lessons, with an edge that leads somewhere, arcs of the last week
+    """Shares are 0 to 1: arcs with a summary or lessons (also those that their sessions posted, and one for each other
+    lesson that stands in no arc), with an edge that leads somewhere, arcs of the last week
     compared with one arc a day, and signals that name their source and are neither grave nor old."""
 
     arcs: int
@@ -53,9 +56,8 @@ def health(plan: Plan, shown: Sequence[Standing]) -> Health:
     arcs = plan.arcs()
     ids = {arc.id for arc in arcs}
     week = plan.now_us - _FRESH_DAYS * DAY_US
-    told = joined = fresh = 0
+    joined = fresh = 0
     for arc in arcs:
-        told += arc.lessons > 0 or arc.synthesized or arc.summary != ""
         joined += not ids.isdisjoint(arc.links)
         fresh += arc.created_us >= week
     good = sum(1 for each in shown if each.mark.source != "unknown" and not _is_left(plan, each))
@@ -63,7 +65,7 @@ def health(plan: Plan, shown: Sequence[Standing]) -> Health:
         arcs=len(arcs),
         signals=len(shown),
         lessons=sum(arc.lessons for arc in plan.pages.values() if not arc.merged),
-        coverage=_share(told, len(arcs)),
+        coverage=_share(min(_told(plan, arcs), len(arcs)), len(arcs)),
         freshness=min(1.0, fresh / _FRESH_DAYS),
         connectivity=_share(joined, len(arcs)),
         signal_quality=_share(good, len(shown)),
@@ -87,6 +89,30 @@ def record(plan: Plan, found: Health, *, score: int | None = None, reason: str =
         lines.pop()
     lines.append(orjson.dumps(row).decode())
     plan.put(PATH, "\n".join(lines[-plan.thresholds.health_rows :]) + "\n")
+
+
+def _told(plan: Plan, arcs: Sequence[Arc]) -> int:
+    posted = [
+        marker.attrs.get("session", "")
+        for page in plan.pages.values()
+        if page.lessons and not page.ranked and not page.merged
+        for marker in page.markers
+        if marker.type == "lesson" and marker.block
+    ]
+    sessions = set(filter(None, posted))
+    told = 0
+    owned: set[str] = set()
+    for arc in arcs:
+        own = _sessions(arc.detail) & sessions if sessions else frozenset()
+        owned |= own
+        told += arc.lessons > 0 or arc.synthesized or arc.summary != "" or bool(own)
+    return told + sum(session not in owned for session in posted)
+
+
+# The same from tick to tick.
+@lru_cache(maxsize=65_536)
+def _sessions(detail: str) -> frozenset[str]:
+    return frozenset(orjson.loads(detail).get("sessions", ()) if detail else ())
 
 
 def _is_left(plan: Plan, shown: Standing) -> bool:

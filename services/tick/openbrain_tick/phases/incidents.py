@@ -11,7 +11,7 @@ from typing import Final
 from openbrain.domain.signals.values import Signal
 from openbrain.domain.times import to_iso
 from openbrain.vault.front_matter.rendering import Value, spelt
-from openbrain.vault.markers.redaction import quotable, quotable_line
+from openbrain.vault.markers.redaction import quotable, quotable_line, quotable_title
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc, identity
 from openbrain.vault.pipeline import SELF
@@ -61,7 +61,7 @@ def _open(plan: Plan, signal: Signal) -> None:
 
 
 def _page(signal: Signal, arc_id: str) -> str:
-    title = quotable_line(signal.title, 120)
+    title = quotable_title(signal.title, 120)
     raised = to_iso(signal.first_raised_at)
     front: dict[str, Value] = {
         "cluster_id": arc_id,

@@ -8,6 +8,7 @@ from typing import Final
 from openbrain.domain.errors import Invalid
 from openbrain.vault.front_matter import document
 from openbrain.vault.pages.arcs import Arc
+from openbrain.vault.pages.bodies import clipped
 from openbrain_tick.phases.plan import Plan
 
 CONSCIOUS: Final = "frontal-lobe/conscious"
@@ -43,7 +44,7 @@ def hotter(arc: Arc) -> tuple[int, int, str]:
 def reference(arc: Arc) -> str:
     """The file that points at an arc, so that people can follow it too."""
     target = arc.path.removesuffix(".md")
-    title = _NOT_IN_LINKS.sub(" ", arc.title).strip()[:120] or arc.id
+    title = clipped(_NOT_IN_LINKS.sub(" ", arc.title).strip(), 120) or arc.id
     return f"---\nreference: {json.dumps(arc.path, ensure_ascii=False)}\n---\n\n[[{target}|{title}]]\n"
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from openbrain.vault.front_matter.rendering import spelt
-from openbrain.vault.markers.redaction import quotable, quotable_line
+from openbrain.vault.markers.redaction import quotable, quotable_line, quotable_title
 from openbrain_tick.phases.extract import Session
 
 TITLE_CHARS: Final = 60
@@ -56,21 +56,29 @@ class Group:
     @property
     def title(self) -> str:
         """What the first prompt says, else the last one, else where it was."""
+        return quotable_title(self._line, TITLE_CHARS)
+
+    @property
+    def _line(self) -> str:
         first, last = self.sessions[0], self.sessions[-1]
         for prompt in (first.first_user_prompt, last.last_user_prompt):
             line = prompt.strip().partition("\n")[0]
             if not _is_junk(line):
-                return quotable_line(line, TITLE_CHARS)
+                return line
         if first.project in {"", "unknown"}:
             return "Untitled session"
         branch = f" ({first.git_branch})" if first.git_branch else ""
-        return quotable_line(f"{first.project} session{branch}", TITLE_CHARS)
+        return f"{first.project} session{branch}"
 
     @property
     def cluster_id(self) -> str:
         """Day, title and a hash of the sessions: the same sessions have the same."""
         digest = hashlib.sha1("\n".join(sorted(self.ids)).encode(), usedforsecurity=False).hexdigest()[:12]
-        slug = re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")[:SLUG_CHARS] or "untitled"
+        # Of as much of the line as the original takes, so that the same sessions have the same id.
+        slug = (
+            re.sub(r"[^a-z0-9]+", "-", quotable_line(self._line, TITLE_CHARS).lower()).strip("-")[:SLUG_CHARS]
+            or "untitled"
+        )
         return f"{self.sessions[0].start.date().isoformat()}-{slug}-{digest}"
 
     @property
