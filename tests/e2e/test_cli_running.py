@@ -1,14 +1,17 @@
 """What runs on a data folder: second starts, status, stop, and what a command says when it can't get through."""
 
+import json
 import os
 import re
+import shlex
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.cli.terminal import Terminal, up
+from tests.support.cli.terminal import PROGRAM, Terminal, up
 
 URL = r"http://127\.0\.0\.1:\d+"
 
@@ -18,6 +21,28 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
     home = tmp_path_factory.mktemp("running")
     with up(Terminal(home, home / "data"), ends_itself=True) as running:
         yield running
+
+
+def test_the_line_for_agents_works_from_any_folder(terminal: Terminal, tmp_path: Path) -> None:
+    line = (terminal.home / "up.log").read_text().splitlines()[-1].strip()
+    before, _, command = line.partition(" -- ")
+    words = shlex.split(command)
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    begun = {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+    }
+    done = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    sent = "".join(json.dumps(each) + "\n" for each in (begun, done, asked))
+    bare = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}  # what a client started from a desktop has
+    told = subprocess.run(words, input=sent, cwd=tmp_path, env=bare, capture_output=True, text=True, check=True)
+
+    assert before == "claude mcp add --scope user openbrain"
+    assert words[0] == str(PROGRAM)
+    assert words[1:] == ["mcp", "--data", str(terminal.data)]
+    assert "brain_recall" in told.stdout
 
 
 def test_a_wrong_key_is_told_in_the_words_of_a_command(terminal: Terminal) -> None:

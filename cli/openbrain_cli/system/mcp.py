@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @command(
     "openbrain mcp",
-    "claude mcp add openbrain -- openbrain mcp",
+    "claude mcp add --scope user openbrain -- $(command -v openbrain) mcp",
     "openbrain mcp --url https://brain.example.org --key-file ~/.openbrain/team-key",
 )
 def mcp(url: Url = "", key_file: KeyFile = None, agent: Agent = "", data: Data = None) -> None:

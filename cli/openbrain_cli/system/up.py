@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import os
+import shlex
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated
@@ -131,16 +133,32 @@ async def _stopped() -> None:
 
 
 def _welcome(url: str, key_file: Path) -> None:
-    default = load().data_dir / key_file.name
-    program = "openbrain" if _on_path() else ".venv/bin/openbrain"
-    option = "" if key_file == default else f" --data {key_file.parent}"
+    program = _program()
+    typed = "openbrain" if _on_path() else program
+    option = _data_option(key_file, load().data_dir / key_file.name)
     typer.echo(f"OpenBrain answers on {url}")
     typer.echo(f"The key is in     {key_file}")
     typer.echo("Type next, in a second terminal:")
-    typer.echo(f'  {program} remember "The cache key must hold the tenant." --type bug{option}')
-    typer.echo(f'  {program} recall "what must a cache key hold?"{option}')
-    typer.echo(f"  {program} import --dry-run{option}")
-    typer.echo(f"For agents: claude mcp add openbrain -- {program} mcp{option}")
+    typer.echo(f'  {typed} remember "The cache key must hold the tenant." --type bug{option}')
+    typer.echo(f'  {typed} recall "what must a cache key hold?"{option}')
+    typer.echo(f"  {typed} import --dry-run{option}")
+    typer.echo("For agents, from any folder:")
+    # A client starts it where neither this shell's PATH nor its settings hold.
+    everywhere = _data_option(
+        key_file, Settings.model_fields["data_dir"].get_default(call_default_factory=True) / "key"
+    )
+    typer.echo(f"  claude mcp add --scope user openbrain -- {program} mcp{everywhere}")
+
+
+def _data_option(key_file: Path, default: Path) -> str:
+    return "" if key_file == default else f" --data {shlex.quote(str(key_file.parent))}"
+
+
+def _program() -> str:
+    """This command, whole, as a shell takes it."""
+    called = Path(sys.argv[0])
+    found = called if called.name == "openbrain" and called.is_file() else Path(sys.executable).with_name("openbrain")
+    return shlex.quote(str(found.absolute()))
 
 
 def _on_path() -> bool:
