@@ -4,7 +4,6 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +12,19 @@ import pytest
 import pytest_asyncio
 from redis.asyncio import Redis
 
-from openbrain.adapters.sql.work import operations
 from openbrain.domain.events import FIELD, encode
-from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.domain.streams import SUBMITTED
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.tenants import Workspace
-from openbrain.runtime import container
 from openbrain.runtime.container import Container
 from openbrain.settings import Recall, Settings, Streams
 from openbrain.settings.events import Events
 from openbrain.settings.tuning import StreamTuning
-from openbrain.usecases import backpressure, index_writers
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain_cli.system.embedded.pipeline import Running, running
-from openbrain_housekeeper import app as housekeeper
-from openbrain_housekeeper.handlers import close_workspace, reindex
-from openbrain_housekeeper.wiring import operations as wired
 from tests.support.embedder.shared_session import shared_model_session
+from tests.support.processes.short_pauses import shorten
 from tests.support.streams.stillness import Stillness
 from tests.support.waiting import until
 
@@ -45,12 +38,7 @@ PATIENT = Recall(index_timeout_s=60)
 def short_pauses() -> Iterator[None]:
     """Scale down leases, polling intervals and settling times: no test of this folder depends on their length."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(container, "WritableIndexes", partial(index_writers.WritableIndexes, lease_s=0.5))
-        patched.setattr(reindex, "LEASE_S", 0.5)
-        patched.setattr(wired, "Closing", partial(close_workspace.Closing, settle_s=0.5))
-        patched.setattr(housekeeper, "OPERATIONS_POLL_S", 0.05)
-        patched.setattr(operations, "PAUSE", MICROSECONDS // 10)
-        patched.setattr(backpressure, "FRESH_S", 0.2)
+        shorten(patched.setattr)
         yield
 
 

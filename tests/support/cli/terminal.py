@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from tests.support.processes.forked import Forked, run
+from tests.support.processes.short_pauses import shorten
 from tests.support.waiting import PATIENCE_S
 
 PROGRAM = Path(sys.executable).parent / "openbrain"
@@ -56,7 +57,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < deadline
-        time.sleep(0.1)
+        time.sleep(0.03)
 
 
 @contextmanager
@@ -85,7 +86,7 @@ def starting(terminal: Terminal, port: int, *, ends_itself: bool = False) -> Ite
     log = terminal.home / "up.log"
     with log.open("wb") as out, open(os.devnull, "rb") as nothing:  # noqa: PTH123 - no path of ours
         files = {"stdin": nothing.fileno(), "out": out.fileno(), "err": out.fileno()}
-        process = Forked(["up", "--port", str(port)], env=environment, cwd=terminal.home, **files)
+        process = Forked(["up", "--port", str(port)], env=environment, cwd=terminal.home, before=shorten, **files)
     try:
         yield process
         if not ends_itself:

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from multiprocessing.context import ForkServerContext
 from multiprocessing.reduction import DupFd
@@ -37,11 +37,20 @@ class Forked:
     """A started command; used like a `subprocess.Popen`."""
 
     def __init__(
-        self, words: Sequence[str], *, env: Mapping[str, str], cwd: Path, stdin: int, out: int, err: int
+        self,
+        words: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        stdin: int,
+        out: int,
+        err: int,
+        before: Callable[[], object] | None = None,
     ) -> None:
+        """`before`: a function of a module that the fork calls before its command begins."""
         streams = [DupFd(each) for each in (stdin, out, err)]
         self._process = context().Process(
-            target=_main, args=([*words], dict(env), str(cwd), streams), name=" ".join(words)[:40], daemon=True
+            target=_main, args=([*words], dict(env), str(cwd), streams, before), name=" ".join(words)[:40], daemon=True
         )
         self._process.start()
 
@@ -102,7 +111,9 @@ def _written(file: int) -> bytes:
     return os.pread(file, os.fstat(file).st_size, 0)
 
 
-def _main(words: list[str], env: dict[str, str], cwd: str, streams: list[Any]) -> None:
+def _main(
+    words: list[str], env: dict[str, str], cwd: str, streams: list[Any], before: Callable[[], object] | None
+) -> None:
     """In the fork: become what `openbrain WORDS` is."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
@@ -120,6 +131,8 @@ def _main(words: list[str], env: dict[str, str], cwd: str, streams: list[Any]) -
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False, buffering=1)  # noqa: SIM115
     sys.argv = ["openbrain", *words]
+    if before is not None:
+        before()
     from openbrain_cli.main import main
 
     try:

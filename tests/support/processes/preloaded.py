@@ -30,6 +30,7 @@ _IMPORTED = (
     *("uvloop", "aiomysql", "aiohttp", "uvicorn", "httptools", "onnxruntime", "tokenizers"),
     *(
         "tests.support.processes.forked",
+        "tests.support.processes.short_pauses",
         "rich.console",
         "rich.table",
         "rich.progress",
