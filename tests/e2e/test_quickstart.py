@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli.terminal import PROGRAM, Terminal, up
+from tests.support.processes.shell_program import shell_program
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 END = "-- that was it, with "
+INSTALLED_EVERY = 5
 SAME = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -33,13 +35,18 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
     # In a clone: the commands lie in .venv/bin of where one stands.
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     (tmp_path / ".gitignore").write_bytes((ROOT / ".gitignore").read_bytes())
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv" / "bin").symlink_to(PROGRAM.parent)
-    with up(Terminal(tmp_path, tmp_path / "data")) as running:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    with up(Terminal(tmp_path, tmp_path / "data")) as running, shell_program(tmp_path / "forking"):
         yield running
 
 
-@pytest.mark.slow("some forty starts of the installed program")
+def choose_program(terminal: Terminal, line: int) -> None:
+    """Most of the commands are forked, the others are starts of the installed program."""
+    (terminal.home / "chosen").symlink_to(terminal.home / "forking" if line % INSTALLED_EVERY else PROGRAM)
+    (terminal.home / "chosen").replace(terminal.home / ".venv" / "bin" / "openbrain")
+
+
+@pytest.mark.slow("some thirty commands beside a running system")
 def test_every_line_of_the_page_does_what_it_shows(terminal: Terminal) -> None:
     shell = subprocess.Popen(
         ["/bin/bash", "--norc"],
@@ -55,7 +62,8 @@ def test_every_line_of_the_page_does_what_it_shows(terminal: Terminal) -> None:
     failed = []
     lines = typed(BLOCKS)
     with shell:
-        for command, shown in lines:
+        for line_number, (command, shown) in enumerate(lines, 4):
+            choose_program(terminal, line_number)
             shell.stdin.write(f"{command}\nprintf '\\n{END}%s\\n' $?\n")
             shell.stdin.flush()
             told = ""
