@@ -91,6 +91,12 @@ async def filled(brain: Brain, word: str = "Buoy") -> list[str]:
 
 
 async def nothing_lacks(brain: Brain, ids: list[str]) -> None:
+    async def taken_for_whole() -> bool:
+        """The API looks at what serves once a second."""
+        answer = await brain.post("/v1/brain/recall", {"query": "marks the channel"})
+        return not answer["degraded"]
+
+    await until(taken_for_whole)
     for weight in WEIGHTS.values():
         asked = {"query": "marks the channel", "text_weight": weight, "top_k": 3 * COUNT}
 
