@@ -19,6 +19,9 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("patient")
 
+# Collection makes millions of objects that stay.
+gc.disable()
+
 _HEAVY = (
     "tests/e2e",
     "tests/flow",
@@ -59,6 +62,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests and the modules behind them stay until the end: no collection need look at them."""
+    """Thousands of tests and the modules behind them stay until the end: no collection need look at them, and each that
+    looks at all the others is dear."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(25_000, 50, 100)
+    gc.enable()
