@@ -45,6 +45,7 @@ WAITS = ("wait", "seconds")
 JSON = {"content-type": "application/json"}
 _OWN = "@own id@"
 module = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.timeout(6 * 3600 if long_form() else 300)
 
 
 def usual(route: Route) -> dict[str, Any]:
