@@ -4,11 +4,13 @@ themselves and process titles hold nothing of what passed through, and no passwo
 import re
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx
 import pytest
+import pytest_asyncio
 from redis.asyncio import Redis
 from sqlalchemy import make_url, text
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -16,7 +18,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from openbrain.domain.events import FIELD
 from openbrain.domain.streams import SUBMITTED
 from tests.integration.conftest import Servers, environment, prepared
-from tests.servers.plugin import Starter
+from tests.servers.catalogue import server
+from tests.servers.plugin import Starter, need
 from tests.servers.process import Server, ServerProcess
 from tests.support.api.marked_requests import well_formed
 from tests.support.cli.services import Process, Services, services
@@ -25,7 +28,9 @@ from tests.support.waiting import until
 
 ROOMS = ("housekeeper", "ingest", "embedder", "indexer-text", "indexer-vector", "api")
 
-pytestmark = pytest.mark.servers("redis", "mariadb", "elasticsearch", "ollama")
+SERVERS = ("redis", "mariadb", "elasticsearch", "ollama")
+
+pytestmark = pytest.mark.servers(*SERVERS)
 
 
 @dataclass(frozen=True)
@@ -42,10 +47,10 @@ def with_login(url: str, user: str, password: str) -> str:
     return f"{scheme}://{user}:{password}@{rest.rpartition('@')[2]}"
 
 
-@pytest.fixture
-async def marked(tmp_path: Path, private_server: Starter) -> AsyncIterator[Marked]:
+@asynccontextmanager
+async def with_passwords(folder: Path, mortal: dict[str, ServerProcess]) -> AsyncIterator[Marked]:
+    """Servers that were just started, and are given passwords."""
     marks = Marks()
-    mortal = {name: private_server(name) for name in ("redis", "mariadb", "elasticsearch", "ollama")}
     passwords = {name: marks(f"password of {name}") for name in mortal}
     database = mortal["mariadb"].url
     engine = create_async_engine(database)
@@ -55,16 +60,16 @@ async def marked(tmp_path: Path, private_server: Starter) -> AsyncIterator[Marke
     async with Redis.from_url(mortal["redis"].url) as redis:
         await redis.config_set("requirepass", passwords["redis"])
 
-    def server(name: str, user: str) -> Server:
+    def reached(name: str, user: str) -> Server:
         known = mortal[name].server
         return replace(known, url=with_login(known.url, user, passwords[name]))
 
     values = environment(
         f"t{uuid.uuid4().hex[:10]}",
-        redis=server("redis", ""),
+        redis=reached("redis", ""),
         mariadb_url=with_login(database, str(make_url(database).username), passwords["mariadb"]),
-        elasticsearch=server("elasticsearch", "elastic"),
-        ollama=server("ollama", "me"),
+        elasticsearch=reached("elasticsearch", "elastic"),
+        ollama=reached("ollama", "me"),
     )
     debug = {
         "OPENBRAIN_LOGS__LEVEL": "DEBUG",
@@ -72,10 +77,28 @@ async def marked(tmp_path: Path, private_server: Starter) -> AsyncIterator[Marke
         "OPENBRAIN_RECALL__INDEX_TIMEOUT_S": "3",
     }
     name = values["OPENBRAIN_STREAMS__PREFIX"].removesuffix(".")
-    made = await prepared({**values, **debug}, name, tmp_path)
+    made = await prepared({**values, **debug}, name, folder)
     yield Marked(marks, made, mortal)
     await made.store.close()
     await made.redis.aclose()
+
+
+@pytest.fixture
+async def marked(tmp_path: Path, private_server: Starter) -> AsyncIterator[Marked]:
+    """Servers to kill."""
+    async with with_passwords(tmp_path, {name: private_server(name) for name in SERVERS}) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def lasting(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Marked]:
+    """Servers that nobody kills, for all tests that only refuse or mistake their addresses."""
+    with ExitStack() as stack:
+        for name in SERVERS:
+            need(name)
+        mortal = {name: stack.enter_context(server(name)) for name in SERVERS}
+        async with with_passwords(tmp_path_factory.mktemp("lasting"), mortal) as made:
+            yield made
 
 
 async def use(marked: Marked, api: Process) -> None:
@@ -155,18 +178,18 @@ READERS = {
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", READERS)
 async def test_an_address_that_can_not_work_is_told_without_its_secret(
-    marked: Marked, tmp_path: Path, part: str
+    lasting: Marked, tmp_path: Path, part: str
 ) -> None:
     """Nobody there, a login that is refused, and what is no address."""
-    name, wrong = f"OPENBRAIN_{part}__URL", marked.marks
-    right = marked.servers.environment[name]
+    name, wrong = f"OPENBRAIN_{part}__URL", lasting.marks
+    right = lasting.servers.environment[name]
     urls = [
         re.sub(r"//.*@[^/]*", f"//me:{wrong('nobody there')}@127.0.0.1:1", right),
         with_login(right, "me", wrong("refused")),
         f"nosuch://me:{wrong('no scheme')}@127.0.0.1/x",
         f"{right.partition(':')[0]}://me:{wrong('no port')}@127.0.0.1:port/x",
     ]
-    with services(marked.servers.environment, tmp_path) as started:
+    with services(lasting.servers.environment, tmp_path) as started:
         for url in urls:
             started.start(READERS[part], **{name: url})
 
@@ -178,6 +201,6 @@ async def test_an_address_that_can_not_work_is_told_without_its_secret(
         code = started.started[2].popen.returncode
     heard = {str(number): each.log.read_text(encoding="utf-8") for number, each in enumerate(started.started)}
 
-    assert marked.marks.found(heard) == []
+    assert lasting.marks.found(heard) == []
     assert code != 0
     assert "OPENBRAIN_" in heard["2"] or "://" in heard["2"], heard["2"]
