@@ -4,6 +4,7 @@ The process that owns the run (xdist's controller, or pytest itself) owns the se
 A worker asks it over a local socket; the first one to ask for a kind has it started.
 """
 
+import os
 import secrets
 import threading
 from collections import defaultdict
@@ -13,6 +14,8 @@ from multiprocessing.connection import Client, Connection, Listener
 from tests.servers.catalogue import server
 from tests.servers.process import Server, ServerError, ServerProcess
 
+OUTER = "OPENBRAIN_TEST_KEEPER"
+
 
 @dataclass(frozen=True)
 class Address:
@@ -20,6 +23,17 @@ class Address:
 
     path: str
     key: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For a run within the run, which then takes the same servers."""
+        return {OUTER: f"{self.key}:{self.path}"}
+
+
+def outer() -> Address | None:
+    """The keeper of the run that this run is a part of."""
+    key, _, path = os.environ.get(OUTER, "").partition(":")
+    return Address(path, key) if path else None
 
 
 class Keeper:

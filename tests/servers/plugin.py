@@ -13,7 +13,7 @@ from tests.servers import mariadb_server as mariadb
 from tests.servers import mpnet_model
 from tests.servers.availability import SERVERS, Missing, asked, required
 from tests.servers.catalogue import available, server
-from tests.servers.keeper import Address, Keeper, ask
+from tests.servers.keeper import Address, Keeper, ask, outer
 from tests.servers.process import Server, ServerProcess
 
 _KEEPER = pytest.StashKey[Keeper]()
@@ -58,10 +58,16 @@ def need(name: str) -> None:
 def shared(config: pytest.Config, name: str) -> Server:
     """Give the run's one server of this kind."""
     need(name)
+    keeper = address(config) if hasattr(config, "workerinput") else outer()
+    return config.stash[_KEEPER].get(name) if keeper is None else ask(keeper, name)
+
+
+def address(config: pytest.Config) -> Address:
+    """Where the run's keeper is reached, from each of its processes."""
     worker = getattr(config, "workerinput", None)
     if worker is None:
-        return config.stash[_KEEPER].get(name)
-    return ask(Address(worker["servers_path"], worker["servers_key"]), name)
+        return config.stash[_KEEPER].listen()
+    return Address(worker["servers_path"], worker["servers_key"])
 
 
 @pytest.fixture(scope="session")

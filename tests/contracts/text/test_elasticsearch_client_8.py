@@ -10,19 +10,20 @@ import sys
 import pytest
 
 from tests.servers.places import ROOT
-from tests.servers.plugin import need
+from tests.servers.plugin import address, need
+from tests.servers.process import Server
 from tests.servers.python_clients import ELASTICSEARCH_8
 
 SUITES = ("tests/contracts/text", "tests/contracts/vectors", "tests/api/test_discovery_elasticsearch.py")
 
 
-@pytest.mark.slow("the suites of both Elasticsearch adapters once more, on a server of their own")
+@pytest.mark.slow("the suites of both Elasticsearch adapters once more")
 @pytest.mark.servers("elasticsearch", "elasticsearch-8")
 @pytest.mark.timeout(3600)
-def test_the_suites_pass_with_client_8() -> None:
-    for name in ("elasticsearch", "elasticsearch-8"):
-        need(name)
-    environment = {**os.environ, "PYTHONPATH": str(ELASTICSEARCH_8), "PYTEST_ADDOPTS": ""}
+def test_the_suites_pass_with_client_8(elasticsearch_server: Server, pytestconfig: pytest.Config) -> None:
+    need("elasticsearch-8")
+    own = {"PYTHONPATH": str(ELASTICSEARCH_8), "PYTEST_ADDOPTS": ""}
+    environment = {**os.environ, **own, **address(pytestconfig).environment}
 
     version = subprocess.run(
         [sys.executable, "-c", "import elasticsearch; print(elasticsearch.__versionstr__)"],
