@@ -1,10 +1,9 @@
 """Rooms as processes of their own that die at a marked point, as kill -9 would end them there.
 
-A fork server imports everything once; each service is a child of it.
+A fork server has everything imported; each service is a child of it.
 """
 
 import asyncio
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from openbrain_embedder import app as embedder
 from openbrain_housekeeper import app as housekeeper
 from openbrain_indexer import app as indexer
 from openbrain_ingest import app as ingest
+from tests.support.processes.forked import context
 from tests.support.waiting import until
 
 ROOMS: dict[str, Callable[[Container], Any]] = {
@@ -30,8 +30,7 @@ ROOMS: dict[str, Callable[[Container], Any]] = {
     "indexer-vector": indexer.vector_service,
 }
 ACK = "acknowledge"
-_context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload([__name__])
+_context = context()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from openbrain.adapters.embedding import ollama
 from openbrain.domain.streams import STORED, SUBMITTED, dead_letters
 from openbrain.ports.streams import DeadFilter, Revival
 from openbrain.settings import Embedding, Streams
@@ -87,8 +88,9 @@ async def test_one_poison_delays_nobody_and_can_be_replayed(
 
 @pytest.mark.parametrize("server", SERVERS)
 async def test_where_all_fail_it_stops_and_nothing_is_thrown_away(
-    private_server: Starter, tmp_path: Path, server: str
+    private_server: Starter, tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(ollama, "SECOND_TRY_S", 0.01)
     streams = quick(private_server(server).url, backoff_s=(0.2, 0.2, 0.2))
     with model("Box") as (told, url):
         async with living(at(tmp_path, "", streams=streams, embedding=Embedding(url=url, model=NAME))) as brain:
