@@ -4,6 +4,7 @@ A test belongs to the ring of what it asks for. A case that is made once for eac
 alternating from case to case, unless the run is long or the case is marked `each_server`.
 """
 
+import random
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -77,6 +78,17 @@ def chosen(items: Sequence[pytest.Item], ring: str | None, *, long: bool) -> tup
         else:
             taken.append(item)
     return taken, left_out
+
+
+def shuffled(items: Iterable[pytest.Item], seed: str) -> list[pytest.Item]:
+    """The files in another order, and the tests of each: what depends on those before it fails."""
+    chance = random.Random(seed)
+    files: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.nodeid.partition("::")[0], []).append(item)
+    order = list(files)
+    chance.shuffle(order)
+    return [item for name in order for item in chance.sample(files[name], len(files[name]))]
 
 
 def _is_second_form(item: pytest.Item) -> bool:

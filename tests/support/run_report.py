@@ -9,7 +9,7 @@ import pytest
 
 from tests.servers.availability import asked
 from tests.support.forms import LONG, RING, long_form
-from tests.support.rings import EMBEDDED, RINGS, chosen, ring_of, servers_of, told
+from tests.support.rings import EMBEDDED, RINGS, chosen, ring_of, servers_of, shuffled, told
 
 _LEFT_OUT = pytest.StashKey[Mapping[str, int]]()
 _SLOWEST = 20
@@ -21,6 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     names = [ring.name for ring in RINGS]
     parser.addoption("--ring", choices=names, help="run the tests of one ring; without it, those of all")
     parser.addoption("--long", action="store_true", help="run everything in its long form")
+    parser.addoption("--shuffle", metavar="SEED", help="files, and the tests of each, in an order that this seed draws")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -37,7 +38,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     taken, left_out = chosen(items, config.getoption("ring"), long=long_form())
     kept = set(taken)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = taken
+    seed = config.getoption("shuffle")
+    items[:] = taken if seed is None else shuffled(taken, seed)
     config.stash[_LEFT_OUT] = left_out
 
 
