@@ -86,6 +86,15 @@ async def test_what_was_decided_is_stuck_and_changed(brain: Brain, vault: Path) 
     assert titles(all_time["decided"]) == ["We take MariaDB.", "An old choice"]
 
 
+async def test_what_stands_still_is_told_however_short_the_time(brain: Brain, vault: Path) -> None:
+    page(vault, "clusters/2027-01-10/2027-01-10-still.md", "stalled", 4)
+    page(vault, "clusters/2027-01-10/2027-01-10-done.md", "complete", 4)
+    async with http(brain.app(), await brain.key()) as ada:
+        found = await asked(ada, since=to_iso(START - DAY))
+
+    assert (titles(found["stuck"]), found["changed"]) == (["Arc 2027-01-10-still"], [])
+
+
 async def test_an_arc_whose_heat_alone_moved_has_not_changed(brain: Brain, vault: Path) -> None:
     names = ("2027-01-14-cools", "2027-01-14-told", "2027-01-01-leaves")
     for name in names:

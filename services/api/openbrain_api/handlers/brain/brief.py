@@ -38,7 +38,9 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
     others = Criteria(types=tuple(kind for kind in MemoryType if kind is not MemoryType.DECISION))
     recent = [row for row in await _memories(call, others, wanted, now) if row.created_at >= since]
     folder = _vault(call)
-    arcs = [] if folder is None else await asyncio.to_thread(seen, folder, since, query.project or "")
+    # What stands still has not changed of late, however short the time is that is asked for.
+    still_since = min(since, now - DAYS_DEFAULT * DAY)
+    arcs = [] if folder is None else await asyncio.to_thread(seen, folder, still_since, query.project or "")
     burning = await _burning(call, wanted)
     # The arc of an incident tells of its signal: one of them is enough.
     known = tuple(shown.id for _, shown in burning)
