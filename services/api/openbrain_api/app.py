@@ -33,6 +33,7 @@ from openbrain_api.http.endpoint import Endpoint, not_found
 from openbrain_api.http.rate_limit import RateLimiter
 from openbrain_api.http.route import Route
 from openbrain_api.openapi.document import document
+from openbrain_api.pages import PAGES
 from openbrain_api.recall.active_model import ActiveModel
 from openbrain_api.recall.engine import Recaller
 from openbrain_api.recall.erasure_watch import ErasureWatch
@@ -133,7 +134,7 @@ class _App(Starlette):
 def _paths(api: Api) -> list[Path]:
     by_path: dict[str, list[Route]] = defaultdict(list)
     # A path with a verb first: the one without would take the verb for a part of the id.
-    for route in sorted(ROUTES, key=lambda route: "}:" not in route.path):
+    for route in sorted((*ROUTES, *PAGES), key=lambda route: "}:" not in route.path):
         by_path[route.path].append(route)
     return [Path(path, Endpoint(path, routes, api)) for path, routes in by_path.items()]
 
