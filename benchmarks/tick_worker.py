@@ -17,8 +17,8 @@ from openbrain.vault.folder import Folder
 from openbrain.vault.pages import journal
 from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import SPEC
-from openbrain_tick.phases.keep import publish, tidy
-from openbrain_tick.phases.plan import begin
+from openbrain_tick.plan.deterministic import publish, tidy
+from openbrain_tick.plan.plan import begin
 
 CHANGED = 20
 _NOW_US = from_datetime(NOW)

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from openbrain_cli.suggestions import SuggestingGroup
+from openbrain_cli.system.shell.suggestions import SuggestingGroup
 
 Function = Callable[..., Any]
 

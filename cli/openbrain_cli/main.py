@@ -60,7 +60,7 @@ SECTIONS = {
         "doctor": ("openbrain_cli.system.doctor:doctor", "Prove the running system end to end."),
         "settings": ("openbrain_cli.system.settings:settings", "Show the settings in use, or the reference of all."),
         "completion": (
-            "openbrain_cli.system.completion:completion",
+            "openbrain_cli.system.shell.completion:completion",
             "Print the script by which a shell completes commands.",
         ),
         "version": ("openbrain_cli.system.version:version", "Print the version."),

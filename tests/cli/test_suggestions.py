@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from openbrain_cli.main import COMMANDS, app
-from openbrain_cli.suggestions import NEVER_SUGGESTED, suggestions
+from openbrain_cli.system.shell.suggestions import NEVER_SUGGESTED, suggestions
 
 GROUPS = {"": app} | {
     name: found

@@ -12,7 +12,8 @@ import pytest
 from openbrain.domain.errors import SetupError, TryLater
 from openbrain.ports.vault import TickJob
 from openbrain_tick.handlers.tick_requested import handle
-from openbrain_tick.ticking import Ports, tick
+from openbrain_tick.ports import Ports
+from openbrain_tick.tick import tick
 from tests.support.api.brain import Brain
 from tests.support.api.served import served
 from tests.support.cli.terminal import Done, Terminal

@@ -10,7 +10,8 @@ import pytest
 from openbrain.adapters.network.chat_reasoner import ChatReasoner
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
-from openbrain_tick.ticking import Ports, tick
+from openbrain_tick.ports import Ports
+from openbrain_tick.tick import tick
 from tests.servers import chat_model, ollama_server
 from tests.servers.availability import required
 from tests.servers.plugin import need

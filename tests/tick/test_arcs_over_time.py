@@ -8,7 +8,8 @@ from pathlib import Path
 from openbrain.domain.times import to_iso
 from openbrain.vault.front_matter.document import read
 from openbrain_api.briefing.arcs import seen
-from openbrain_tick.ticking import Ports, tick
+from openbrain_tick.ports import Ports
+from openbrain_tick.tick import tick
 from tests.support.store.fixtures import START, FakeClock
 from tests.support.vault.pages import HOUR, page
 from tests.support.vault.pages import Vault as Pages

@@ -11,9 +11,10 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.usecases.vault_lock import vault_writer
 from openbrain.vault.changes import Change
 from openbrain.vault.pages import journal
-from openbrain_tick import writing
-from openbrain_tick.ticking import Ports, tick
-from openbrain_tick.writing import Vault
+from openbrain_tick.apply import plan_and_write
+from openbrain_tick.ports import Ports
+from openbrain_tick.tick import tick
+from openbrain_tick.vaults import Vault
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.ticking import DAY, database_url, job, settled, vault_of
 from tests.support.waiting import PATIENCE_S
@@ -24,8 +25,8 @@ __all__ = ["database_url"]
 async def test_a_large_plan_lets_other_writers_in_between(
     ports: Ports, pages: Pages, store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "GROUP", 1)
-    loop, wrote, order = asyncio.get_running_loop(), writing._write, list[str]()
+    monkeypatch.setattr(plan_and_write, "GROUP", 1)
+    loop, wrote, order = asyncio.get_running_loop(), plan_and_write._write, list[str]()
     others: list[asyncio.Task[None]] = []
 
     async def other() -> None:
@@ -38,7 +39,7 @@ async def test_a_large_plan_lets_other_writers_in_between(
             loop.call_soon_threadsafe(lambda: others.append(loop.create_task(other())))
         return wrote(vault, changes, done)
 
-    monkeypatch.setattr(writing, "_write", writes)
+    monkeypatch.setattr(plan_and_write, "_write", writes)
     report = await tick(job(), vault_of(pages, wait_s=PATIENCE_S), ports)
     await asyncio.gather(*others)
 
@@ -55,7 +56,7 @@ async def test_a_page_that_is_edited_while_others_take_their_places_is_planned_a
         if step == f"{path} in place" and edits:
             pages.write(path, pages.read(path) + edits.pop())
 
-    monkeypatch.setattr(writing, "apply", lambda folder, changes: journal.apply(folder, changes, at_step=edited))
+    monkeypatch.setattr(plan_and_write, "apply", lambda folder, changes: journal.apply(folder, changes, at_step=edited))
     before = pages.tree()
     report = await tick(job(), vault_of(pages), ports)
 
@@ -74,9 +75,9 @@ async def test_a_tick_killed_between_two_groups_is_done_by_the_next(
     for path, data in pages.tree().items():
         twin.write(path, data.decode())
         os.utime(twin.root / path, ns=((pages.root / path).stat().st_mtime_ns,) * 2)
-    monkeypatch.setattr(writing, "GROUP", 1)
-    monkeypatch.setattr(writing, "PAUSE_S", 0)
-    wrote, left = writing._write, [groups]
+    monkeypatch.setattr(plan_and_write, "GROUP", 1)
+    monkeypatch.setattr(plan_and_write, "PAUSE_S", 0)
+    wrote, left = plan_and_write._write, [groups]
 
     def killed(vault: Vault, changes: Sequence[Change], done: list[Change]) -> bool:
         left[0] -= 1
@@ -84,7 +85,7 @@ async def test_a_tick_killed_between_two_groups_is_done_by_the_next(
             raise asyncio.CancelledError
         return wrote(vault, changes, done)
 
-    monkeypatch.setattr(writing, "_write", killed)
+    monkeypatch.setattr(plan_and_write, "_write", killed)
     with pytest.raises(asyncio.CancelledError):
         await tick(job(), vault_of(pages), ports)
     assert "It moves." in "".join(text.decode() for text in pages.tree().values())

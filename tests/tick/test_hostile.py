@@ -13,7 +13,8 @@ import pytest
 from openbrain.adapters.network.chat_reasoner import ChatReasoner
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.ports.signals import SignalFilter
-from openbrain_tick.ticking import Ports, tick
+from openbrain_tick.ports import Ports
+from openbrain_tick.tick import tick
 from tests.support.embedder.fake_chat import MODEL, fake_chat, says
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.pages import page, signal

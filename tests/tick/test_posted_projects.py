@@ -7,7 +7,7 @@ from typing import Any
 
 from openbrain.domain.times import to_iso
 from openbrain.domain.visibility import Criteria, visible
-from openbrain_tick.ticking import tick
+from openbrain_tick.tick import tick
 from tests.support.api.brain import Brain
 from tests.support.api.vault import client, kept, marks, vault
 from tests.support.vault.pages import HOUR, page

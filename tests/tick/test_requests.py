@@ -12,7 +12,7 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.vault import TickJob, TickState
 from openbrain_tick.handlers.tick_requested import handle
-from openbrain_tick.ticking import Ports
+from openbrain_tick.ports import Ports
 from tests.support.store.fixtures import FakeClock
 from tests.support.vault.ticking import database_url
 

@@ -1,4 +1,4 @@
-"""A tick that extracts: sessions become arcs with their steps; alarms of the truth have their arcs."""
+"""A tick that extracts: sessions become arcs with their steps; alarms of the store have their arcs."""
 
 import shutil
 from dataclasses import replace
@@ -11,7 +11,8 @@ from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.signals.values import Raise, Severity, Step
 from openbrain.domain.times import from_datetime
 from openbrain.ports.signals import SignalChange
-from openbrain_tick.ticking import Ports, tick
+from openbrain_tick.ports import Ports
+from openbrain_tick.tick import tick
 from tests.support.store.fixtures import FakeClock
 from tests.support.vault.pages import Vault as Pages
 from tests.support.vault.ticking import ALL, database_url, job, vault_of

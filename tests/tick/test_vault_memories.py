@@ -19,7 +19,7 @@ from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.values import Problem
-from openbrain_tick.memories import Brought, bring
+from openbrain_tick.apply.sync_memories import SyncedMemories, sync_memories
 from tests.support.store.fixtures import FakeClock
 
 WORKSPACE = "w1"
@@ -36,14 +36,14 @@ def mark(content: str, kind: str = "lesson", attrs: str = "") -> str:
 
 
 class Brain:
-    """A truth whose memories follow a vault."""
+    """A store whose memories follow a vault."""
 
     def __init__(self, database: Database, clock: FakeClock) -> None:
         self.store = SqlStore(database, clock)
         self.clock = clock
 
-    async def bring(self, *pages: Arc, problems: Sequence[Problem] = (), share: float = 0.5) -> Brought:
-        return await bring(
+    async def sync(self, *pages: Arc, problems: Sequence[Problem] = (), share: float = 0.5) -> SyncedMemories:
+        return await sync_memories(
             WORKSPACE,
             pages,
             problems,
@@ -102,7 +102,7 @@ async def test_lessons_decisions_and_milestones_become_memories_once(brain: Brai
         + "<!-- @lesson -->",
     )
 
-    done = await brain.bring(arc)
+    done = await brain.sync(arc)
 
     assert (done.submitted, len(done.problems)) == (3, 0)
     decision = next(each for each in await brain.living() if each.type is MemoryType.DECISION)
@@ -110,15 +110,15 @@ async def test_lessons_decisions_and_milestones_become_memories_once(brain: Brai
     assert (decision.tags, decision.metadata) == (("vault", "decision"), {"arc": "a", "marker": "decision"})
     assert decision.memory_scope is Scope.PROJECT
     assert decision.occurred_at == 1_769_817_600_000_000
-    assert await brain.bring(arc) == Brought()
+    assert await brain.sync(arc) == SyncedMemories()
     assert await brain.said() == ["Shipped.", "Test first.", "Use MariaDB."]
 
 
 async def test_what_is_edited_is_superseded(brain: Brain) -> None:
-    await brain.bring(page("a", mark("Clamp the voucher at zero.") + mark("Test first.")))
+    await brain.sync(page("a", mark("Clamp the voucher at zero.") + mark("Test first.")))
     (before, _) = await brain.living()
 
-    done = await brain.bring(page("a", mark("Test first.") + mark("Clamp the voucher at zero, always.")))
+    done = await brain.sync(page("a", mark("Test first.") + mark("Clamp the voucher at zero, always.")))
 
     assert (done.submitted, done.superseded, done.forgotten) == (0, 1, 0)
     after = next(each for each in await brain.living() if each.content.endswith("always."))
@@ -127,80 +127,80 @@ async def test_what_is_edited_is_superseded(brain: Brain) -> None:
 
 
 async def test_a_marker_with_an_id_is_the_same_however_it_is_edited(brain: Brain) -> None:
-    await brain.bring(page("a", mark("old words", attrs=" id=x1")))
+    await brain.sync(page("a", mark("old words", attrs=" id=x1")))
 
-    assert (await brain.bring(page("a", mark("something else entirely", attrs=" id=x1")))).superseded == 1
+    assert (await brain.sync(page("a", mark("something else entirely", attrs=" id=x1")))).superseded == 1
     assert await brain.said() == ["something else entirely"]
 
 
 async def test_what_is_removed_is_forgotten_and_comes_back_when_it_does(brain: Brain) -> None:
     both = page("a", mark("one") + mark("two"))
-    await brain.bring(both)
+    await brain.sync(both)
 
-    assert (await brain.bring(page("a", mark("one")))).forgotten == 1
+    assert (await brain.sync(page("a", mark("one")))).forgotten == 1
     assert await brain.said() == ["one"]
-    assert (await brain.bring(both)).submitted == 1
+    assert (await brain.sync(both)).submitted == 1
     assert await brain.said() == ["one", "two"]
 
 
 async def test_what_moves_to_another_arc_stays_the_same_memory(brain: Brain) -> None:
-    await brain.bring(page("a", mark("one")), page("b", mark("two")))
+    await brain.sync(page("a", mark("one")), page("b", mark("two")))
     before = {each.id for each in await brain.living()}
 
-    done = await brain.bring(page("a", mark("one") + mark("two")))
+    done = await brain.sync(page("a", mark("one") + mark("two")))
 
-    assert done == Brought()
+    assert done == SyncedMemories()
     assert {each.id for each in await brain.living()} == before
     assert set((await brain.store.vault.memories_of_arcs(WORKSPACE, ["a"]))["a"]) == before
 
 
 async def test_what_two_arcs_say_is_one_memory_until_both_are_silent(brain: Brain) -> None:
-    await brain.bring(page("a", mark("one")), page("b", mark("one")))
+    await brain.sync(page("a", mark("one")), page("b", mark("one")))
     assert await brain.said() == ["one"]
 
-    assert (await brain.bring(page("a", ""), page("b", mark("one")))).forgotten == 0
+    assert (await brain.sync(page("a", ""), page("b", mark("one")))).forgotten == 0
     assert await brain.said() == ["one"]
-    assert (await brain.bring(page("a", ""), page("b", ""))).forgotten == 1
+    assert (await brain.sync(page("a", ""), page("b", ""))).forgotten == 1
     assert await brain.said() == []
 
 
 async def test_what_others_remembered_is_neither_doubled_nor_forgotten_nor_changed(brain: Brain) -> None:
     theirs = await brain.say("Clamp the voucher at zero.")
-    await brain.bring(page("a", mark("Clamp the voucher at zero.")))
+    await brain.sync(page("a", mark("Clamp the voucher at zero.")))
     assert [each.id for each in await brain.living()] == [theirs.id]
 
-    await brain.bring(page("a", mark("Clamp the voucher at zero, always.")))
+    await brain.sync(page("a", mark("Clamp the voucher at zero, always.")))
     assert await brain.said() == ["Clamp the voucher at zero, always.", "Clamp the voucher at zero."]
 
 
 async def test_a_memory_that_people_ended_is_not_brought_back_by_the_same_marker(brain: Brain) -> None:
-    await brain.bring(page("a", mark("Clamp the voucher at zero.")))
+    await brain.sync(page("a", mark("Clamp the voucher at zero.")))
     (memory,) = await brain.living()
     await brain.store.writes.forget(memory.id, TICK.viewer(), Origin(actor="ada"), "wrong")
 
-    assert await brain.bring(page("a", mark("Clamp the voucher at zero.") + "more text")) == Brought()
+    assert await brain.sync(page("a", mark("Clamp the voucher at zero.") + "more text")) == SyncedMemories()
     assert await brain.said() == []
-    await brain.bring(page("a", mark("Clamp the voucher at zero, always.")))
+    await brain.sync(page("a", mark("Clamp the voucher at zero, always.")))
     assert await brain.said() == ["Clamp the voucher at zero, always."]
 
 
 async def test_what_can_not_be_seen_is_not_forgotten(brain: Brain) -> None:
-    await brain.bring(page("a", mark("one")), page("b", mark("two")))
+    await brain.sync(page("a", mark("one")), page("b", mark("two")))
 
     unclosed = page("a", f"```\n{mark('one')}")
     unreadable = Problem("clusters/2026-03-02/b.md", 3, "not UTF-8")
-    assert (await brain.bring(unclosed, problems=[unreadable])).forgotten == 0
+    assert (await brain.sync(unclosed, problems=[unreadable])).forgotten == 0
     assert await brain.said() == ["one", "two"]
 
 
 async def test_half_a_vault_is_not_forgotten_at_once(brain: Brain) -> None:
     many = [mark(f"number {n}") for n in range(40)]
-    await brain.bring(page("a", "".join(many)))
+    await brain.sync(page("a", "".join(many)))
 
-    done = await brain.bring(page("a", "".join(many[:10])))
+    done = await brain.sync(page("a", "".join(many[:10])))
     assert (done.forgotten, len(await brain.living())) == (0, 40)
     assert "30 of 40 markers" in done.problems[0].reason
-    assert (await brain.bring(page("a", "".join(many[:10])), share=1)).forgotten == 30
+    assert (await brain.sync(page("a", "".join(many[:10])), share=1)).forgotten == 30
 
 
 async def test_a_kill_between_a_memory_and_its_row_doubles_nothing(
@@ -217,14 +217,14 @@ async def test_a_kill_between_a_memory_and_its_row_doubles_nothing(
         with monkeypatch.context() as patch:
             patch.setattr(brain.store.vault, "record_vault_memories", killed)
             with pytest.raises(Killed):
-                await brain.bring(step)
-        await brain.bring(step)
+                await brain.sync(step)
+        await brain.sync(step)
 
         assert await brain.said() == [marker.content for marker in step.markers]
 
 
 async def test_a_memory_holds_no_secret_and_no_content_beyond_its_limit(brain: Brain) -> None:
-    done = await brain.bring(page("a", mark("the token=abcdefgh12 works") + mark("x" * 50_001)))
+    done = await brain.sync(page("a", mark("the token=abcdefgh12 works") + mark("x" * 50_001)))
 
     assert await brain.said() == ["the token=[redacted] works"]
     assert "at most 50000 characters" in done.problems[0].reason
@@ -233,16 +233,16 @@ async def test_a_memory_holds_no_secret_and_no_content_beyond_its_limit(brain: B
 async def test_what_no_memory_can_be_is_told_and_harms_no_other(brain: Brain) -> None:
     odd = mark("one\x1b[31m", attrs=' project="a\x07b"') + mark("two", attrs=" date=9999-12-31")
 
-    done = await brain.bring(page("a", odd))
+    done = await brain.sync(page("a", odd))
 
     assert await brain.said() == ["one[31m"]
     assert [(each.path, "occurred_at" in each.reason) for each in done.problems] == [("a", True)]
 
 
 async def test_what_is_forgotten_says_why(brain: Brain) -> None:
-    await brain.bring(page("a", mark("one")))
+    await brain.sync(page("a", mark("one")))
     (memory,) = await brain.living()
-    await brain.bring(page("a", ""))
+    await brain.sync(page("a", ""))
 
     rows = await brain.store.memories.rows([memory.id])
     assert rows[memory.id].reason is Reason.FORGOTTEN
@@ -251,7 +251,7 @@ async def test_what_is_forgotten_says_why(brain: Brain) -> None:
 
 @pytest.mark.parametrize("date", ["0001-01-01T00:00:00+23:00", "9999-12-31T23:00:00-05:00", "soon"])
 async def test_a_mark_of_no_date_that_there_is_is_of_its_arcs(brain: Brain, date: str) -> None:
-    done = await brain.bring(page("a", mark("Wait for it.", attrs=f" date={date}")))
+    done = await brain.sync(page("a", mark("Wait for it.", attrs=f" date={date}")))
     assert (done.submitted, done.problems) == (1, [])
     (memory,) = await brain.living()
     assert to_iso(memory.occurred_at)[:10] == "2026-03-02"
@@ -263,5 +263,5 @@ async def test_a_marker_of_a_session_belongs_to_the_project_of_its_arc(brain: Br
     )
     body = mark("Ask first.", attrs=" session=s-1") + mark("Look.", attrs=" session=s-2")
     page = parse_arc("left/reference/lessons.md", f"---\ncreated: 2026-03-02\n---\n\n{body}", 0)
-    await brain.bring(arc, page)
+    await brain.sync(arc, page)
     assert {each.content: each.project for each in await brain.living()} == {"Ask first.": "shop", "Look.": ""}

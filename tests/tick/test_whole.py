@@ -1,4 +1,4 @@
-"""A tick over a folder, a truth and a model that answers what it is told."""
+"""A tick over a folder, a store and a model that answers what it is told."""
 
 import json
 import os
@@ -19,7 +19,8 @@ from openbrain.usecases.vault_lock import VaultBusy, vault_writer
 from openbrain.vault.changes import Change
 from openbrain.vault.folder import Folder
 from openbrain.vault.pages import journal
-from openbrain_tick.ticking import Ports, tick
+from openbrain_tick.ports import Ports
+from openbrain_tick.tick import tick
 from tests.support.embedder.fake_chat import MODEL, fake_chat, says
 from tests.support.store.fixtures import FakeClock
 from tests.support.vault.pages import Vault as Pages

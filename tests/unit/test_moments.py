@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from openbrain.domain.submission import Moment
 from openbrain.domain.times import from_datetime, from_iso, to_iso
-from openbrain_tick.phases import extract
+from openbrain_tick.plan import extract
 
 OFFSETS = st.integers(-24 * 60 + 1, 24 * 60 - 1).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 MOMENTS = st.one_of(

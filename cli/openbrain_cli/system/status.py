@@ -29,7 +29,7 @@ def status(*, to: Connection, json: AsJson = False) -> None:
 
 async def _found(profile: "Profile") -> dict[str, Any]:
     from openbrain.domain.errors import OpenBrainError
-    from openbrain_cli.system.instance import running_instance
+    from openbrain_cli.system.embedded.instance import running_instance
 
     instance = None if profile.named else running_instance(profile.data_dir)
     local = {"data": str(profile.data_dir)} if not profile.named else {}

@@ -16,7 +16,7 @@ def stop(data: Data = None, timeout: Timeout = 60, json: AsJson = False) -> None
     """End the `openbrain up` of this data folder and wait until it has ended. What is running ends first; nothing is
     lost."""
     from openbrain_cli.profile import profile
-    from openbrain_cli.system.instance import end, running_instance
+    from openbrain_cli.system.embedded.instance import end, running_instance
 
     folder = profile(data=data).data_dir
     found = running_instance(folder)

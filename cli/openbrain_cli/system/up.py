@@ -55,8 +55,8 @@ async def started(settings: Settings, *, new: bool = False) -> AsyncIterator[tup
     from openbrain.observability import logs
     from openbrain.runtime.adapters import disk_space
     from openbrain_cli.system.embedded.disk_space import until_room
+    from openbrain_cli.system.embedded.instance import refuse_second
     from openbrain_cli.system.embedded.pipeline import running
-    from openbrain_cli.system.instance import refuse_second
 
     refuse_second(settings.data_dir)
     logs.configure(settings.logs.model_copy(update={"level": max_level(settings.logs.level)}))

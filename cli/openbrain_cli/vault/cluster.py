@@ -13,9 +13,9 @@ from openbrain.vault.folder import Folder
 from openbrain.vault.pages.index import Index
 from openbrain.vault.pages.journal import apply, recover
 from openbrain.vault.thresholds import Thresholds
-from openbrain_tick.phases.cluster import cluster
-from openbrain_tick.phases.extract import Session
-from openbrain_tick.phases.plan import Plan, begin
+from openbrain_tick.plan.arcs.cluster import cluster
+from openbrain_tick.plan.extract import Session
+from openbrain_tick.plan.plan import Plan, begin
 
 
 async def clustered(root: Path, sessions: Sequence[Session], settings: Settings, *, dry_run: bool) -> Plan:

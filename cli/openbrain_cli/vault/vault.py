@@ -68,8 +68,8 @@ def extract(
     projects_dir: Annotated[Path | None, typer.Option("--projects-dir", help="Else ~/.claude/projects.")] = None,
 ) -> None:
     """Print what happened in the sessions of a time, counted, as JSON."""
-    from openbrain_tick.phases.extract import Filter, window
-    from openbrain_tick.sessions import extracted
+    from openbrain_tick.observe.transcripts import extracted
+    from openbrain_tick.plan.extract import Filter, window
 
     within = window(since, until, datetime.now(UTC))
     folder = (projects_dir or profile().homes().claude / "projects").expanduser()
@@ -95,7 +95,7 @@ def cluster(
 ) -> None:
     """Make arcs of sessions. A session that is in an arc stays there; what was written into an arc is kept."""
     from openbrain_cli.vault.cluster import clustered
-    from openbrain_tick.phases.extract import read_bundle
+    from openbrain_tick.plan.extract import read_bundle
 
     root = _vault(vault, out_dir)
     found = read_bundle(_read(bundle) if bundle else sys.stdin.buffer.read())

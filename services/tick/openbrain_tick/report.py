@@ -12,8 +12,6 @@ from openbrain.domain.times import to_iso
 from openbrain.ports.vault import TickJob
 from openbrain.vault.changes import Change
 from openbrain.vault.values import Problem
-from openbrain_tick.phases.plan import Plan
-from openbrain_tick.phases.reasoning.answer import Refused
 
 PROBLEMS, PATHS = 100, 200
 DIFF_CHARS = 200_000
@@ -75,14 +73,9 @@ class Report:
         }
 
 
-def stats(plan: Plan) -> dict[str, int]:
+def stats(counts: Mapping[str, int]) -> dict[str, int]:
     """Counts of the phases, by name."""
-    return {name: count for name, count in sorted(plan.counts.items()) if count}
-
-
-def refusals(refused: Sequence[Refused]) -> list[dict[str, str]]:
-    """Items that were not taken, each with its reason."""
-    return [{"item": each.item, "reason": each.reason} for each in refused[:PROBLEMS]]
+    return {name: count for name, count in sorted(counts.items()) if count}
 
 
 def diff(changes: Sequence[Change], read: Callable[[str], str]) -> str:

@@ -11,8 +11,8 @@ from openbrain.vault.pages import journal
 from openbrain.vault.pages.alarm import Alarm
 from openbrain.vault.pages.index import Index, Scan
 from openbrain.vault.thresholds import SPEC, Thresholds
-from openbrain_tick.phases.keep import Kept, publish, tidy
-from openbrain_tick.phases.plan import Plan, begin
+from openbrain_tick.plan.deterministic import Kept, publish, tidy
+from openbrain_tick.plan.plan import Plan, begin
 
 NOW = from_datetime(datetime(2026, 11, 22, 12, tzinfo=UTC))
 HOUR = 3_600_000_000

@@ -8,11 +8,11 @@ from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import SPEC
-from openbrain_tick.phases.plan import begin
-from openbrain_tick.phases.reasoning.answer import LISTS, SINGLE, Answer, from_items
-from openbrain_tick.phases.reasoning.applying import Outcome, apply
-from openbrain_tick.phases.reasoning.judging import judge
-from openbrain_tick.phases.reasoning.known import known_of
+from openbrain_tick.plan.plan import begin
+from openbrain_tick.plan.reasoning.accepted_items import Outcome, apply_items
+from openbrain_tick.plan.reasoning.answer.items import LISTS, SINGLE, Answer, from_items
+from openbrain_tick.plan.reasoning.answer.judge import judge
+from openbrain_tick.plan.reasoning.answer.known import known_of
 
 NOW = 1_777_000_000_000_000
 DAY = "clusters/2026-04-24"
@@ -82,7 +82,7 @@ def written(accepted: Answer, texts: dict[str, str]) -> tuple[dict[str, str], Ou
 
     pages = {path: parse_arc(path, text, 0) for path, text in texts.items()}
     plan = begin(Scan(pages), read_text, NOW, SPEC)
-    outcome = apply(accepted, plan)
+    outcome = apply_items(accepted, plan)
     after = dict(texts)
     for change in plan.changes():
         if change.after is None:

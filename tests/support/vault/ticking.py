@@ -1,4 +1,4 @@
-"""A vault, a truth and the ports of a tick, for tests."""
+"""A vault, a store and the ports of a tick, for tests."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,8 +18,8 @@ from openbrain.ports.vault import TickJob
 from openbrain.vault.folder import Folder
 from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import SPEC
-from openbrain_tick.ticking import Ports
-from openbrain_tick.writing import Vault
+from openbrain_tick.ports import Ports
+from openbrain_tick.vaults import Vault
 from tests.support.store.fixtures import FakeClock
 from tests.support.vault.pages import HOUR, page, signal
 from tests.support.vault.pages import Vault as Pages
@@ -31,8 +31,8 @@ ALL = Viewer(workspace_id="w1", agent_id="")
 
 @pytest.fixture(params=["sqlite"])
 def database_url(tmp_path: Path) -> str:
-    """What a tick needs of the truth has its contracts on both databases."""
-    return f"sqlite+aiosqlite:///{tmp_path}/truth.db"
+    """What a tick needs of the store has its contracts on both databases."""
+    return f"sqlite+aiosqlite:///{tmp_path}/store.db"
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from openbrain.domain.signals.values import Halt, HaltScope, Severity, Signal, S
 from openbrain.vault.front_matter.document import read
 from openbrain.vault.pages.alarm import alarm
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds
-from openbrain_tick.phases.health import record
+from openbrain_tick.plan.feed.health import record
 from tests.support.forms import examples
 from tests.support.vault.pages import DAY, NOW, Vault, page, signal
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.thresholds import HEAD, SPEC, Thresholds
-from openbrain_tick.phases.heat import heat_of, replays
+from openbrain_tick.plan.arcs.heat import heat_of, replays
 from tests.support.vault.pages import DAY, HOUR, NOW, page
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from openbrain.vault.thresholds import HEAD, SPEC
-from openbrain_tick.phases.keep import publish, tidy
+from openbrain_tick.plan.deterministic import publish, tidy
 from tests.support.vault.pages import DAY, NOW, Vault, heats, page, signal
 
 HOT: dict[str, Any] = {"status": "active", "tools": 2000}

@@ -11,10 +11,10 @@ from openbrain.vault.front_matter.document import read
 from openbrain.vault.markers.fences import Lines, Quoted
 from openbrain.vault.markers.markers import parse
 from openbrain.vault.pages.arcs import identity
-from openbrain_tick.phases.reasoning.answer import from_items
-from openbrain_tick.phases.reasoning.judging import judge
-from openbrain_tick.phases.reasoning.known import known_of
-from openbrain_tick.phases.reasoning.sections import add
+from openbrain_tick.plan.reasoning.answer.items import from_items
+from openbrain_tick.plan.reasoning.answer.judge import judge
+from openbrain_tick.plan.reasoning.answer.known import known_of
+from openbrain_tick.plan.reasoning.sections import add
 from tests.support.forms import examples
 from tests.support.vault.reasoning import ALARM, DAY, applied, arcs_of, page, vault, written
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain_tick.phases.reasoning.answer import from_json
+from openbrain_tick.plan.reasoning.answer.items import from_json
 from tests.support.vault.reasoning import items_in
 from tests.unit.tick.test_reasoning_judged import edge
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain_tick.phases.reasoning.answer import ITEMS, Answer, from_items, from_json, schema
-from openbrain_tick.phases.reasoning.judging import MERGES, judge
-from openbrain_tick.phases.reasoning.known import Known, KnownArc, KnownSignal
+from openbrain_tick.plan.reasoning.answer.items import ITEMS, Answer, from_items, from_json, schema
+from openbrain_tick.plan.reasoning.answer.judge import MERGES, judge
+from openbrain_tick.plan.reasoning.answer.known import Known, KnownArc, KnownSignal
 from tests.support.vault.reasoning import items_in
 
 KNOWN = Known(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain_tick.phases.reasoning.markdown import from_markdown
+from openbrain_tick.plan.reasoning.answer.markdown_answer import from_markdown
 
 MARKDOWN = """Thoughts first.
 

@@ -6,15 +6,15 @@ from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.bodies import BODY_CHARS
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import SPEC
-from openbrain_tick.phases.plan import Plan, begin
-from openbrain_tick.phases.reasoning.answer import from_items
-from openbrain_tick.phases.reasoning.applying import apply
-from openbrain_tick.phases.reasoning.judging import judge
-from openbrain_tick.phases.reasoning.known import known_of
-from openbrain_tick.phases.reasoning.prompt import INSTRUCTIONS, prompt
-from openbrain_tick.phases.reasoning.telling import previous_intent, tell
-from openbrain_tick.phases.reasoning.verifying import missing
-from openbrain_tick.phases.signals import standing
+from openbrain_tick.plan.arcs.signals import standing
+from openbrain_tick.plan.plan import Plan, begin
+from openbrain_tick.plan.reasoning.accepted_items import apply_items
+from openbrain_tick.plan.reasoning.answer.items import from_items
+from openbrain_tick.plan.reasoning.answer.judge import judge
+from openbrain_tick.plan.reasoning.answer.known import known_of
+from openbrain_tick.plan.reasoning.feed_report import previous_intent, put_feed_report
+from openbrain_tick.plan.reasoning.prompt import INSTRUCTIONS, prompt
+from openbrain_tick.verify.missing_items import missing
 
 NOW = 1_777_000_000_000_000
 KEY = "sk-abcdefghijklmnopqrstuvwxyz0123456789"
@@ -75,7 +75,7 @@ def test_the_feed_says_what_was_done_without_a_clock() -> None:
     plan = plan_of(a=page("a", 9), b=page("b", 2))
     items = {"edges": [{"source": "a", "type": "parent", "target": "b"}], "intent": {"text": "word " * 390}}
     accepted = judge(from_items(items), known_of(plan.pages.values()))
-    tell(plan, accepted, apply(accepted, plan), 6)
+    put_feed_report(plan, accepted, apply_items(accepted, plan), 6)
 
     intent = plan.text("brain-feed/intent.md") or ""
     front = read(intent, "").front
@@ -105,7 +105,7 @@ def test_defect_09_verify_finds_what_is_not_there() -> None:
         ),
         known_of(before),
     )
-    done = apply(accepted, plan).done
+    done = apply_items(accepted, plan).done
 
     assert len(done) == 6
     assert missing(accepted, done, plan.pages.values()) == ()

@@ -8,7 +8,7 @@ import pytest
 
 from openbrain.vault.pages.arcs import identity
 from openbrain.vault.thresholds import SPEC
-from openbrain_tick.phases.keep import Kept
+from openbrain_tick.plan.deterministic import Kept
 from tests.support.vault.pages import DAY, HOUR, NOW, Vault, page, signal
 
 PATH = "clusters/2026-11-22/2026-11-22-a.md"

@@ -16,10 +16,10 @@ from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import Thresholds
-from openbrain_tick.phases.cluster import cluster, groups
-from openbrain_tick.phases.extract import Session
-from openbrain_tick.phases.plan import Plan, begin
-from openbrain_tick.phases.stubs import Group, page
+from openbrain_tick.plan.arcs.cluster import cluster, groups
+from openbrain_tick.plan.arcs.new_arc import Group, page
+from openbrain_tick.plan.extract import Session
+from openbrain_tick.plan.plan import Plan, begin
 
 NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 PROMPT = "Please fix the broken vault tick cache now"

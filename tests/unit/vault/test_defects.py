@@ -14,7 +14,7 @@ from openbrain.vault.pages.alarm import alarm
 from openbrain.vault.pages.arcs import identity
 from openbrain.vault.pages.index import Index
 from openbrain.vault.thresholds import SPEC
-from openbrain_tick.phases.health import record
+from openbrain_tick.plan.feed.health import record
 from tests.support.vault.pages import DAY, HOUR, NOW, Vault, heats, page, signal
 
 TODAY = "clusters/2026-11-22"

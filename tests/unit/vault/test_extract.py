@@ -10,8 +10,8 @@ import pytest
 
 from openbrain.domain.errors import Invalid, NotFound
 from openbrain.vault.markers.transcripts import lines, records
-from openbrain_tick.phases.extract import Filter, Session, bundle, read_bundle, session, window
-from openbrain_tick.sessions import extracted
+from openbrain_tick.observe.transcripts import extracted
+from openbrain_tick.plan.extract import Filter, Session, bundle, read_bundle, session, window
 
 NOW = datetime(2026, 11, 21, 20, 0, tzinfo=UTC)
 START = "2026-11-21T15:00:00Z"

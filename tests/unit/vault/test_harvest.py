@@ -13,7 +13,7 @@ from openbrain.vault.pages import journal
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.posted_markers import change_of, path_of
 from openbrain.vault.session_marks import Harvest, harvest, posts, submissions
-from openbrain_tick.phases.memories import marked
+from openbrain_tick.apply.memory_comparison import marked
 
 AT = 1_767_225_600_000_000
 

@@ -11,8 +11,8 @@ from openbrain.vault.front_matter.document import read
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import Thresholds
-from openbrain_tick.phases.incidents import incidents, unclosed
-from openbrain_tick.phases.plan import Plan, begin
+from openbrain_tick.plan.arcs.incidents import incidents, unclosed
+from openbrain_tick.plan.plan import Plan, begin
 
 NOW = 1_800_000_000_000_000
 ID = "0198c1de-0000-7000-8000-000000000001"

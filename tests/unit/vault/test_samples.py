@@ -17,11 +17,11 @@ from openbrain.vault.markers.transcripts import lines, records
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.session_marks import Harvest, harvest
 from openbrain.vault.thresholds import Thresholds
-from openbrain_tick.phases.cluster import cluster
-from openbrain_tick.phases.extract import Bundle, Filter, read_bundle, window
-from openbrain_tick.phases.keep import publish, tidy
-from openbrain_tick.phases.plan import begin
-from openbrain_tick.sessions import extracted
+from openbrain_tick.observe.transcripts import extracted
+from openbrain_tick.plan.arcs.cluster import cluster
+from openbrain_tick.plan.deterministic import publish, tidy
+from openbrain_tick.plan.extract import Bundle, Filter, read_bundle, window
+from openbrain_tick.plan.plan import begin
 
 OURS = Path(__file__).parents[2] / "samples" / "vault"
 THEIRS = Path(__file__).parents[4] / "shared" / "compat" / "sample"

@@ -10,9 +10,9 @@ from openbrain.vault.markers.transcripts import Record, ToolUse
 from openbrain.vault.pages.arc_parsing import parse_arc
 from openbrain.vault.pages.index import Scan
 from openbrain.vault.thresholds import Thresholds
-from openbrain_tick.phases.plan import Plan, begin
-from openbrain_tick.phases.workflow import steps, templates
-from openbrain_tick.sessions import transcripts_by_session
+from openbrain_tick.observe.transcripts import transcripts_by_session
+from openbrain_tick.plan.arcs.workflow import steps, templates
+from openbrain_tick.plan.plan import Plan, begin
 
 PATH = "clusters/2026-03-02/2026-03-02-x.md"
 SAMPLES = Path(__file__).parents[2] / "samples" / "vault" / "projects"

@@ -1,0 +1,1 @@
+"""What helps a person type commands: completion and suggestions."""

@@ -1,0 +1,85 @@
+"""A plan thought out, and written by the vault's one writer. The lease is held for the writing alone."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+import structlog
+
+from openbrain.domain.errors import Conflict, TryLater
+from openbrain.ports.operations import Leases
+from openbrain.usecases.vault_lock import vault_writer
+from openbrain.vault.changes import Change
+from openbrain.vault.pages.index import Scan
+from openbrain.vault.pages.journal import JOURNAL, apply, recover
+from openbrain_tick.plan.plan import Plan
+from openbrain_tick.plan.plan_only import Planned, in_thread, plan_only
+from openbrain_tick.vaults import Vault
+
+TRIES = 5
+GROUP, PAUSE_S = 1000, 0.15
+"""Files written under one lease, about a second's; then whoever waits for it, looking every 50 ms, has his turn."""
+_log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+
+async def plan_and_write(
+    vault: Vault, leases: Leases, now_us: int, make: Callable[[Plan], T], scan: Scan | None = None
+) -> Planned[T]:
+    """Plan by `make`, which is called in a thread, and write. Planned anew where a page was changed meanwhile, or an
+    earlier writer was killed; `TryLater` where that goes on, `VaultBusy` where another writes for too long. `scan` is
+    one of a moment ago, for the first try."""
+    done: list[Change] = []
+    for _ in range(TRIES):
+        planned = await plan_only(vault, now_us, make, scan)
+        scan = None
+        if not planned.changes and not await _is_torn(vault):
+            return replace(planned, changes=tuple(done))
+        try:
+            if await _written(vault, leases, planned.changes, done):
+                await in_thread(partial(_noted, vault, planned))
+                return replace(planned, changes=tuple(done))
+        except Conflict:
+            _log.info("tick.planned_anew", workspace=vault.workspace_id)
+    raise TryLater("pages of the vault change faster than they can be written: try again later")
+
+
+async def _is_torn(vault: Vault) -> bool:
+    """Whether a killed writer left its journal."""
+    return await asyncio.to_thread(vault.folder.digest, JOURNAL) is not None
+
+
+async def _written(vault: Vault, leases: Leases, wanted: Sequence[Change], done: list[Change]) -> bool:
+    """What is removed goes last: a writer killed between two groups leaves pages twice, and the next tick does the
+    rest."""
+    changes = sorted(wanted, key=lambda change: change.after is None)
+    for start in range(0, max(1, len(changes)), GROUP):
+        if start:
+            await asyncio.sleep(PAUSE_S)
+        async with vault_writer(leases, vault.workspace_id, wait_s=vault.wait_s):
+            if not await in_thread(partial(_write, vault, changes[start : start + GROUP], done)):
+                return False
+    return True
+
+
+def _write(vault: Vault, changes: Sequence[Change], done: list[Change]) -> bool:
+    """False where the plan is no longer right: the vault was torn and had to be mended first, or somebody edited a page
+    in the very moment of the writing. `done` grows by what was written."""
+    left = recover(vault.folder)
+    if left.written or left.removed or left.edited:
+        _log.warning("tick.recovered", workspace=vault.workspace_id, written=left.written, edited=len(left.edited))
+        return False
+    edited = apply(vault.folder, changes).edited
+    done += (change for change in changes if change.path not in edited)
+    return not edited
+
+
+def _noted(vault: Vault, planned: Planned[T]) -> None:
+    """The index needs no lease: it holds what it is told against the disk."""
+    pages, data = planned.plan.pages, {each.path: each.after for each in planned.changes}
+    vault.index.written(
+        vault.folder,
+        [(arc, after) for path, arc in pages.items() if (after := data.get(path)) is not None],
+    )

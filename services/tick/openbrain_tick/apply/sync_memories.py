@@ -1,0 +1,202 @@
+"""The vault's markers brought into the memory store: each once, superseded when edited, forgotten when removed."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from pydantic import ValidationError
+
+from openbrain.domain.errors import Conflict, Invalid, NeverRetry, NotFound
+from openbrain.domain.events import first_problem
+from openbrain.domain.memory import Memory, Scope
+from openbrain.domain.permissions import Permission
+from openbrain.domain.submission import Submission
+from openbrain.domain.times import to_datetime
+from openbrain.ports.clock import Clock
+from openbrain.ports.store import Store
+from openbrain.ports.vault import VaultMemory
+from openbrain.ports.writes import Origin, Outcome, Status, WriteGate
+from openbrain.usecases.auth import Actor
+from openbrain.usecases.remember import Offer, remember
+from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
+from openbrain.vault.pages.arcs import Arc
+from openbrain.vault.values import Problem
+from openbrain_tick.apply.memory_comparison import SOURCE, Marked, compared, digest, edits, marked, row_of
+
+BATCH: Final = 200
+FEW: Final = 20
+"""So many may always be forgotten at once."""
+
+
+@dataclass(slots=True)
+class SyncedMemories:
+    """What was done, as numbers of memories."""
+
+    submitted: int = 0
+    superseded: int = 0
+    forgotten: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+async def sync_memories(
+    workspace_id: str,
+    pages: Sequence[Arc],
+    problems: Sequence[Problem],
+    *,
+    store: Store,
+    clock: Clock,
+    gate: WriteGate,
+    forget_share: float,
+) -> SyncedMemories:
+    """Make the memories what the pages say. Killed at any point it is done again without doubling: a row is written
+    after its memory, and the same content is the same memory.
+
+    More than `forget_share` of all are not forgotten at once: a vault that is half mounted looks like that.
+    """
+    # A large vault takes a while.
+    now = await asyncio.to_thread(digest, pages, problems)
+    if now == await store.vault.vault_digest(workspace_id):
+        return SyncedMemories()
+    run = _Run(workspace_id, store, clock, gate)
+    seen = await asyncio.to_thread(marked, pages, problems)
+    rows = await store.vault.vault_memories(workspace_id)
+    run.taken.update((row.arc, row.marker) for row in rows)
+    found = compared(seen, rows)
+    run.done.problems += seen.problems
+    for row in rows:
+        run.uses[row.memory_id] = run.uses.get(row.memory_id, 0) + 1
+    await run.move(found.moved)
+    memories = await store.memories.rows([row.memory_id for row in found.gone])
+    await run.supersede(edits(found, memories), memories)
+    await run.submit(found.new)
+    allowed = max(FEW, int(len(rows) * forget_share))
+    if len(found.gone) > allowed:
+        reason = (
+            f"{len(found.gone)} of {len(rows)} markers that are memories are gone, more than one tick forgets: "
+            "see that the vault is mounted whole, or raise OPENBRAIN_TICK__FORGET_SHARE"
+        )
+        run.done.problems.append(Problem("", 0, reason))
+    else:
+        await run.forget(found.gone, memories)
+    if not run.done.problems:
+        await store.vault.note_vault_digest(workspace_id, now)
+    return run.done
+
+
+@dataclass(slots=True)
+class _Run:
+    """One synchronisation."""
+
+    workspace_id: str
+    store: Store
+    clock: Clock
+    gate: WriteGate
+    done: SyncedMemories = field(default_factory=SyncedMemories)
+    taken: set[tuple[str, str]] = field(default_factory=set)
+    uses: dict[str, int] = field(default_factory=dict)
+    """Memory -> rows that name it."""
+
+    @property
+    def actor(self) -> Actor:
+        """The tick, which sees all that everyone of the workspace sees."""
+        permissions = frozenset({Permission.BRAIN_READ, Permission.BRAIN_WRITE})
+        return Actor(key_id="tick", name="tick", workspace_id=self.workspace_id, agent_id="", permissions=permissions)
+
+    async def move(self, moved: Iterable[tuple[VaultMemory, Marked]]) -> None:
+        """The same words in another arc: the same memory."""
+        pairs = [(row, self._row(each, row.memory_id)) for row, each in moved]
+        if pairs:
+            await self.store.vault.record_vault_memories(
+                self.workspace_id, [new for _, new in pairs], [(old.arc, old.marker) for old, _ in pairs]
+            )
+
+    async def supersede(self, pairs: Sequence[tuple[VaultMemory, Marked]], memories: Mapping[str, Memory]) -> None:
+        """Of a memory that others made, or that has ended, nothing is changed: the new words are a new one."""
+        for row, each in pairs:
+            before = memories.get(row.memory_id)
+            ours = before is not None and not before.ended and before.source.startswith(SOURCE)
+            alone = self.uses.get(row.memory_id, 0) == 1
+            (outcome,) = await self._remember([each], supersedes=row.memory_id if ours and alone else None)
+            if isinstance(outcome.error, Conflict):
+                (outcome,) = await self._remember([each])
+            if outcome.memory is None:
+                self._refused(each, outcome.error)
+                continue
+            new = replace(row, memory_id=outcome.memory.id, content_hash=each.content_hash)
+            await self.store.vault.record_vault_memories(self.workspace_id, [new], ())
+            self.done.superseded += 1
+
+    async def submit(self, new: Sequence[Marked]) -> None:
+        """Those that are there already, whoever said them, are those."""
+        for start in range(0, len(new), BATCH):
+            some = new[start : start + BATCH]
+            rows = []
+            for each, outcome in zip(some, await self._remember(some), strict=True):
+                if outcome.memory is None:
+                    self._refused(each, outcome.error)
+                else:
+                    rows.append(self._row(each, outcome.memory.id))
+            await self.store.vault.record_vault_memories(self.workspace_id, rows, ())
+            self.done.submitted += len(rows)
+
+    async def forget(self, gone: Sequence[VaultMemory], memories: Mapping[str, Memory]) -> None:
+        """Only what the tick has made, and what no other marker stands for."""
+        for row in gone:
+            self.uses[row.memory_id] -= 1
+            memory = memories.get(row.memory_id)
+            if memory is not None and not memory.ended and memory.source.startswith(SOURCE):
+                await self._end(row.memory_id)
+        await self.store.vault.record_vault_memories(self.workspace_id, [], [(row.arc, row.marker) for row in gone])
+
+    async def _end(self, memory_id: str) -> None:
+        if self.uses[memory_id] > 0:
+            return
+        try:
+            note = "its marker was removed from the vault"
+            await self.store.writes.forget(memory_id, self.actor.viewer(), Origin(actor=self.actor.label), note)
+            self.done.forgotten += 1
+        except (NotFound, Conflict):
+            pass  # somebody else has ended it meanwhile
+
+    async def _remember(self, some: Sequence[Marked], supersedes: str | None = None) -> Sequence[Outcome]:
+        offers = [_offer(each, self.actor, supersedes) for each in some]
+        good = [offer for offer in offers if isinstance(offer, Offer)]
+        outcomes = iter(await remember(good, writes=self.store.writes, clock=self.clock, gate=self.gate))
+        made = [next(outcomes) if isinstance(each, Offer) else Outcome(Status.REFUSED, error=each) for each in offers]
+        for outcome in made:
+            if outcome.error is not None and not isinstance(outcome.error, NeverRetry):
+                raise outcome.error
+        return made
+
+    def _row(self, each: Marked, memory_id: str) -> VaultMemory:
+        row = row_of(each, memory_id, self.taken)
+        self.taken.add((row.arc, row.marker))
+        self.uses[memory_id] = self.uses.get(memory_id, 0) + 1
+        return row
+
+    def _refused(self, each: Marked, error: Exception | None) -> None:
+        self.done.problems.append(Problem(each.arc, 0, f"@{each.type} is not taken as a memory: {error}"))
+
+
+def _offer(each: Marked, actor: Actor, supersedes: str | None) -> Offer | Invalid:
+    try:
+        submission = _submission(each, supersedes)
+    except ValidationError as error:
+        return Invalid(*first_problem(error))
+    return Offer(submission=submission, actor=actor, origin=Origin(actor=actor.label))
+
+
+def _submission(each: Marked, supersedes: str | None) -> Submission:
+    return Submission(
+        content=each.content,
+        type=MEMORY_TYPES[each.type],
+        project=each.project or None,
+        memory_scope=Scope.PROJECT if each.project else Scope.SHARED,
+        tags=("vault", each.type),
+        metadata={"arc": each.arc, "marker": each.type},
+        source=each.source,
+        confidence=CONFIDENCE,
+        supersedes=supersedes,
+        occurred_at=to_datetime(each.occurred_at),
+    )

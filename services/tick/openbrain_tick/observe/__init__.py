@@ -1,0 +1,1 @@
+"""What a tick reads before it plans: signals, incidents, probes, transcripts."""

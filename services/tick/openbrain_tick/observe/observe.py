@@ -1,0 +1,62 @@
+"""All that a tick reads before it plans."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.times import to_datetime, to_iso
+from openbrain.ports.vault import TickJob, TickState
+from openbrain.vault.pages.index import Scan
+from openbrain_tick.observe.open_incidents import open_incidents
+from openbrain_tick.observe.signals import probed, raise_signals, standing_alarm
+from openbrain_tick.observe.transcripts import extracted
+from openbrain_tick.plan.arcs.signals import standing
+from openbrain_tick.plan.extract import Bundle, Filter, Session, window
+from openbrain_tick.plan.plan_only import in_thread, plan_only
+from openbrain_tick.ports import Ports
+from openbrain_tick.report import Report
+from openbrain_tick.vaults import Vault
+from openbrain_tick.world import World
+
+LOOK_BACK_TICKS = 200
+MARGIN_S = 7200
+MOST_DAYS = 30
+
+
+async def observe(job: TickJob, vault: Vault, ports: Ports, now_us: int) -> tuple[World, Scan]:
+    """The world around the vault, and the pages as they stood. Signals of pages are raised on the way."""
+    seen = await plan_only(vault, now_us, lambda plan: standing(plan, {}))
+    probes = await probed(ports.prober, ports.probes, seen.made)
+    shown = standing(seen.plan, probes) if probes else seen.made
+    ended: Mapping[str, str] = {}
+    rows: Mapping[str, str] = {}
+    if not job.dry_run:
+        ended, rows = await raise_signals(shown, vault.workspace_id, ports.store.signals, now_us, ports.held_us)
+    world = World(
+        ended=ended,
+        rows=rows,
+        alarm=await standing_alarm(vault.workspace_id, ports.store.signals),
+        incidents=await open_incidents(vault.workspace_id, seen.plan.pages.values(), ports.store.signals),
+        probes=probes,
+    )
+    return world, seen.plan.scan
+
+
+async def recent_sessions(job: TickJob, ports: Ports, report: Report) -> tuple[Session, ...]:
+    """Of the time since the last extraction, where one is due."""
+    folder = ports.transcripts
+    if not job.extract or folder is None:
+        return ()
+    since_us = report.now_us - round(ports.since_h * 3600 * MICROSECONDS)
+    for done in await ports.store.ticks.ticks(job.workspace_id, LOOK_BACK_TICKS):
+        if done.state is TickState.COMPLETED and done.job.extract and not done.job.dry_run:
+            since_us = min(since_us, (done.started_at or done.requested_at) - MARGIN_S * MICROSECONDS)
+            break
+    since_us = max(since_us, report.now_us - MOST_DAYS * 86_400 * MICROSECONDS)
+    within = window(to_iso(since_us), "", to_datetime(report.now_us))
+    wanted = Filter(project=None, min_turns=ports.min_turns)
+    unread: list[Path] = []
+    with report.phase("extract") as phase:
+        found: Bundle = await in_thread(lambda: extracted(folder, within, wanted, unread.append))
+        phase |= {"sessions": len(found.sessions), "scanned": found.sessions_scanned, "unreadable": len(unread)}
+    return tuple(found.sessions)

@@ -1,0 +1,23 @@
+"""What the incidents of a vault need of the truth."""
+
+from collections.abc import Iterable
+
+from openbrain.domain.visibility import Viewer
+from openbrain.ports.signals import Signals
+from openbrain.vault.pages.arcs import Arc
+from openbrain_tick.plan.arcs.incidents import unclosed
+from openbrain_tick.world import OpenIncidents
+
+MOST = 1000
+"""Signals that are looked at; `Present` begins with the strongest."""
+
+
+async def open_incidents(workspace_id: str, pages: Iterable[Arc], signals: Signals) -> OpenIncidents:
+    """The signals that burn, and what became of those whose incidents are not closed."""
+    viewer = Viewer(workspace_id=workspace_id, agent_id="")
+    present = await signals.present(viewer, MOST)
+    burn = {signal.id for signal in present.signals}
+    rows = {each: await signals.signal(viewer, each) for each in sorted(unclosed(pages) - burn)}
+    return OpenIncidents(
+        present.signals, {each: row for each, row in rows.items() if row is None or not row.state.open}
+    )

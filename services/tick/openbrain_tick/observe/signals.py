@@ -1,0 +1,80 @@
+"""Signals of pages in the database, and results of the probes that the settings declare."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from openbrain.domain.errors import Invalid
+from openbrain.domain.events import SignalRaised
+from openbrain.domain.signals.rules import TIME, checked
+from openbrain.domain.signals.values import Raise, Severity
+from openbrain.domain.text.control_characters import cleaned, cleaned_line
+from openbrain.domain.visibility import Viewer
+from openbrain.ports.signals import RaiseStatus, Signals
+from openbrain.ports.vault import Prober
+from openbrain.vault.markers.redaction import redacted
+from openbrain.vault.pages.alarm import Alarm, alarm
+from openbrain.vault.pages.arcs import raise_key
+from openbrain_tick.plan.arcs.signals import Standing
+
+RAISES = 500
+"""Of one tick, the gravest first."""
+ACTOR = "tick"
+
+
+async def raise_signals(
+    shown: Sequence[Standing], workspace_id: str, signals: Signals, now_us: int, held_us: int
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Raise the signals that stand in pages, and hold them for `held_us`; a mark is one raise, however many ticks see
+    it. A signal that time has ended is raised again: its mark stands.
+
+    Returns `ended` and `rows` of `World`: marks of what somebody has ended in the store are to be resolved.
+    """
+    marks = [each for each in shown[:RAISES] if each.mark.severity in set(Severity)]
+    raises = [(each, made) for each in marks if (made := _raise(each, workspace_id, now_us, held_us)) is not None]
+    ended: dict[str, str] = {}
+    rows: dict[str, str] = {}
+    while raises:
+        outcomes = await signals.raise_signals([made for _, made in raises])
+        again: list[tuple[Standing, Raise]] = []
+        for (each, made), outcome in zip(raises, outcomes, strict=True):
+            signal = outcome.signal
+            if signal is not None and signal.state.open:
+                rows[each.mark.identity] = signal.id
+            elif signal is not None and signal.ended_by == TIME:
+                again.append((each, replace(made, key=f"{made.key}:{signal.id}")))
+            elif signal is not None and outcome.status is RaiseStatus.DUPLICATE:
+                ended[each.mark.identity] = signal.note or f"{signal.state} by {signal.ended_by or ACTOR}"
+        raises = again
+    return ended, rows
+
+
+def _raise(shown: Standing, workspace_id: str, now_us: int, held_us: int) -> Raise | None:
+    mark = shown.mark
+    source = cleaned_line(mark.source)[:255]
+    content = redacted(cleaned(mark.content).strip())
+    title = content.partition("\n")[0].strip()[:255] or source
+    try:
+        data = SignalRaised(
+            workspace_id=workspace_id,
+            source=source,
+            severity=Severity(mark.severity),
+            title=title,
+            content=content,
+            project=cleaned_line(mark.project or shown.arc.project)[:255] or None,
+        )
+        key = raise_key(shown.arc, mark)
+        return replace(checked(data, actor=ACTOR, at=now_us, key=key), held_until=now_us + held_us)
+    except (Invalid, ValueError):
+        return None
+
+
+async def standing_alarm(workspace_id: str, signals: Signals) -> Alarm | None:
+    """What everyone of the workspace should see first."""
+    present = await signals.present(Viewer(workspace_id=workspace_id, agent_id=""), 100)
+    return alarm(present.signals, present.halts)
+
+
+async def probed(prober: Prober, declared: Mapping[str, str], shown: Sequence[Standing]) -> dict[str, bool]:
+    """Results of the declared probes that a mark names, and of no other."""
+    wanted = {each.mark.verify for each in shown if each.mark.verify in declared}
+    return {name: await prober.holds(declared[name]) for name in sorted(wanted)}

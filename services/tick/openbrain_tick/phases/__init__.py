@@ -1,1 +1,0 @@
-"""The steps of a tick: plain functions of (vault, settings, time)."""

@@ -1,0 +1,1 @@
+"""Phases that edit pages: arcs, their heat, their signals, references to them."""

@@ -1,0 +1,64 @@
+"""What was put into raw/inbox goes to the folder of its first known tag."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from openbrain.vault.front_matter import document
+from openbrain.vault.pages.arc_parsing import parse_arc
+from openbrain_tick.plan.plan import Plan
+
+_LEFT = "architecture infrastructure deployment code bug fix ci database api security".split()
+FOLDERS: Final = {
+    **dict.fromkeys(_LEFT, "left"),
+    "research": "left/research",
+    "incident": "left/incidents",
+    "decision": "left/decisions",
+    "reference": "left/reference",
+    "idea": "right/ideas",
+    "strategy": "right/strategy",
+    "creative": "right/creative",
+    "risk": "right/risk",
+    "life": "right/life",
+    "vision": "right",
+    "brain-system": "bridge",
+    "cross-cutting": "bridge",
+}
+_REGIONS: Final = {"left": "left-hemisphere", "right": "right-hemisphere", "bridge": "bridge"}
+
+
+def drain(plan: Plan) -> None:
+    """Moves every page of the inbox. What can't be read stays there, and is told."""
+    for path in plan.scan.inbox:
+        text = plan.text(path)
+        if text is None:
+            continue
+        page = document.read(text, path)
+        if page.front.broken:
+            plan.problems += page.problems
+            plan.counts["inbox_errors"] += 1
+            continue
+        folder = _folder(_tags(page.front.get("tags")))
+        to = plan.free(f"{folder}/{path.rsplit('/', 1)[1].lstrip('_')}")
+        arc = parse_arc(path, text, plan.now_us * 1000)
+        values: dict[str, str] = {"region": _REGIONS[folder.partition("/")[0]]}
+        if not arc.status:
+            values["status"] = "active"
+        plan.pages[path] = arc
+        moved = plan.edit(arc, values, to=to)
+        if moved.path == to:
+            plan.problems += moved.problems
+            plan.counts["inbox_drained"] += 1
+        else:
+            del plan.pages[path]
+            plan.counts["inbox_errors"] += 1
+    if plan.counts["inbox_drained"]:
+        plan.settle()
+
+
+def _tags(said: object) -> list[str]:
+    words = said.replace(",", " ").split() if isinstance(said, str) else said
+    return [str(word).strip().lstrip("#").lower() for word in words] if isinstance(words, Sequence) else []
+
+
+def _folder(tags: Sequence[str]) -> str:
+    return next((FOLDERS[tag] for tag in tags if tag in FOLDERS), "left")

@@ -1,0 +1,111 @@
+"""An arc for each grave signal of the store, closed when the signal is.
+
+It holds no @signal: the row in the store is the signal, and a mark here would raise it again. The signal's id ends the
+arc's, so that no page has to be read to know them apart.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from openbrain.domain.signals.values import Signal
+from openbrain.domain.times import to_iso
+from openbrain.vault.front_matter.rendering import Value, spelt
+from openbrain.vault.markers.redaction import quotable, quotable_line, quotable_title
+from openbrain.vault.pages.arc_parsing import parse_arc
+from openbrain.vault.pages.arcs import Arc, identity
+from openbrain.vault.pipeline import SELF
+from openbrain.vault.posted_markers import slug
+from openbrain_tick.plan.plan import Plan
+
+FOLDER: Final = "amygdala"
+PENDING: Final = "(pending)"
+_ID = re.compile(r"^amygdala-.*-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$")
+
+
+def signal_of(arc: Arc) -> str:
+    """The id of the signal that an arc is the incident of; '' for another arc."""
+    found = _ID.match(arc.id)
+    return found[1] if found else ""
+
+
+def unclosed(pages: Iterable[Arc]) -> frozenset[str]:
+    """The signals of incidents that are not closed."""
+    return frozenset(name for arc in pages if arc.status == "active" and (name := signal_of(arc)))
+
+
+def incidents(plan: Plan, open_signals: Sequence[Signal], ended: Mapping[str, Signal | None]) -> None:
+    """`open_signals` are all that burn; `ended` those that `unclosed` names and that burn no more, None where even the
+    row is gone. Counts incidents_opened and incidents_closed."""
+    known = {name: arc for arc in plan.pages.values() if (name := signal_of(arc))}
+    marked = {mark.identity for arc in plan.pages.values() if not arc.merged for mark in arc.signals}
+    for signal in open_signals:
+        told = signal.id in known or identity(signal.source, signal.content) in marked
+        if signal.severity.grave and not told and not signal.source.startswith(SELF):
+            _open(plan, signal)
+    for signal_id, row in ended.items():
+        arc = known.get(signal_id)
+        if arc is not None and arc.status == "active":
+            _close(plan, arc, row)
+
+
+def _open(plan: Plan, signal: Signal) -> None:
+    arc_id = f"amygdala-{to_iso(signal.first_raised_at)[:10]}-{slug(signal.title)}-{signal.id}"
+    path = f"{FOLDER}/{arc_id}.md"
+    if not plan.vacant(path):
+        return
+    text = _page(signal, arc_id)
+    plan.draft.write(path, text)
+    plan.pages[path] = parse_arc(path, text, plan.now_us * 1000)
+    plan.counts["incidents_opened"] += 1
+
+
+def _page(signal: Signal, arc_id: str) -> str:
+    title = quotable_title(signal.title, 120)
+    raised = to_iso(signal.first_raised_at)
+    front: dict[str, Value] = {
+        "cluster_id": arc_id,
+        "title": title,
+        "region": "amygdala",
+        "status": "active",
+        "heat": 10,
+        "severity": str(signal.severity),
+        "source": quotable_line(signal.source, 255),
+        "signal_id": signal.id,
+        "project": quotable_line(signal.project, 255),
+        "created": raised,
+    }
+    said = quotable(signal.content.strip()) or title
+    return "\n".join(
+        [
+            "---",
+            *(f"{key}: {spelt(value, inside=False)}" for key, value in front.items() if value != ""),
+            "---",
+            "",
+            f"# {title}",
+            "",
+            "## Ignition",
+            "",
+            *(f"> {line}".rstrip() for line in said.splitlines()),
+            "",
+            "## Timeline",
+            "",
+            f"- {raised} raised by {quotable_line(signal.source, 255)} as {signal.severity}",
+            "",
+            "## Resolution",
+            "",
+            PENDING,
+            "",
+        ]
+    )
+
+
+def _close(plan: Plan, arc: Arc, row: Signal | None) -> None:
+    if row is None or row.ended_at is None:
+        how, at = "no longer known", to_iso(plan.now_us)
+    else:
+        by = f" by {quotable_line(row.ended_by, 100)}" if row.ended_by else ""
+        note = f": {quotable_line(row.note, 300)}" if row.note else ""
+        how, at = f"{row.state}{by}{note}", to_iso(row.ended_at)
+    closed = plan.edit(arc, {"status": "resolved"}, body=lambda body: body.replace(PENDING, f"{at} {how}", 1))
+    plan.counts["incidents_closed"] += closed is not arc

@@ -1,0 +1,231 @@
+"""A new arc of a group of sessions: its name, region, heat, and the page. The formulas are the original's.
+
+What people typed stands in it as a quotation: redacted, and no marker begins in it.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from openbrain.vault.front_matter.rendering import spelt
+from openbrain.vault.markers.redaction import quotable, quotable_line, quotable_title
+from openbrain_tick.plan.extract import Session
+
+TITLE_CHARS: Final = 60
+IGNITION_CHARS: Final = 280
+SLUG_CHARS: Final = 40
+MAX_HEAT: Final = 10
+_HOUR = timedelta(hours=1)
+_COUNTED = (
+    re.compile(r"- Duration: (?P<hours>\d{1,9}\.\d)h across (?P<sessions>\d{1,9}) session\(s\)", re.ASCII),
+    re.compile(
+        r"- Turns: (?P<user>\d{1,9}) user / (?P<assistant>\d{1,9}) assistant / (?P<tools>\d{1,9}) tool", re.ASCII
+    ),
+    re.compile(r"- Error markers: (?P<errors>\d{1,9}) \| Joy markers: (?P<joy>\d{1,9})", re.ASCII),
+)
+
+_PREAMBLES = ("caveat:", "[request interrupted", "this session is being continued", "[image")
+_PATH = re.compile(r"[~.]?/?(?:[\w.@+-]+[/\\])+[\w.@+-]*|[A-Za-z]:\\\S*")
+_CREATIVE = re.compile(r"\b(?:ideas?|creative|design|vision|strategy|publisher|draft|blog|post)\b", re.IGNORECASE)
+_TECHNICAL = re.compile(r"\b(?:fix|feat|chore|refactor|ci|infra|deploy|hotfix|bug|test)\b", re.IGNORECASE)
+
+BULLET: Final = re.compile(r"- home-bridge://sessions/(.+) \(\d+ turns, \d+\.\dh, branch=.*\)")
+"""A line of Source sessions as `bullet` writes it; the group is the session's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Sessions that belong together, in order of their start. Never empty."""
+
+    sessions: tuple[Session, ...]
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Of its sessions."""
+        return frozenset(session.session_id for session in self.sessions)
+
+    @property
+    def latest(self) -> datetime:
+        """The last end."""
+        return max(session.end for session in self.sessions)
+
+    @property
+    def title(self) -> str:
+        """What the first prompt says, else the last one, else where it was."""
+        return quotable_title(self._line, TITLE_CHARS)
+
+    @property
+    def _line(self) -> str:
+        first, last = self.sessions[0], self.sessions[-1]
+        for prompt in (first.first_user_prompt, last.last_user_prompt):
+            line = prompt.strip().partition("\n")[0]
+            if not _is_junk(line):
+                return line
+        if first.project in {"", "unknown"}:
+            return "Untitled session"
+        branch = f" ({first.git_branch})" if first.git_branch else ""
+        return f"{first.project} session{branch}"
+
+    @property
+    def cluster_id(self) -> str:
+        """Day, title and a hash of the sessions: the same sessions have the same."""
+        digest = hashlib.sha1("\n".join(sorted(self.ids)).encode(), usedforsecurity=False).hexdigest()[:12]
+        # Of as much of the line as the original takes, so that the same sessions have the same id.
+        slug = (
+            re.sub(r"[^a-z0-9]+", "-", quotable_line(self._line, TITLE_CHARS).lower()).strip("-")[:SLUG_CHARS]
+            or "untitled"
+        )
+        return f"{self.sessions[0].start.date().isoformat()}-{slug}-{digest}"
+
+    @property
+    def region(self) -> str:
+        """Where in the brain it belongs; the first rule that holds."""
+        errors, joy = self.count("error_markers"), self.count("joy_markers")
+        if max(session.error_markers for session in self.sessions) >= 10 and errors > 2 * joy:
+            return "amygdala"
+        if joy >= 5 and errors < joy:
+            return "pineal"
+        places = " ".join(f"{session.git_branch} {session.cwd}" for session in self.sessions)
+        return "right-hemisphere" if _CREATIVE.search(places) and not _TECHNICAL.search(places) else "left-hemisphere"
+
+    def status(self, now: datetime) -> str:
+        """As of its last end."""
+        return status_of(self.latest, now)
+
+    def heat(self, now: datetime) -> int:
+        """0..10, at birth; the keeper computes it anew from then on."""
+        quiet = now - self.latest
+        recent = 3 if quiet <= 24 * _HOUR else 1 if quiet <= 72 * _HOUR else 0
+        tools = min(4, 2 * (self.count("num_tool_calls") // 1000))
+        return min(MAX_HEAT, recent + tools + min(3, len(self.sessions) - 1) + (self.count("joy_markers") > 0))
+
+    def count(self, field: str) -> int:
+        """A count over all sessions."""
+        return sum(int(getattr(session, field)) for session in self.sessions)
+
+    @property
+    def signals(self) -> dict[str, int]:
+        """The counts that stand in the front matter."""
+        return {
+            "errors": self.count("error_markers"),
+            "joy": self.count("joy_markers"),
+            "tools": self.count("num_tool_calls"),
+        }
+
+
+def status_of(last_end: datetime, now: datetime) -> str:
+    """active up to 6 hours after the last session's end, stalled after 48, complete between."""
+    quiet = now - last_end
+    return "active" if quiet <= 6 * _HOUR else "stalled" if quiet > 48 * _HOUR else "complete"
+
+
+def _is_junk(line: str) -> bool:
+    words = [word for word in re.split(r"\W+", line) if len(word) > 2]
+    return (
+        len(line) < 12
+        or line.startswith(("<", "#"))
+        or line.lower().startswith(_PREAMBLES)
+        or _PATH.fullmatch(line) is not None
+        or len(words) < 3
+    )
+
+
+def page(group: Group, now: datetime, siblings: Sequence[str] = ()) -> str:
+    """The page of a new arc. Its sections are there to be filled by the reasoner and by people."""
+    signals = ", ".join(f"{name}: {count}" for name, count in group.signals.items())
+    front = [
+        f"cluster_id: {group.cluster_id}",
+        f"title: {spelt(group.title, inside=False)}",
+        f"region: {group.region}",
+        f"status: {group.status(now)}",
+        f"heat: {group.heat(now)}",
+        "source_sessions:",
+        *(f"  - {spelt(session.session_id, inside=False)}" for session in group.sessions),
+        f"project: {spelt(quotable_line(group.sessions[0].project, 255), inside=False)}",
+        f"created: {now.isoformat()}",
+        f"signals: {{{signals}}}",
+        f"edges: {json.dumps([{'sibling': each} for each in siblings])}",
+        "synthesized: false",
+    ]
+    return "\n".join(["---", *front, "---", "", *_body(group)])
+
+
+def _body(group: Group) -> list[str]:
+    prompt = quotable(group.sessions[0].first_user_prompt[:IGNITION_CHARS].strip())
+    return [
+        f"# {group.title}",
+        "",
+        "## Ignition",
+        "",
+        *(f"> {line}".rstrip() for line in prompt.splitlines() or [""]),
+        "",
+        "## Signals",
+        "",
+        *counted_lines(counts(group.sessions)),
+        "",
+        "## Timeline",
+        "",
+        "<!-- synthesized: false -->",
+        "",
+        "### Completed",
+        "",
+        "### Errors / learning",
+        "",
+        "### Resolution",
+        "",
+        "## Lessons to reproduce",
+        "",
+        "<!-- synthesized: false -->",
+        "",
+        "## Edges",
+        "",
+        "<!-- parent / child / sibling / related / unblocks / supersedes -->",
+        "",
+        "## Source sessions",
+        "",
+        *(bullet(session) for session in group.sessions),
+        "",
+    ]
+
+
+def counts(sessions: Sequence[Session]) -> dict[str, float]:
+    """All that a page counts of its sessions, by the names that `counted_lines` takes."""
+    return {
+        "hours": sum(session.duration_minutes for session in sessions) / 60,
+        "sessions": len(sessions),
+        "user": sum(session.num_user_turns for session in sessions),
+        "assistant": sum(session.num_assistant_turns for session in sessions),
+        "tools": sum(session.num_tool_calls for session in sessions),
+        "errors": sum(session.error_markers for session in sessions),
+        "joy": sum(session.joy_markers for session in sessions),
+    }
+
+
+def counted_lines(count: Mapping[str, float]) -> list[str]:
+    """The lines of the section Signals."""
+    return [
+        f"- Duration: {count['hours']:.1f}h across {count['sessions']:.0f} session(s)",
+        f"- Turns: {count['user']:.0f} user / {count['assistant']:.0f} assistant / {count['tools']:.0f} tool",
+        f"- Error markers: {count['errors']:.0f} | Joy markers: {count['joy']:.0f}",
+    ]
+
+
+def read_counts(lines: Sequence[str]) -> tuple[int, dict[str, float]] | None:
+    """Where such lines begin, and what they say; None where they are not there, or somebody worked on them."""
+    for at in range(len(lines) - len(_COUNTED) + 1):
+        found = [pattern.fullmatch(lines[at + number]) for number, pattern in enumerate(_COUNTED)]
+        if all(found):
+            said = {name: float(value) for each in found if each for name, value in each.groupdict().items()}
+            return at, said
+    return None
+
+
+def bullet(session: Session) -> str:
+    """A session's line under Source sessions."""
+    name, branch = quotable_line(session.session_id, 255), quotable_line(session.git_branch, 100)
+    hours = session.duration_minutes / 60
+    return f"- home-bridge://sessions/{name} ({session.num_user_turns} turns, {hours:.1f}h, branch={branch})"

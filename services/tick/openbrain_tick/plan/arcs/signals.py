@@ -1,0 +1,203 @@
+"""Signals of the vault's pages: which of them still stand, each once, and the end of those that were resolved."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from openbrain.domain.memory import MICROSECONDS
+from openbrain.domain.text.displayed import escaped
+from openbrain.domain.times import from_iso, to_iso
+from openbrain.vault import limits
+from openbrain.vault.markers import markers
+from openbrain.vault.pages.arc_parsing import NO_SOURCE, RESOLVED, SEVERITIES
+from openbrain.vault.pages.arcs import Arc, SignalMark, identity
+from openbrain.vault.posted_markers import is_signal_page
+from openbrain.vault.values import Marker
+from openbrain_tick.plan.arcs.graduate import GRADUATED
+from openbrain_tick.plan.arcs.heat import older
+from openbrain_tick.plan.plan import Plan
+
+CLEARED: Final = "(CLEARED:"
+GRAVE: Final = frozenset({"critical", "nuclear"})
+_ENDED = frozenset({RESOLVED, GRADUATED})
+_COUNTS = (
+    "signals_collected",
+    "signals_deduped",
+    *(f"signals_tombstoned_{why}" for why in ("cleared", "mitigated", "stale")),
+    *(f"signals_verified_{how}" for how in ("pass", "fail", "skip")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A signal that is shown, with the page that says it."""
+
+    mark: SignalMark
+    arc: Arc
+
+    @property
+    def order(self) -> tuple[int, int, str, str]:
+        """The gravest first, of equally grave ones the newest."""
+        return (-SEVERITIES.index(self.mark.severity), -self.arc.created_us, self.mark.source, self.mark.content)
+
+
+def standing(plan: Plan, probes: Mapping[str, bool]) -> list[Standing]:
+    """Signals that have not ended, each identity once, the gravest first.
+
+    `probes` are the results of those that the settings declare, by name: a signal whose `verify` names one that holds
+    has ended. A name that is not declared changes nothing, and is told.
+    """
+    mitigated = {source for arc in plan.arcs() if arc.mitigates and arc.status in _ENDED for source in arc.mitigates}
+    found: dict[str, Standing] = {}
+    for name in _COUNTS:
+        plan.counts[name] = 0
+    for arc in plan.pages.values():
+        if not arc.alarms or arc.merged:
+            continue
+        stale = older(arc, plan.now_us, plan.thresholds.stale_signal_days)
+        for mark in arc.signals:
+            plan.counts["signals_collected"] += 1
+            hidden = _why_hidden(plan, mark, arc, mitigated=mitigated, stale=stale, probes=probes)
+            if hidden:
+                plan.counts[hidden] += 1
+                continue
+            shown, name = Standing(mark, arc), mark.identity
+            other = found.get(name)
+            if other is not None:
+                plan.counts["signals_deduped"] += 1
+            if other is None or shown.order < other.order:
+                found[name] = shown
+    return sorted(found.values(), key=lambda shown: shown.order)
+
+
+def _why_hidden(
+    plan: Plan, mark: SignalMark, arc: Arc, *, mitigated: set[str], stale: bool, probes: Mapping[str, bool]
+) -> str:
+    """The count that says it; '' where the signal stands."""
+    if mark.severity == RESOLVED:
+        return "signals_tombstoned_cleared"
+    if mark.source in mitigated:
+        return "signals_tombstoned_mitigated"
+    if stale and mark.severity not in GRAVE:
+        return "signals_tombstoned_stale"
+    if not mark.verify:
+        return ""
+    holds = probes.get(mark.verify)
+    if holds is None:
+        plan.counts["signals_verified_skip"] += 1
+        plan.problem(arc.path, f"@signal: verify names no probe of the settings: {mark.verify[:60]!r}", mark.line)
+    elif holds:
+        return "signals_verified_pass"
+    else:
+        plan.counts["signals_verified_fail"] += 1
+    return ""
+
+
+def bury(plan: Plan) -> None:
+    """Resolved signals leave their pages, once they have been resolved for `tombstone_after_s`.
+
+    One that says that it was cleared and not when was cleared by an earlier tick of another system: its time is over.
+    One that holds other marks stays, hidden as it is; so does that of a page made for it, which is marked resolved.
+    """
+    for arc in list(plan.pages.values()):
+        if is_signal_page(arc.path):
+            if arc.status == "active" and all(mark.severity == RESOLVED for mark in arc.signals):
+                plan.edit(arc, {"status": RESOLVED})
+        elif arc.alarms and any(_is_over(plan, mark.severity, mark.content, mark.cleared) for mark in arc.signals):
+            plan.counts["signals_removed"] += _change(
+                plan, arc, lambda marker: "" if _is_over(plan, *_said(marker)) else None, quiet=True
+            )
+
+
+def end(plan: Plan, ended: Mapping[str, str]) -> int:
+    """Signals resolved wherever they stand, by exact identity; the value is the reason. How many marks that were."""
+    if not ended:
+        return 0
+    reasons = {
+        name: re.sub(r"(?:\s|--+)+", " ", escaped(reason, lambda _: "")).strip(" ()")[:200]
+        for name, reason in ended.items()
+    }
+    return _change_all(plan, reasons.keys(), lambda marker: _resolved(marker, reasons[_identity(marker)], plan.now_us))
+
+
+def regrade(plan: Plan, severities: Mapping[str, str]) -> int:
+    """Another severity for signals, by exact identity, wherever they stand. How many marks changed."""
+
+    def regraded(marker: Marker) -> str | None:
+        attrs = {**marker.attrs, "severity": severities[_identity(marker)]}
+        return None if attrs == marker.attrs else markers.render(replace(marker, attrs=attrs))
+
+    return _change_all(plan, severities.keys(), regraded)
+
+
+def _change_all(plan: Plan, identities: Collection[str], new: Callable[[Marker], str | None]) -> int:
+    def stands(marker: Marker) -> bool:
+        return _said(marker)[0] != RESOLVED and _identity(marker) in identities
+
+    return sum(
+        _change(plan, arc, lambda marker: new(marker) if stands(marker) else None)
+        for arc in [arc for arc in plan.pages.values() if arc.alarms and not arc.merged]
+        if any(mark.severity != RESOLVED and mark.identity in identities for mark in arc.signals)
+    )
+
+
+def _identity(marker: Marker) -> str:
+    return identity(marker.attrs.get("source") or NO_SOURCE, marker.content)
+
+
+def _resolved(marker: Marker, reason: str, now_us: int) -> str:
+    # Other attributes stay, and the first line says that it is over.
+    first, line_break, rest = marker.content.partition("\n")
+    attrs = {**marker.attrs, "severity": RESOLVED, "cleared": to_iso(now_us)}
+    return markers.render(replace(marker, attrs=attrs, content=f"{first} {CLEARED} {reason}){line_break}{rest}"))
+
+
+def _said(marker: Marker) -> tuple[str, str, str]:
+    return marker.attrs.get("severity", "").lower(), marker.content, marker.attrs.get("cleared", "")
+
+
+def _is_over(plan: Plan, severity: str, content: str, cleared: str) -> bool:
+    if severity != RESOLVED or CLEARED not in content or "<!--" in content:
+        return False
+    since = from_iso(cleared)
+    return since is None or plan.now_us - since >= plan.thresholds.tombstone_after_s * MICROSECONDS
+
+
+def _change(plan: Plan, arc: Arc, new: Callable[[Marker], str | None], *, quiet: bool = False) -> int:
+    """Every signal of a page in place of which `new` gives a text; '' takes its lines away. How many those were."""
+    count = 0
+
+    def changed(body: str) -> str:
+        nonlocal count
+        # One that stands inside another changes after it.
+        for _ in range(limits.MARKER_DEPTH + 1):
+            wanted = _wanted(body, arc.path, new)
+            count += len(wanted)
+            for marker, text in reversed(wanted):
+                body = markers.replaced(body, marker, text) if text else _without(body, marker)
+            if not wanted:
+                break
+        return body
+
+    edited = plan.edit(arc, {}, body=changed, quiet=quiet)
+    return count if edited is not arc else 0
+
+
+def _wanted(body: str, path: str, new: Callable[[Marker], str | None]) -> list[tuple[Marker, str]]:
+    found: list[tuple[Marker, str]] = []
+    for marker in markers.parse(body, path).markers:
+        inside = found and marker.start < found[-1][0].end
+        if marker.type == "signal" and marker.block and not inside and (text := new(marker)) is not None:
+            found.append((marker, text))
+    return found
+
+
+def _without(body: str, marker: Marker) -> str:
+    """The body without the marker, its lines, and one of the two blank lines that would meet."""
+    before, behind = body[: marker.start], body[marker.end :]
+    if behind.startswith("\n") and (not before or before.endswith("\n")):
+        behind = behind[1:]
+        if behind.startswith("\n") and (not before or before.endswith("\n\n")):
+            behind = behind[1:]
+    return before + behind

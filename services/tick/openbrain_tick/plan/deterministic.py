@@ -1,0 +1,53 @@
+"""The deterministic part of a tick, from the inbox to the feed: `tidy`, whatever else edits pages, `publish`.
+
+A second pass at the same time changes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from openbrain.vault.pages.alarm import Alarm
+from openbrain.vault.pages.arcs import InjectMark
+from openbrain_tick.plan.arcs.cluster import age
+from openbrain_tick.plan.arcs.graduate import warm
+from openbrain_tick.plan.arcs.inbox import drain
+from openbrain_tick.plan.arcs.references import promote
+from openbrain_tick.plan.arcs.signals import Standing, bury, end, standing
+from openbrain_tick.plan.feed import feed_files
+from openbrain_tick.plan.feed.dashboards import dashboards
+from openbrain_tick.plan.feed.health import Health, health
+from openbrain_tick.plan.feed.inject import injects
+from openbrain_tick.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What stands after the pass."""
+
+    signals: Sequence[Standing]
+    injects: Sequence[InjectMark]
+    health: Health
+
+
+def tidy(plan: Plan, ended: Mapping[str, str]) -> None:
+    """Pages: inbox, status, heat, graduation, and the marks of signals that ended (identity -> reason)."""
+    drain(plan)
+    plan.counts["signals_ended"] += end(plan, ended)
+    bury(plan)
+    age(plan)
+    warm(plan)
+
+
+def publish(plan: Plan, probes: Mapping[str, bool], alarm: Alarm | None) -> Kept:
+    """What is made of the pages: references, feed, dashboards. `probes`: results of the declared ones, by name;
+    `alarm`: what stands in the truth."""
+    promote(plan)
+    shown, blocks = standing(plan, probes), injects(plan)
+    plan.counts["signals_written"] = len(shown)
+    plan.counts["lessons_collected"] = sum(arc.lessons for arc in plan.pages.values() if not arc.merged)
+    feed_files.put(plan, feed_files.hot_arcs(plan))
+    feed_files.put(plan, feed_files.injected(blocks))
+    feed_files.put(plan, feed_files.signalled(shown))
+    feed_files.alarmed(plan, alarm)
+    dashboards(plan)
+    return Kept(signals=shown, injects=blocks, health=health(plan, shown))

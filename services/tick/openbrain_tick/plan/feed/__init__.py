@@ -1,0 +1,1 @@
+"""Phases that make what agents read of the pages: feed files, dashboards, health."""

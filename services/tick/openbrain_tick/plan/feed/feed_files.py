@@ -1,0 +1,156 @@
+"""The files that agents read. A body holds no clock, so that it changes only with what it says, and never more
+characters than the agents' client takes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from openbrain.domain.text.displayed import plain
+from openbrain.domain.times import to_iso
+from openbrain.vault.front_matter import document
+from openbrain.vault.markers import markers
+from openbrain.vault.markers.redaction import redacted
+from openbrain.vault.pages.alarm import PRIORITY, TITLE, TTL_S, Alarm
+from openbrain.vault.pages.arcs import Arc, InjectMark
+from openbrain.vault.pages.bodies import BODY_CHARS, PARTS, clipped, first_line, fitted
+from openbrain_tick.plan.arcs.references import hottest
+from openbrain_tick.plan.arcs.signals import Standing
+from openbrain_tick.plan.plan import Plan
+
+FOLDER: Final = "brain-feed"
+NO_SIGNALS: Final = "No active signals."
+NO_INJECTS: Final = "No inject blocks."
+"""Bodies that are nothing but these the client does not show."""
+_LEAST_CELL: Final = 16
+_DAY = re.compile(r"-\d{4}-\d\d-\d\d\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedFile:
+    """One file of the feed: `ttl` in seconds, the higher `priority` the earlier it is shown."""
+
+    name: str
+    id: str
+    title: str
+    priority: int
+    ttl: int
+    severity: str
+    body: str
+
+    def text(self) -> str:
+        """As the client reads it."""
+        return (
+            f"---\nid: {self.id}\ntitle: {self.title}\npriority: {self.priority}\nttl: {self.ttl}\n"
+            f"severity: {self.severity}\n---\n\n{self.body}\n"
+        )
+
+
+def put(plan: Plan, file: FeedFile) -> None:
+    """Into the feed. One that says what it said stays as it is, with the id of the day when it began to."""
+    path = f"{FOLDER}/{file.name}"
+    if len(file.body) > BODY_CHARS:
+        raise ValueError(f"{path}: a body holds at most {BODY_CHARS} characters")
+    text = plan.text(path)
+    said = document.read(text, path).front.text("id") if text else ""
+    if _DAY.sub("", said) != _DAY.sub("", file.id) or replace(file, id=said).text() != text:
+        plan.put(path, file.text())
+
+
+def hot_arcs(plan: Plan) -> FeedFile:
+    """The hottest arcs as a table; none that is cold."""
+    thresholds = plan.thresholds
+    hot = hottest((arc for arc in plan.arcs() if arc.heat), thresholds.hot_arcs)
+    plan.counts["hot_arcs_written"] = len(hot)
+    heading = "| Arc | Heat | Region | Status | Title |"
+    if thresholds.hot_arc_summaries:
+        heading = "| Arc ID | Heat | Region | Status | What it is |"
+    head = ["## Hot Arcs", "", heading, "|---|---|---|---|---|"]
+    widths = [*range(thresholds.hot_arc_chars, _LEAST_CELL, -4), _LEAST_CELL]
+    # All rows with shorter titles rather than fewer rows.
+    for rows in range(len(hot), -1, -1):
+        for width in widths:
+            body = "\n".join([*head, *(_row(arc, width, summary=thresholds.hot_arc_summaries) for arc in hot[:rows])])
+            if len(body := redacted(plain(body))) <= BODY_CHARS:
+                day = to_iso(plan.now_us)[:10]
+                return FeedFile(
+                    name="hot-arcs.md",
+                    id=f"hot-arcs-{day}",
+                    title="Active Hot Arcs",
+                    priority=10,
+                    ttl=3600,
+                    severity="info",
+                    body=body,
+                )
+    raise AssertionError("a table without rows is short")
+
+
+def injected(marks: Sequence[InjectMark]) -> FeedFile:
+    """Inject blocks, as many as there is room for."""
+    blocks = [f"**[{first_line(mark.target, 60) or 'all'}]** {_text(mark.content)}" for mark in marks[:PARTS]]
+    return FeedFile(
+        name="inject.md",
+        id="inject",
+        title="Brain Inject",
+        priority=9,
+        ttl=3600,
+        severity="info",
+        body=_safe(fitted(blocks, "\n\n", "inject blocks", more=len(marks[PARTS:]))) or NO_INJECTS,
+    )
+
+
+def signalled(shown: Sequence[Standing]) -> FeedFile:
+    """Signals that stand, as many as there is room for, the gravest first."""
+    bullets = [
+        f"- **[{each.mark.severity}]** ({first_line(each.mark.source, 60)}) {first_line(_text(each.mark.content), 300)}"
+        for each in shown[:PARTS]
+    ]
+    body = fitted(bullets, "\n", "signals", head="## Signals\n\n", more=len(shown[PARTS:]))
+    return FeedFile(
+        name="signals.md",
+        id="signals",
+        title="Active Signals",
+        priority=8,
+        ttl=3600,
+        severity="warning",
+        body=_safe(body) or NO_SIGNALS,
+    )
+
+
+def alarmed(plan: Plan, alarm: Alarm | None) -> None:
+    """amygdala-active.md: there while an alarm stands."""
+    name = "amygdala-active.md"
+    if alarm is None:
+        plan.put(f"{FOLDER}/{name}", None)
+        return
+    told = FeedFile(
+        name=name,
+        id="amygdala-active",
+        title=TITLE,
+        priority=PRIORITY,
+        ttl=TTL_S,
+        severity=alarm.severity,
+        body=alarm.body,
+    )
+    put(plan, told)
+
+
+def _row(arc: Arc, width: int, *, summary: bool) -> str:
+    told = clipped(cell(arc.summary if summary and arc.summary else arc.title), width)
+    name = cell(arc.id) if summary else f"[[{cell(arc.id)}]]"
+    region, status = clipped(cell(arc.region), 20), clipped(cell(arc.status), 12)
+    return f"| {name} | {arc.heat or 0} | {region} | {status} | {told} |"
+
+
+def cell(text: str) -> str:
+    """Text that stays in its cell of a table."""
+    return " ".join(text.replace("|", "-").split())
+
+
+def _safe(body: str) -> str:
+    """Without the credentials that somebody wrote into a page."""
+    return clipped(redacted(body), BODY_CHARS)
+
+
+def _text(content: str) -> str:
+    return markers.without_markers(content).strip()

@@ -1,0 +1,1 @@
+"""A model's answer: read item by item, and each item held against what is known."""

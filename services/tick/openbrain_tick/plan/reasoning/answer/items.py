@@ -1,0 +1,266 @@
+"""A model's answer: its JSON Schema, and its reading item by item, so that one bad item costs no other."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Annotated, Any, Literal, TypeVar
+
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, create_model
+
+from openbrain.domain.events import first_problem
+from openbrain.domain.text.displayed import escaped
+from openbrain.vault.pages.bodies import clipped
+from openbrain_tick.plan.reasoning.answer.truncated_json import close_truncated
+
+EDGE_TYPES = ("parent", "child", "sibling", "unblocks", "supersedes", "related")
+"""In order of priority, where one pair is given several."""
+ITEMS = 200
+"""Of one kind, taken from one answer."""
+BRACES = 50
+_CUT = "ends too early: what was whole before is taken; OPENBRAIN_REASONER__ANSWER_TOKENS limits it"
+_FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+
+
+def _one_line(text: str) -> str:
+    """On one line, and nothing that a vault's reader would take for a marker, a heading or a second line, or would not
+    see."""
+    if "<!--" in text or "-->" in text:
+        raise ValueError("must hold no comment marks")
+    spaced = "".join(" " if unicodedata.category(each) == "Cc" else each for each in text)
+    line = " ".join(escaped(spaced, lambda _: "").split())
+    return line.lstrip("#>|`~ ")
+
+
+def _some_line(text: str) -> str:
+    line = _one_line(text)
+    if not line:
+        raise ValueError("must hold some words")
+    return line
+
+
+Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+Line = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_one_line)]
+Words = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_some_line)]
+Title = Annotated[str, StringConstraints(max_length=200), AfterValidator(_some_line)]
+
+
+class Item(BaseModel):
+    """Base of what a model may recommend."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Edge(Item):
+    """`source` is joined to `target`."""
+
+    source: Id
+    type: Annotated[Id, Field(json_schema_extra={"enum": [*EDGE_TYPES]})]
+    target: Id
+    reason: Line = ""
+
+
+class Merge(Item):
+    """Two arcs tell one story: `absorb` goes into `keep`."""
+
+    keep: Id
+    absorb: Id
+    title: Title
+    reason: Line = ""
+
+
+class Part(Item):
+    """One arc that a split makes, with the sessions that it takes."""
+
+    title: Title
+    sessions: Annotated[tuple[Id, ...], Field(max_length=ITEMS)] = ()
+
+
+class Split(Item):
+    """One arc tells several stories."""
+
+    arc: Id
+    into: Annotated[tuple[Part, ...], Field(min_length=2, max_length=8)]
+    reason: Line = ""
+
+
+class SignalChange(Item):
+    """By `signal`, the identity that the prompt gives; by `source` alone where only one signal has it."""
+
+    op: Literal["escalate", "clear"]
+    signal: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
+    source: Id
+    severity: Id | None = None
+    reason: Line = ""
+
+
+class Intent(Item):
+    """What the operator is likely doing."""
+
+    text: Words
+    evidence: Annotated[tuple[Id, ...], Field(max_length=50)] = ()
+
+
+class Health(Item):
+    """How the vault is, 0 to 10."""
+
+    score: Annotated[int, Field(ge=0, le=10)]
+    reason: Line = ""
+
+
+class Summary(Item):
+    """One sentence about an arc."""
+
+    arc: Id
+    text: Words
+
+
+class Synthesis(Item):
+    """What the sections of an arc should say."""
+
+    arc: Id
+    timeline: Annotated[tuple[Line, ...], Field(max_length=20)] = ()
+    lessons: Annotated[tuple[Line, ...], Field(max_length=8)] = ()
+    resolution: Line = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An item that is not taken, as `edges[3]`, and why."""
+
+    item: str
+    reason: str
+
+
+Placed = TypeVar("Placed", bound=Item)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What could be read. Each item stands under its place in the model's answer, as `edges[3]`."""
+
+    edges: Mapping[str, Edge]
+    merges: Mapping[str, Merge]
+    splits: Mapping[str, Split]
+    signals: Mapping[str, SignalChange]
+    summaries: Mapping[str, Summary]
+    syntheses: Mapping[str, Synthesis]
+    intent: Intent | None = None
+    health: Health | None = None
+    refused: tuple[Refused, ...] = ()
+
+
+LISTS: Mapping[str, type[Item]] = {
+    "edges": Edge,
+    "merges": Merge,
+    "splits": Split,
+    "signals": SignalChange,
+    "summaries": Summary,
+    "syntheses": Synthesis,
+}
+SINGLE: Mapping[str, type[Item]] = {"intent": Intent, "health": Health}
+
+
+def from_json(text: str) -> Answer | None:
+    """None where the text is no JSON object at all. Of one that was cut, what was whole before; prose around it is
+    passed over."""
+    fenced = _FENCED.match(text)
+    whole = _object(fenced.group(1) if fenced else text.strip())
+    if whole is None:
+        whole = next((each for each in _objects_in(text) if not _ALL.isdisjoint(each)), None)
+    if whole is not None:
+        return from_items(whole)
+    cut = _object(close_truncated(text))
+    return None if cut is None else from_items(cut, (Refused("answer", _CUT),))
+
+
+def _object(text: str) -> dict[str, object] | None:
+    try:
+        given = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return given if isinstance(given, dict) else None
+
+
+def _objects_in(text: str) -> Iterator[dict[str, object]]:
+    """Whole objects in other text, in the order in which they begin; of the first BRACES places where one may."""
+    decoder = json.JSONDecoder()
+    for begin in islice(re.finditer("[{]", text), BRACES):
+        with suppress(ValueError, RecursionError):
+            _, end = decoder.raw_decode(text, begin.start())
+            if (found := _object(text[begin.start() : end])) is not None:
+                yield found
+
+
+def from_items(given: Mapping[str, object], refused: tuple[Refused, ...] = ()) -> Answer:
+    """Every item that is as it should be; the others are refused, each with its reason."""
+    problems = [
+        *refused,
+        *(Refused(clipped(name, 120), "is no part of an answer") for name in given if name not in _ALL),
+    ]
+    taken: dict[str, Any] = {}
+    for name, model in LISTS.items():
+        taken[name] = dict(_items(name, given.get(name), model, problems))
+    for name, model in SINGLE.items():
+        if given.get(name) is not None:
+            taken[name] = _item(name, given[name], model, problems)
+    return Answer(**taken, refused=tuple(problems))
+
+
+def _items(name: str, given: object, model: type[Placed], problems: list[Refused]) -> Iterator[tuple[str, Placed]]:
+    if given is None:
+        return
+    if not isinstance(given, list):
+        problems.append(Refused(name, "must be a list"))
+        return
+    if len(given) > ITEMS:
+        problems.append(Refused(f"{name}[{ITEMS}:]", f"only {ITEMS} of a kind are taken from one answer"))
+    for number, each in enumerate(given[:ITEMS]):
+        place = f"{name}[{number}]"
+        item = _item(place, each, model, problems)
+        if item is not None:
+            yield place, item
+
+
+def _item(place: str, given: object, model: type[Placed], problems: list[Refused]) -> Placed | None:
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        field, why = first_problem(error)
+        problems.append(Refused(place, clipped(f"{field}: {why}" if field else why, 120)))
+        return None
+
+
+_ALL = {*LISTS, *SINGLE}
+
+
+def schema() -> dict[str, Any]:
+    """Strict: everything is required and nothing else allowed, as servers that enforce a schema want it."""
+    fields: dict[str, Any] = {
+        **{name: (list[model], ...) for name, model in LISTS.items()},  # type: ignore[valid-type]
+        **{name: (model | None, ...) for name, model in SINGLE.items()},
+    }
+    made: dict[str, Any] = _strict(create_model("Answer", **fields).model_json_schema())
+    return made
+
+
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {
+        name: _strict(value) for name, value in node.items() if name not in _LOOSE or not isinstance(value, str | int)
+    }
+    kept.pop("default", None)
+    if kept.get("type") == "object" and "properties" in kept:
+        kept["required"] = list(kept["properties"])
+        kept["additionalProperties"] = False
+    return kept
+
+
+_LOOSE = {"title", "description", "minLength", "maxLength", "minItems", "maxItems"}

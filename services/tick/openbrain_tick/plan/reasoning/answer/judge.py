@@ -1,0 +1,254 @@
+"""Each item of an answer against what is known: taken, or refused with a reason."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from openbrain.vault.pages.arc_parsing import SEVERITIES
+from openbrain.vault.pages.bodies import clipped
+from openbrain_tick.plan.reasoning.answer.items import (
+    EDGE_TYPES,
+    Answer,
+    Edge,
+    Intent,
+    Item,
+    Merge,
+    Refused,
+    SignalChange,
+    Split,
+    Summary,
+    Synthesis,
+)
+from openbrain_tick.plan.reasoning.answer.known import Known, KnownSignal
+
+MERGES, SPLITS = 20, 5
+"""That one answer may cause: so many people can still look through."""
+SUMMARY_CHARS = 400
+_SEVERITIES = SEVERITIES[:-1]
+"""What a model may give, rising. The highest of all halts the fleet: that is for people."""
+
+Taken = TypeVar("Taken", bound=Item)
+
+
+@dataclass(slots=True)
+class _Bench:
+    """One judging: the items refused so far."""
+
+    known: Known
+    refused: list[Refused] = field(default_factory=list)
+
+    def each(self, items: Mapping[str, Taken], judge: Callable[[Taken], Taken | str]) -> dict[str, Taken]:
+        """Those that `judge` gives back, as it gives them; a text from it is why not."""
+        taken: dict[str, Taken] = {}
+        for place, item in items.items():
+            verdict = judge(item)
+            if isinstance(verdict, str):
+                self.refused.append(Refused(place, verdict))
+            else:
+                taken[place] = verdict
+        return taken
+
+    def missing(self, *arcs: str) -> str:
+        """Why not, where one of these is not there."""
+        unknown = next((arc for arc in arcs if arc not in self.known.arcs), None)
+        return "" if unknown is None else f"no arc has the id {_shown(unknown)}"
+
+
+def judge(answer: Answer, known: Known) -> Answer:
+    """What of it is to be written; the rest stands in `refused`. Nothing taken contradicts another item taken."""
+    bench = _Bench(known, list(answer.refused))
+    merges = bench.each(answer.merges, _merges(bench))
+    absorbed = {merge.absorb for merge in merges.values()}
+    splits = bench.each(answer.splits, _splits(bench, absorbed | {merge.keep for merge in merges.values()}))
+    edges = bench.each(_by_priority(answer.edges), _edges(bench, absorbed))
+    signals = bench.each(answer.signals, _signals(known))
+    summaries = bench.each(answer.summaries, _summaries(bench, absorbed))
+    syntheses = bench.each(answer.syntheses, _syntheses(bench, absorbed))
+    return Answer(
+        edges=edges,
+        merges=merges,
+        splits=splits,
+        signals=signals,
+        summaries=summaries,
+        syntheses=syntheses,
+        intent=_intent(answer.intent, bench),
+        health=answer.health,
+        refused=tuple(bench.refused),
+    )
+
+
+def _by_priority(edges: Mapping[str, Edge]) -> dict[str, Edge]:
+    """Of one pair the type that counts most first; else as they came."""
+    rank = {kind: number for number, kind in enumerate(EDGE_TYPES)}
+    first = {place: number for number, place in enumerate(edges)}
+    order = sorted(edges, key=lambda place: (rank.get(edges[place].type, len(rank)), first[place]))
+    return {place: edges[place] for place in order}
+
+
+def _edges(bench: _Bench, absorbed: set[str]) -> Callable[[Edge], Edge | str]:
+    seen: set[tuple[str, str]] = set()
+
+    def edge(item: Edge) -> Edge | str:
+        if item.type not in EDGE_TYPES:
+            return f"{_shown(item.type)} is no type of edge: {', '.join(EDGE_TYPES)}"
+        if item.source == item.target:
+            return "an arc has no edge to itself"
+        why = bench.missing(item.source, item.target) or _gone(absorbed, item.source, item.target)
+        if why:
+            return why
+        if item.target in bench.known.arcs[item.source].targets:
+            return "this arc has an edge to that one"
+        if (item.source, item.target) in seen:
+            return "another item joins the same two arcs"
+        seen.add((item.source, item.target))
+        return item
+
+    return edge
+
+
+def _merges(bench: _Bench) -> Callable[[Merge], Merge | str]:
+    kept: set[str] = set()
+    absorbed: set[str] = set()
+
+    def merge(item: Merge) -> Merge | str:
+        if item.keep == item.absorb:
+            return "an arc can't absorb itself"
+        why = bench.missing(item.keep, item.absorb)
+        if why:
+            return why
+        if item.absorb in kept | absorbed or item.keep in absorbed:
+            return "another merge of this answer has one of these arcs"
+        if len(absorbed) == MERGES:
+            return f"one answer merges {MERGES} times at most"
+        kept.add(item.keep)
+        absorbed.add(item.absorb)
+        return item
+
+    return merge
+
+
+def _splits(bench: _Bench, merged: set[str]) -> Callable[[Split], Split | str]:
+    done: set[str] = set()
+
+    def split(item: Split) -> Split | str:
+        why = bench.missing(item.arc) or _gone(merged, item.arc)
+        if why:
+            return why
+        if item.arc in done:
+            return "another item splits this arc"
+        if len(done) == SPLITS:
+            return f"one answer splits {SPLITS} arcs at most"
+        if len({part.title.lower() for part in item.into}) < len(item.into):
+            return "two parts have one title"
+        if not all(part.sessions for part in item.into):
+            return "each part must take sessions of the arc"
+        sessions = [session for part in item.into for session in part.sessions]
+        if len(set(sessions)) < len(sessions):
+            return "a session goes into one part only"
+        foreign = set(sessions) - set(bench.known.arcs[item.arc].sessions)
+        if foreign:
+            return f"the arc has no session {_shown(min(foreign))}"
+        done.add(item.arc)
+        return item
+
+    return split
+
+
+def _signals(known: Known) -> Callable[[SignalChange], SignalChange | str]:
+    seen: set[str] = set()
+
+    def change(item: SignalChange) -> SignalChange | str:
+        identity = _identity(item, known)
+        signal = known.signals.get(identity)
+        if signal is None:
+            return identity
+        if identity in seen:
+            return "another item changes this signal"
+        why = _unfit(item, signal)
+        if why:
+            return why
+        seen.add(identity)
+        return item.model_copy(update={"signal": identity})
+
+    return change
+
+
+def _identity(item: SignalChange, known: Known) -> str:
+    """Exactly one signal, or why not."""
+    if item.signal is not None:
+        found = known.signals.get(item.signal)
+        if found is None:
+            return f"no active signal has the identity {_shown(item.signal)}"
+        return item.signal if found.source == item.source else "the signal of this identity has another source"
+    ours = [identity for identity, signal in known.signals.items() if signal.source == item.source]
+    if len(ours) > 1:
+        return f"{len(ours)} signals have this source: name one by its identity"
+    return ours[0] if ours else f"no active signal has the source {_shown(item.source)}"
+
+
+def _unfit(item: SignalChange, signal: KnownSignal) -> str:
+    if signal.severity == "nuclear":
+        return "a nuclear signal is changed by people only"
+    if item.op == "clear":
+        return ""
+    if item.severity not in _SEVERITIES:
+        return f"a model may raise to {', '.join(_SEVERITIES[1:])} only"
+    if signal.severity in _SEVERITIES and _SEVERITIES.index(item.severity) <= _SEVERITIES.index(signal.severity):
+        return f"the signal is {signal.severity} already"
+    return ""
+
+
+def _summaries(bench: _Bench, absorbed: set[str]) -> Callable[[Summary], Summary | str]:
+    seen: set[str] = set()
+
+    def summary(item: Summary) -> Summary | str:
+        why = bench.missing(item.arc) or _gone(absorbed, item.arc)
+        if why:
+            return why
+        if bench.known.arcs[item.arc].summarised or item.arc in seen:
+            return "the arc has a summary"
+        if item.text.upper().rstrip(".") == "SKIP":
+            return "skipped by the model"
+        seen.add(item.arc)
+        return item.model_copy(update={"text": clipped(item.text, SUMMARY_CHARS)})
+
+    return summary
+
+
+def _syntheses(bench: _Bench, absorbed: set[str]) -> Callable[[Synthesis], Synthesis | str]:
+    seen: set[str] = set()
+
+    def synthesis(item: Synthesis) -> Synthesis | str:
+        why = bench.missing(item.arc) or _gone(absorbed, item.arc)
+        if why:
+            return why
+        if bench.known.arcs[item.arc].synthesised or item.arc in seen:
+            return "the arc is synthesised"
+        timeline, lessons = (tuple(filter(None, lines)) for lines in (item.timeline, item.lessons))
+        if not (timeline or lessons or item.resolution):
+            return "says nothing"
+        seen.add(item.arc)
+        return item.model_copy(update={"timeline": timeline, "lessons": lessons})
+
+    return synthesis
+
+
+def _intent(intent: Intent | None, bench: _Bench) -> Intent | None:
+    """With the evidence that there is; what there is not is told."""
+    if intent is None:
+        return None
+    known = bench.known.arcs
+    bench.refused += [
+        Refused(f"intent.evidence[{number}]", bench.missing(each))
+        for number, each in enumerate(intent.evidence)
+        if each not in known
+    ]
+    return intent.model_copy(update={"evidence": tuple(each for each in intent.evidence if each in known)})
+
+
+def _gone(absorbed: set[str], *arcs: str) -> str:
+    return "a merge of this answer has this arc" if absorbed.intersection(arcs) else ""
+
+
+def _shown(text: str) -> str:
+    return repr(clipped(text, 60))

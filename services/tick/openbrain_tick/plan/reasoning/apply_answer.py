@@ -1,0 +1,44 @@
+"""An answer put into a plan: judged item by item, and the feed made anew of what was accepted."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from openbrain_tick.plan.deterministic import publish, tidy
+from openbrain_tick.plan.feed.health import record
+from openbrain_tick.plan.plan import Plan
+from openbrain_tick.plan.reasoning.accepted_items import Outcome, apply_items
+from openbrain_tick.plan.reasoning.answer.items import Answer
+from openbrain_tick.plan.reasoning.answer.judge import judge
+from openbrain_tick.plan.reasoning.answer.known import known_of
+from openbrain_tick.plan.reasoning.feed_report import put_feed_report
+from openbrain_tick.report import PROBLEMS
+from openbrain_tick.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedAnswer:
+    """What was accepted, and what became of it."""
+
+    accepted: Answer
+    outcome: Outcome
+
+    def result(self) -> dict[str, Any]:
+        """As the report has it; items that were not taken, each with its reason."""
+        refused = [*self.accepted.refused, *self.outcome.refused]
+        return {
+            "done": list(self.outcome.done),
+            "refused": [{"item": each.item, "reason": each.reason} for each in refused[:PROBLEMS]],
+            "refused_count": len(refused),
+        }
+
+
+def apply_answer(plan: Plan, answer: Answer, world: World) -> AppliedAnswer:
+    """Edit the plan; items that are not accepted are refused with a reason."""
+    accepted = judge(answer, known_of(plan.pages.values()))
+    outcome = apply_items(accepted, plan)
+    tidy(plan, world.ended)
+    kept = publish(plan, world.probes, world.alarm)
+    said = accepted.health
+    put_feed_report(plan, accepted, outcome, kept.health.score if said is None else said.score)
+    record(plan, kept.health, score=said.score if said else None, reason=said.reason if said else "")
+    return AppliedAnswer(accepted, outcome)

@@ -1,0 +1,37 @@
+"""The model asked once about a vault."""
+
+from openbrain.domain.errors import OpenBrainError
+from openbrain.ports.models import Reasoner
+from openbrain_tick.plan.deterministic import Kept
+from openbrain_tick.plan.plan import Plan
+from openbrain_tick.plan.plan_only import in_thread
+from openbrain_tick.plan.reasoning.answer.items import Answer, Refused, from_items, from_json
+from openbrain_tick.plan.reasoning.answer.markdown_answer import from_markdown
+from openbrain_tick.plan.reasoning.feed_report import previous_intent
+from openbrain_tick.plan.reasoning.prompt import prompt
+from openbrain_tick.report import Report
+
+
+async def ask(plan: Plan, kept: Kept, reasoner: Reasoner, prompt_chars: int, report: Report) -> Answer | None:
+    """None where there is no model, or it did not answer; the report says which."""
+    with report.phase("prompt_gen") as phase:
+        asked = await in_thread(lambda: prompt(plan, kept.signals, previous_intent(plan), prompt_chars))
+        phase |= {"prompt_length": len(asked.question.prompt), "left_out": dict(asked.left_out)}
+    with report.phase("ai") as phase:
+        try:
+            thought = await reasoner.reason(asked.question)
+        except OpenBrainError as error:
+            phase["error"] = str(error)
+            return None
+        if thought is None:
+            phase["skipped"] = "no reasoner is set"
+            return None
+        phase |= {"model": thought.model, "output_length": len(thought.text), "cut": thought.cut}
+        phase |= {"tokens_in": thought.tokens_in, "tokens_out": thought.tokens_out}
+        answer = from_json(thought.text) or from_markdown(thought.text)
+        if answer is None:
+            phase["error"] = "the answer is neither JSON by the schema nor the six sections" + (
+                ": it was cut, raise OPENBRAIN_REASONER__ANSWER_TOKENS" if thought.cut else ""
+            )
+            return from_items({}, (Refused("answer", phase["error"]),))
+        return answer

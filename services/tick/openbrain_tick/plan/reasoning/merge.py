@@ -1,0 +1,97 @@
+"""One arc absorbed by another: its story, sessions and edges go along, and its file stays as `<id>.merged.md`."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from openbrain.domain.errors import Conflict
+from openbrain.vault.front_matter.document import Front, Page
+from openbrain.vault.front_matter.rendering import Value
+from openbrain.vault.markers import markers
+from openbrain.vault.pages.arcs import Arc
+from openbrain.vault.values import Marker
+from openbrain_tick.plan.plan import Plan
+from openbrain_tick.plan.reasoning.answer.items import Merge
+from openbrain_tick.plan.reasoning.page_edits import Write, arc_of, edge_mark, is_there, page_of
+from openbrain_tick.plan.reasoning.sections import add, sections
+
+
+def merge(item: Merge, plan: Plan) -> list[Write]:
+    """`Conflict` where it was done before, or the name of the absorbed file is taken."""
+    keep, absorb = arc_of(plan, item.keep), arc_of(plan, item.absorb)
+    aside = absorb.path.removesuffix(".md") + ".merged.md"
+    if is_there(plan, aside):
+        raise Conflict(f"{aside} is there already")
+    into, gone = page_of(plan, keep), page_of(plan, absorb)
+    heading = f"Merged from {absorb.id}"
+    if any(each.title == heading for each in sections(into.body)):
+        raise Conflict(f"{keep.id} holds what {absorb.id} told")
+    body = _with_edges(into.body, keep, absorb, gone)
+    body = f"{body.rstrip()}\n\n## {heading}\n\n{_story(gone.body, into.body)}\n"
+    union = _union(into.front, gone.front)
+    if absorb.last_activity_us > keep.last_activity_us:
+        union["last_activity"] = gone.front.text("last_activity")
+    front = into.front.with_values({"title": item.title, **union})
+    left = gone.front.with_values({"status": "merged", "merged_into": keep.id})
+    return [
+        Write(keep.path, replace(into, front=front, body=body).text()),
+        Write(absorb.path, None),
+        Write(aside, replace(gone, front=left).text()),
+    ]
+
+
+def _union(keep: Front, absorb: Front) -> dict[str, Value]:
+    """Sessions of both; their counts added where no session is counted twice, else the larger."""
+    ours, theirs = keep.strings("source_sessions"), absorb.strings("source_sessions")
+    values: dict[str, Value] = {}
+    if theirs:
+        values["source_sessions"] = list(dict.fromkeys((*ours, *theirs)))
+    counted, other = _counts(keep), _counts(absorb)
+    if other:
+        pairs = {name: (counted.get(name, 0), other.get(name, 0)) for name in (*counted, *other)}
+        twice = bool(set(ours) & set(theirs))
+        values["signals"] = {name: max(pair) if twice else sum(pair) for name, pair in pairs.items()}
+    return values
+
+
+def _counts(front: Front) -> dict[str, int]:
+    given: Any = front.get("signals")
+    return {
+        str(name): count
+        for name, count in (given.items() if isinstance(given, Mapping) else ())
+        if isinstance(count, int) and not isinstance(count, bool)
+    }
+
+
+def _with_edges(body: str, keep: Arc, absorb: Arc, gone: Page) -> str:
+    """The absorbed arc's edges, to where none leads yet."""
+    there = {each.attrs.get("target") for each in markers.parse(body, "").markers if each.type == "edge"}
+    there |= {*keep.links, keep.id, absorb.id}
+    written = [
+        (each.attrs.get("type", "related"), each.attrs.get("target", ""))
+        for each in markers.parse(gone.body, "").markers
+        if each.type == "edge"
+    ]
+    new: list[str] = []
+    for kind, target in [*absorb.edges, *written]:
+        if target and target not in there:
+            there.add(target)
+            new.append(edge_mark(kind, target))
+    return add(body, "Edges", new, before="Source sessions") if new else body
+
+
+def _story(body: str, known: str) -> str:
+    """The absorbed text without its edges, and without the blocks that the other has."""
+    told = {_key(each) for each in markers.parse(known, "").markers if each.block}
+    cut: list[tuple[int, int]] = []
+    for each in markers.parse(body, "").markers:
+        inside = cut and each.start < cut[-1][1]
+        if not inside and (each.type == "edge" or (each.block and _key(each) in told)):
+            cut.append((each.start, each.end))
+    for start, end in reversed(cut):
+        body = body[:start] + body[end:]
+    return body.strip()
+
+
+def _key(marker: Marker) -> tuple[str, str, str]:
+    return marker.type, marker.attrs.get("source", ""), marker.content

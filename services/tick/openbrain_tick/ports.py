@@ -1,0 +1,30 @@
+"""What a tick works with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from openbrain.ports.clock import Clock
+from openbrain.ports.models import Reasoner
+from openbrain.ports.store import Store
+from openbrain.ports.vault import Prober
+from openbrain.ports.writes import WriteGate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """What a tick works with, and how: `transcripts` None extracts nothing."""
+
+    store: Store
+    clock: Clock
+    gate: WriteGate
+    reasoner: Reasoner
+    prober: Prober
+    probes: Mapping[str, str]
+    prompt_chars: int
+    transcripts: Path | None
+    since_h: float
+    min_turns: int
+    forget_share: float
+    held_us: int
+    """How long a mark keeps its signal alive after a tick has seen it; longer than from one tick to the next."""

@@ -1,0 +1,1 @@
+"""What was written is looked for on the disk."""
