@@ -35,7 +35,9 @@ async def fill(container: Container, count: int) -> None:
             Offer(submission=_submission(number, all_texts[number]), actor=actor, origin=Origin(actor="bench"))
             for number in range(start, min(start + STEP, count))
         ]
-        outcomes = await remember(offers, writes=container.store.writes, clock=container.clock, gate=container.gate)
+        outcomes = await remember(
+            offers, writes=container.store.writes, clock=container.clock, content_policy=container.content_policy
+        )
         await _index(container, [outcome.memory.id for outcome in outcomes if outcome.memory is not None])
     print(f"filled in {time.perf_counter() - begun:.0f} s", file=sys.stderr)
 

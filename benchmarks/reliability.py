@@ -91,7 +91,7 @@ async def _measure(url: str, folder: Path, events: int, repeats: int) -> Report:
 
 async def _remembered(store: Store, count: int) -> Sequence[bytes]:
     """Memories in the truth; their events, taken from the outbox."""
-    clock, gate = adapters.clock(), adapters.write_gate()
+    clock, content_policy = adapters.clock(), adapters.content_policy()
     await store.workspaces.create_workspace(Workspace(id="bench", name="bench", created_at=clock.now()))
     actor = Actor(key_id="k", name="bench", workspace_id="bench", agent_id="a", permissions=frozenset())
     contents = texts(count)
@@ -104,7 +104,7 @@ async def _remembered(store: Store, count: int) -> Sequence[bytes]:
             )
             for text in contents[start : start + 500]
         ]
-        await remember(offers, writes=store.writes, clock=clock, gate=gate)
+        await remember(offers, writes=store.writes, clock=clock, content_policy=content_policy)
     bodies: list[bytes] = []
     while entries := await store.outbox.take(5000):
         bodies += [entry.body for entry in entries]

@@ -86,7 +86,9 @@ async def test_a_replay_is_counted_worked_off_and_taken_up_after_a_kill(operator
     # Killed in a step that it did not write down: that comes twice, and nothing is left out.
     held = await operator.brain.store.operations.hold_operation("dying", 30, ["replay"])
     assert held is not None
-    await steps(Redelivery(operator.redis, operator.settings), operator.brain.store, at_once)["replay"](held)
+    await steps(Redelivery(operator.redis, operator.settings), operator.brain.store.index_marks, at_once)["replay"](
+        held
+    )
     await age_holds(operator.brain.store, 31)
     waiting = await operator.work(begun["operation"]["id"])
     assert (waiting["status"], waiting["done"]) == ("running", 0)

@@ -14,10 +14,10 @@ from tests.support.embedder.fake_chat import fake_chat, says
 async def test_a_file_is_there_or_not(tmp_path: Path) -> None:
     flag = tmp_path / "a flag"
 
-    assert not await Probes().holds(flag.as_uri())
+    assert not await Probes().check(flag.as_uri())
     flag.touch()
-    assert await Probes().holds(flag.as_uri())
-    assert not await Probes().holds(tmp_path.as_uri())
+    assert await Probes().check(flag.as_uri())
+    assert not await Probes().check(tmp_path.as_uri())
 
 
 async def test_a_port_takes_connections_or_not() -> None:
@@ -31,15 +31,15 @@ async def test_a_port_takes_connections_or_not() -> None:
     address = f"tcp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
     async with server:
-        assert await Probes().holds(address)
+        assert await Probes().check(address)
         await ended.wait()
-    assert not await Probes().holds(address)
+    assert not await Probes().check(address)
 
 
 async def test_a_page_answers_or_not() -> None:
     with fake_chat(lambda _: says("")) as chat:
-        assert await Probes().holds(f"{chat.url}/models")
-    assert not await Probes().holds(f"{chat.url}/models")
+        assert await Probes().check(f"{chat.url}/models")
+    assert not await Probes().check(f"{chat.url}/models")
 
 
 async def test_what_is_silent_does_not_hold() -> None:
@@ -52,7 +52,7 @@ async def test_what_is_silent_does_not_hold() -> None:
 
     server = await asyncio.start_server(wait, "127.0.0.1", 0)
     async with server:
-        assert not await Probes(timeout_s=0.1).holds(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+        assert not await Probes(timeout_s=0.1).check(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
         over.set()
         await ended.wait()
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from openbrain.adapters.local.open_content_policy import OpenGate
+from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.memory import Memory, MemoryType, Reason, Scope
@@ -49,7 +49,7 @@ class Brain:
             problems,
             store=self.store,
             clock=self.clock,
-            gate=OpenGate(),
+            content_policy=OpenContentPolicy(),
             forget_share=share,
         )
 
@@ -64,7 +64,9 @@ class Brain:
         """Somebody else remembers it."""
         given = Submission(content=content, type=MemoryType.FACT, project="shop")
         offer = Offer(submission=given, actor=TICK, origin=Origin(actor="ada"))
-        (outcome,) = await remember([offer], writes=self.store.writes, clock=self.clock, gate=OpenGate())
+        (outcome,) = await remember(
+            [offer], writes=self.store.writes, clock=self.clock, content_policy=OpenContentPolicy()
+        )
         assert outcome.memory is not None
         return outcome.memory
 

@@ -14,7 +14,7 @@ from openbrain.domain import ids
 from openbrain.domain.ids import BUCKETS, bucket, digest, point_id
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import EntryMarks, Standing
-from openbrain.ports.index_entries import Due
+from openbrain.ports.index_entries import ExpectedRow
 from openbrain.usecases import comparison_sums, reconcile
 from openbrain.usecases.reconcile import Fault, judge
 from openbrain_housekeeper.reconciliation.quiescent_since import QuiescentSince
@@ -25,8 +25,8 @@ OTHER = "01890000-0000-7000-8000-000000000002"
 BUILDER = "b-1"
 
 
-def row(**changes: object) -> Due:
-    given = Due(
+def row(**changes: object) -> ExpectedRow:
+    given = ExpectedRow(
         memory_id=ID,
         revision=3,
         updated_at=START,
@@ -42,7 +42,7 @@ def row(**changes: object) -> Due:
     return replace(given, **changes)  # type: ignore[arg-type]  # named by the caller
 
 
-def entry(passage: int = 0, *, revision: int = 3, of: Due | None = None, tombstone: bool = False) -> Standing:
+def entry(passage: int = 0, *, revision: int = 3, of: ExpectedRow | None = None, tombstone: bool = False) -> Standing:
     due = of or row(revision=revision)
     made = digest(ID, passage, revision, due.updated_at, due.content_hash, BUILDER)
     return Standing(
@@ -85,7 +85,7 @@ WAITING = row(passages=0, waiting=True)
         pytest.param(row(marked=False), [], [Fault.MISSING], id="once, not twice"),
     ],
 )
-def test_judged(due: Due | None, entries: list[Standing], expected: list[Fault]) -> None:
+def test_judged(due: ExpectedRow | None, entries: list[Standing], expected: list[Fault]) -> None:
     assert sorted(each.fault for each in judge(due, entries, BUILDER)) == sorted(expected)
 
 
@@ -167,15 +167,15 @@ class Large:
         following = self.ids[bisect_right(self.ids, after) :][:limit]
         return following[-1] if following else None
 
-    async def due_in(self, _: Generation, after: str, until: str, __: Collection[int]) -> Sequence[Due]:
+    async def rows_in(self, _: Generation, after: str, until: str, __: Collection[int]) -> Sequence[ExpectedRow]:
         found = self._told(self.ids[bisect_right(self.ids, after) : bisect_right(self.ids, until)])
         return [row(memory_id=each, marked=False) for each in found]
 
-    async def unmarked(self, _: Generation, after: str, until: str, limit: int) -> Sequence[Due]:
+    async def unmarked(self, _: Generation, after: str, until: str, limit: int) -> Sequence[ExpectedRow]:
         found = self._told(self.ids[bisect_right(self.ids, after) : bisect_right(self.ids, until)][:limit])
         return [row(memory_id=each, marked=False) for each in found]
 
-    async def due(self, _: Generation, ids: Collection[str]) -> Mapping[str, Due]:
+    async def by_id(self, _: Generation, ids: Collection[str]) -> Mapping[str, ExpectedRow]:
         return {each: row(memory_id=each, marked=False) for each in ids}
 
     async def read(self, _: str, ids: Sequence[str]) -> Mapping[str, Standing]:
@@ -211,20 +211,20 @@ async def test_a_comparison_holds_a_part_of_both_sides_however_much_there_is(mon
 class Small:
     """Both sides, of the same memories."""
 
-    def __init__(self, rows: Sequence[Due], entries: Sequence[Standing]) -> None:
+    def __init__(self, rows: Sequence[ExpectedRow], entries: Sequence[Standing]) -> None:
         self.rows, self.entries, self.walks = rows, entries, 0
 
     async def walk(self, after: str, _: int) -> str | None:
         return None if after else ID
 
-    async def due_marks(self, *_: object) -> Sequence[int]:
+    async def marks(self, *_: object) -> Sequence[int]:
         marks = []
         for each in self.rows:
             of = (each.memory_id, 0, each.revision, each.updated_at, each.content_hash, BUILDER)
             marks.append(ids.mark(bucket(each.memory_id), ids.digest(*of)))
         return marks
 
-    async def due(self, _: Generation, wanted: Collection[str]) -> Mapping[str, Due]:
+    async def by_id(self, _: Generation, wanted: Collection[str]) -> Mapping[str, ExpectedRow]:
         return {each.memory_id: each for each in self.rows if each.memory_id in wanted}
 
     async def entry_marks(self, _: str) -> AsyncIterator[EntryMarks]:
@@ -235,7 +235,7 @@ class Small:
         )
 
 
-async def closer(rows: Sequence[Due], entries: Sequence[Standing]) -> frozenset[int]:
+async def closer(rows: Sequence[ExpectedRow], entries: Sequence[Standing]) -> frozenset[int]:
     small: Any = Small(rows, entries)
     text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")
     told = [each async for each in comparison_sums.closer(small, small, text)][-1]
@@ -255,7 +255,7 @@ async def test_a_closer_look_sees_what_sums_of_buckets_hide() -> None:
     assert sum(each.digest for each in of) == sum(each.digest for each in here)
 
     class Told(Small):
-        async def due_marks(self, *_: object) -> Sequence[int]:
+        async def marks(self, *_: object) -> Sequence[int]:
             return [ids.mark(each.bucket, each.digest) for each in of]
 
     text = Generation(kind=IndexKind.TEXT, name="t", model="", dimensions=0, builder=BUILDER, status="serving")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain.adapters.local.open_content_policy import OpenGate
+from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.domain import limits
 from openbrain.domain.errors import Forbidden, Invalid, NeverRetry
 from openbrain.domain.events import CloudEvent
@@ -22,7 +22,7 @@ from tests.unit.test_auth import actor
 
 
 class Mask:
-    """A gate that masks a secret and refuses another."""
+    """A policy that masks a secret and refuses another."""
 
     def admit(self, content: str) -> str:
         if "refuse-me" in content:
@@ -30,14 +30,14 @@ class Mask:
         return content.replace("hunter2", "***")
 
 
-def prepared(gate: Any = None, key: str = "", who: Any = None, **fields: Any) -> Write:
+def prepared(content_policy: Any = None, key: str = "", who: Any = None, **fields: Any) -> Write:
     offer = Offer(
         submission=Submission(**({"content": "the sky is blue", "type": "fact"} | fields)),
         actor=who or actor(),
         origin=Origin(actor="ada"),
         idempotency_key=key,
     )
-    return prepare(offer, clock=FakeClock(), gate=gate or OpenGate())
+    return prepare(offer, clock=FakeClock(), content_policy=content_policy or OpenContentPolicy())
 
 
 def refused(error: type[Exception] = Invalid, **fields: Any) -> Any:
@@ -101,7 +101,7 @@ def test_the_gate_stands_before_the_hash() -> None:
 
     assert memory.content == "password ***"
     assert memory.content_hash == content_hash("password ***")
-    assert refused(gate=Mask(), content="refuse-me").field == "content"
+    assert refused(content_policy=Mask(), content="refuse-me").field == "content"
 
 
 @pytest.mark.parametrize("scope", [Scope.AGENT, Scope.SESSION])
@@ -181,7 +181,7 @@ def edit(**changes: Any) -> Any:
         session_id="s1",
         origin=Origin(actor="ada"),
         clock=FakeClock(),
-        gate=Mask(),
+        content_policy=Mask(),
     )
 
 

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from openbrain.client.server_sent_events import Sent, events
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import Spoken
+from openbrain.ports.signals import StreamedBroadcast
 from openbrain_api.broadcasts.frames import HEARTBEAT, Unreadable, frame, frames, heard, retry, skipped
 
 EVERYONE = Viewer(workspace_id="w1", agent_id="ada")
 
 
-def spoken(seq: int, org: str = "", title: str = "t") -> Spoken:
+def spoken(seq: int, org: str = "", title: str = "t") -> StreamedBroadcast:
     data = {"seq": seq, "title": title, **({"org": org} if org else {})}
-    return Spoken(seq, orjson.dumps({"specversion": "1.0", "data": data}))
+    return StreamedBroadcast(seq, orjson.dumps({"specversion": "1.0", "data": data}))
 
 
 def read(parts: Sequence[bytes]) -> list[Sent]:
@@ -87,7 +87,7 @@ def test_numbers_that_are_skipped_move_the_clients_place() -> None:
 def test_an_event_with_line_ends_stays_one_event() -> None:
     event = b'{"data":\n{"seq": 1,\r\n"title": "x"}}'
 
-    (told,) = read([heard(Spoken(1, event)).frame])
+    (told,) = read([heard(StreamedBroadcast(1, event)).frame])
 
     assert orjson.loads(told.data) == {"data": {"seq": 1, "title": "x"}}
 
@@ -97,4 +97,4 @@ def test_an_event_with_line_ends_stays_one_event() -> None:
 )
 def test_what_is_no_broadcast_is_said_to_be_none(event: bytes) -> None:
     with pytest.raises(Unreadable):
-        heard(Spoken(1, event))
+        heard(StreamedBroadcast(1, event))

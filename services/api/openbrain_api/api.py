@@ -11,7 +11,7 @@ from openbrain.ports.index import Replaceable
 from openbrain.ports.outbox import Wake
 from openbrain.ports.store import Store
 from openbrain.ports.streams import StreamAdmin
-from openbrain.ports.writes import WriteGate
+from openbrain.ports.writes import ContentPolicy
 from openbrain.settings import Settings
 from openbrain.usecases.auth import Keyring
 from openbrain.usecases.backpressure import Pressure
@@ -38,7 +38,7 @@ class Api:
 
     store: Store
     clock: Clock
-    gate: WriteGate
+    content_policy: ContentPolicy
     wake: Wake
     settings: Settings
     keyring: Keyring

@@ -92,7 +92,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
     return Api(
         store=store,
         clock=clock,
-        gate=container.gate,
+        content_policy=container.content_policy,
         wake=container.wake,
         settings=settings,
         keyring=keyring,
@@ -116,7 +116,7 @@ def _make_api(container: Container, services: Sequence[Watched]) -> Api:
         active_model=active_model,
         indexes={IndexKind.TEXT: text, IndexKind.VECTOR: vectors},
         streams=container.streams,
-        hub=Hub(store, container.hearing, most=server.listeners),
+        hub=Hub(store, container.broadcast_stream, most=server.listeners),
         listening=ListeningKeys(store.api_keys, clock),
         presence=Presence(store.broadcasts),
         halt_acks=Coalescer(lambda seen, agents: store.halts.ack_halt(*seen, agents)),

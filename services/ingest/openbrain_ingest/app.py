@@ -27,7 +27,7 @@ def service(container: Container) -> Service:
             writes=container.store.writes,
             tenants=tenants,
             clock=container.clock,
-            gate=container.gate,
+            content_policy=container.content_policy,
             key_lifetime=settings.housekeeping.stream_key_days * DAY,
         )
         await container.wake.notify()

@@ -29,7 +29,7 @@ def service(container: Container) -> Service:
         return Ports(
             store=container.store,
             clock=container.clock,
-            gate=container.gate,
+            content_policy=container.content_policy,
             reasoner=container.reasoner,
             prober=container.prober,
             probes=settings.vaults.probes,

@@ -8,7 +8,7 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.models import Reasoner
 from openbrain.ports.store import Store
 from openbrain.ports.vault import Prober
-from openbrain.ports.writes import WriteGate
+from openbrain.ports.writes import ContentPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Ports:
 
     store: Store
     clock: Clock
-    gate: WriteGate
+    content_policy: ContentPolicy
     reasoner: Reasoner
     prober: Prober
     probes: Mapping[str, str]

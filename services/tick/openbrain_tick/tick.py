@@ -104,7 +104,7 @@ async def _synced(plan: Plan, vault: Vault, ports: Ports, report: Report) -> Seq
             plan.scan.problems,
             store=ports.store,
             clock=ports.clock,
-            gate=ports.gate,
+            content_policy=ports.content_policy,
             forget_share=ports.forget_share,
         )
         counts = {"submitted": synced.submitted, "superseded": synced.superseded, "forgotten": synced.forgotten}

@@ -58,7 +58,7 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
+class ExpectedRow:
     """A row as one generation of an index should have it."""
 
     memory_id: str
@@ -122,19 +122,21 @@ class ExpectedEntries(Protocol):
     async def walk(self, after: str, limit: int) -> str | None:
         """The id that ends the next `limit` rows behind `after`; None where no row follows."""
 
-    async def due_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
+    async def bucket_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
         """What the rows behind `after`, up to `until`, should have in each bucket; no tombstones, no revisions."""
 
-    async def due_marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
+    async def marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
         """The same one by one: of each entry that they should have `ids.mark`."""
 
-    async def due_in(self, generation: Generation, after: str, until: str, buckets: Collection[int]) -> Sequence[Due]:
+    async def rows_in(
+        self, generation: Generation, after: str, until: str, buckets: Collection[int]
+    ) -> Sequence[ExpectedRow]:
         """Those of these rows in these buckets that should have entries, or that are not marked."""
 
-    async def unmarked(self, generation: Generation, after: str, until: str, limit: int) -> Sequence[Due]:
+    async def unmarked(self, generation: Generation, after: str, until: str, limit: int) -> Sequence[ExpectedRow]:
         """The first of these rows that are not marked, for a generation that serves; failed ones are left out."""
 
-    async def due(self, generation: Generation, ids: Collection[str]) -> Mapping[str, Due]:
+    async def by_id(self, generation: Generation, ids: Collection[str]) -> Mapping[str, ExpectedRow]:
         """These rows; ids without a row are absent."""
 
     async def count_extent(self, extent: Extent) -> int:

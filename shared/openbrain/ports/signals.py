@@ -188,7 +188,7 @@ class Halts(Protocol):
         """Everyone goes on; again: the same. `NotFound` where not seen; `Conflict` for one that has expired."""
 
 
-class Passed(NeverRetry):
+class StaleSequence(NeverRetry):
     """A stream takes rising numbers only, and has reached this one: it holds the event, or it knows a later time of
     the truth than the truth does."""
 
@@ -226,7 +226,7 @@ class Broadcasts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class StreamedBroadcast:
     """One entry of a workspace's stream."""
 
     seq: int
@@ -234,10 +234,10 @@ class Spoken:
     """As it was published."""
 
 
-class Hearing(Protocol):
+class BroadcastStream(Protocol):
     """The stream of broadcasts. Everybody has a place of his own in it; reading takes nothing away."""
 
-    async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[Spoken]:
+    async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
         """What stands behind the number `after`, in order; none when nothing came within `wait_s` seconds.
 
         `TryLater` while the stream server does not answer.

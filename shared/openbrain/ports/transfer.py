@@ -13,7 +13,7 @@ Position = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredMemory:
     """A row as it stands, dead or alive."""
 
     memory: Memory
@@ -46,7 +46,7 @@ class Link:
     created_at: int
 
 
-Item = Kept | Told | Link
+Item = StoredMemory | Told | Link
 
 
 class Landed(StrEnum):
@@ -63,7 +63,7 @@ class Transfer(Protocol):
 
     async def kept(
         self, condition: Condition, limit: int, after: Position | None = None, *, dead: bool = False
-    ) -> Sequence[Kept]:
+    ) -> Sequence[StoredMemory]:
         """Oldest first; `after` lists those that follow it, `dead` also what has ended."""
 
     async def links(self, ids: Sequence[str]) -> Sequence[Link]:

@@ -149,7 +149,7 @@ class Ticks(Protocol):
 class Prober(Protocol):
     """Asks addresses of the settings, never of a page."""
 
-    async def holds(self, address: str) -> bool:
+    async def check(self, address: str) -> bool:
         """`http(s)://…`: answers with 2xx; `tcp://host:port`: can be connected to; `file:///…`: there is such a file.
         False for whatever does not answer in time."""
 

@@ -83,7 +83,7 @@ class Edit:
     """Microseconds; 0 takes an expiry away."""
     confirm: bool = False
     """Still true: decay counts from now."""
-    editions: ExpectedVersions = None
+    expected_versions: ExpectedVersions = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Ended:
     reached: int | None = None
 
 
-class WriteGate(Protocol):
+class ContentPolicy(Protocol):
     """Looks at what is about to be stored."""
 
     def admit(self, content: str) -> str:
@@ -136,19 +136,19 @@ class MemoryWrites(Protocol):
         """Change one memory; `NotFound` where the viewer sees none alive, `Conflict` where the new content is taken."""
 
     async def forget(
-        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: ExpectedVersions = None
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
         """End one memory (reason forgotten); `NotFound` where the viewer does not see it. Again: the same answer."""
 
     async def restore(
-        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: ExpectedVersions = None
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
         """Bring an ended memory back, without an expiry that has passed; one that lives stays as it is. `NotFound`
         where the viewer does not see it; `Conflict` where another of its chain lives, where a living memory says the
         same (either is named as `head`), and for what was erased."""
 
     async def erase(
-        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: ExpectedVersions = None
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Erasure:
         """Blank one memory, dead or alive, and its history; again: the same answer. `NotFound`, `Outdated` as in
         `forget`."""

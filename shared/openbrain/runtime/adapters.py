@@ -9,13 +9,13 @@ from openbrain.ports.clock import Clock
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder, Reasoner
 from openbrain.ports.outbox import Wake
-from openbrain.ports.signals import Hearing
+from openbrain.ports.signals import BroadcastStream
 from openbrain.ports.store import Store
 from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.tenants import Rates
 from openbrain.ports.vault import Prober
 from openbrain.ports.webhooks import Poster
-from openbrain.ports.writes import WriteGate
+from openbrain.ports.writes import ContentPolicy
 from openbrain.settings import Settings
 from openbrain.usecases.backpressure import Pressure
 
@@ -29,11 +29,11 @@ def clock() -> Clock:
     return DatabaseClock()
 
 
-def write_gate() -> WriteGate:
+def content_policy() -> ContentPolicy:
     """What stands before every write: it lets everything pass."""
-    from openbrain.adapters.local.open_content_policy import OpenGate
+    from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 
-    return OpenGate()
+    return OpenContentPolicy()
 
 
 def store(settings: Settings, clock: Clock) -> Store:
@@ -202,11 +202,11 @@ def stream_admin(settings: Settings) -> StreamAdmin:
     return RedisStreams(settings.streams)
 
 
-def hearing(settings: Settings) -> Hearing:
+def broadcast_stream(settings: Settings) -> BroadcastStream:
     """The broadcasts as they come."""
-    from openbrain.streams.publishing.broadcast_reader import RedisHearing
+    from openbrain.streams.publishing.broadcast_reader import RedisBroadcastStream
 
-    return RedisHearing(settings.streams)
+    return RedisBroadcastStream(settings.streams)
 
 
 def text_name(settings: Settings) -> str:

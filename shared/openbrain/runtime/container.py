@@ -11,13 +11,13 @@ from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import TextIndex, VectorIndex
 from openbrain.ports.models import Embedder, Reasoner
 from openbrain.ports.outbox import Wake
-from openbrain.ports.signals import Hearing
+from openbrain.ports.signals import BroadcastStream
 from openbrain.ports.store import Store
 from openbrain.ports.streams import StreamAdmin
 from openbrain.ports.tenants import Rates
 from openbrain.ports.vault import Prober
 from openbrain.ports.webhooks import Poster
-from openbrain.ports.writes import WriteGate
+from openbrain.ports.writes import ContentPolicy
 from openbrain.runtime import adapters
 from openbrain.settings import Settings
 from openbrain.streams.handling.runtime import consumer_name
@@ -40,8 +40,8 @@ class Container:
         return adapters.clock()
 
     @cached_property
-    def gate(self) -> WriteGate:
-        return adapters.write_gate()
+    def content_policy(self) -> ContentPolicy:
+        return adapters.content_policy()
 
     @cached_property
     def store(self) -> Store:
@@ -101,8 +101,8 @@ class Container:
         return adapters.prober(self.settings)
 
     @cached_property
-    def hearing(self) -> Hearing:
-        return adapters.hearing(self.settings)
+    def broadcast_stream(self) -> BroadcastStream:
+        return adapters.broadcast_stream(self.settings)
 
     @cached_property
     def text_generation(self) -> LazyReady[Generation]:
@@ -197,7 +197,7 @@ class Container:
                 "wake",
                 "rates",
                 "streams",
-                "hearing",
+                "broadcast_stream",
                 "poster",
                 "reasoner",
                 "prober",

@@ -38,7 +38,7 @@ async def accounting(
     standing = await index.sums(generation.name, digests=digests)
     due: dict[int, Sum] = {}
     async for after, until in spans(expected_entries):
-        for number, some in (await expected_entries.due_sums(generation, after, until)).items():
+        for number, some in (await expected_entries.bucket_sums(generation, after, until)).items():
             due[number] = _plus(due.get(number, Sum()), some)
         yield _account(due, standing)
     yield _account(due, standing)
@@ -106,7 +106,7 @@ async def closer(
         entries, removed = entries + len(living), removed + len(tombstones)
         yield Account(due=Sum(), standing=Sum(entries, 0, removed), differing=frozenset())
     async for after, until in spans(expected_entries, MARKED):
-        marks = await expected_entries.due_marks(generation, after, until)
+        marks = await expected_entries.marks(generation, after, until)
         for mark in marks:
             digest_of = mark & _DIGEST
             table[(mark >> 32) * PARTS + digest_of % PARTS] -= _ONE + digest_of
@@ -122,7 +122,7 @@ async def _ahead(
     expected_entries: ExpectedEntries, generation: Generation, tombstones: Sequence[Standing]
 ) -> Collection[int]:
     """The buckets of those whose revision their row has not come to."""
-    rows = await expected_entries.due(generation, {each.memory_id for each in tombstones})
+    rows = await expected_entries.by_id(generation, {each.memory_id for each in tombstones})
     return [
         each.bucket for each in tombstones if each.memory_id in rows and rows[each.memory_id].revision < each.revision
     ]

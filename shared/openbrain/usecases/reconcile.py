@@ -15,7 +15,7 @@ from openbrain.domain.ids import bucket as bucket_of
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.ports.generations import Generation, GenerationStatus
 from openbrain.ports.index import Accountable, Standing, Tombstone
-from openbrain.ports.index_entries import Due, ExpectedEntries
+from openbrain.ports.index_entries import ExpectedEntries, ExpectedRow
 from openbrain.ports.store import Store
 from openbrain.usecases.comparison_sums import SUMMED, spans
 
@@ -72,7 +72,7 @@ class Index(Accountable, Protocol):
         """Fenced."""
 
 
-def judge(row: Due | None, entries: Iterable[Standing], builder: str) -> list[Difference]:
+def judge(row: ExpectedRow | None, entries: Iterable[Standing], builder: str) -> list[Difference]:
     """What differs between a row and everything that stands in the index for it. A failed row is left alone."""
     standing = {each.id: each for each in entries}
     if row is None:
@@ -99,14 +99,14 @@ def judge(row: Due | None, entries: Iterable[Standing], builder: str) -> list[Di
     return found
 
 
-def _lack(row: Due, entry: Standing | None, passage: int, builder: str) -> Fault | None:
+def _lack(row: ExpectedRow, entry: Standing | None, passage: int, builder: str) -> Fault | None:
     if entry is None or entry.tombstone:
         return Fault.MISSING
     due = digest(row.memory_id, passage, row.revision, row.updated_at, row.content_hash, builder)
     return None if entry.digest == due else Fault.STALE
 
 
-def _difference(fault: Fault, row: Due | None, entry: Standing | None) -> Difference:
+def _difference(fault: Fault, row: ExpectedRow | None, entry: Standing | None) -> Difference:
     owner = row.memory_id if row is not None else entry.memory_id if entry is not None else ""
     return Difference(
         fault=fault,
@@ -125,7 +125,7 @@ async def differences(
     if not buckets:
         return
     async for after, until in spans(expected_entries, min(SUMMED, AT_ONCE * BUCKETS // len(buckets))):
-        rows = await expected_entries.due_in(generation, after, until, buckets)
+        rows = await expected_entries.rows_in(generation, after, until, buckets)
         for start in range(0, len(rows), LOOKED_AT):
             yield await _lacking(expected_entries, index, generation, rows[start : start + LOOKED_AT])
     async for entries in index.in_buckets(generation.name, buckets):
@@ -134,7 +134,7 @@ async def differences(
 
 
 async def _lacking(
-    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, rows: Sequence[Due]
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, rows: Sequence[ExpectedRow]
 ) -> list[Difference]:
     entries = await _entries(index, generation, rows)
     suspects = [row for row in rows if judge(row, entries[row.memory_id], generation.builder)]
@@ -145,17 +145,19 @@ async def _lacking(
 
 
 async def look(
-    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, rows: Sequence[Due]
+    expected_entries: ExpectedEntries, index: Accountable, generation: Generation, rows: Sequence[ExpectedRow]
 ) -> list[Difference]:
     """Once more: the entries and then the rows."""
     entries = await _entries(index, generation, rows)
-    fresh = await expected_entries.due(generation, [row.memory_id for row in rows])
+    fresh = await expected_entries.by_id(generation, [row.memory_id for row in rows])
     return [
         each for row in rows for each in judge(fresh.get(row.memory_id), entries[row.memory_id], generation.builder)
     ]
 
 
-async def _entries(index: Accountable, generation: Generation, rows: Sequence[Due]) -> Mapping[str, list[Standing]]:
+async def _entries(
+    index: Accountable, generation: Generation, rows: Sequence[ExpectedRow]
+) -> Mapping[str, list[Standing]]:
     """What stands under every id that these rows ever had."""
     ids = [point_id(row.memory_id, number) for row in rows for number in range(max(1, row.passages, row.high))]
     found: dict[str, list[Standing]] = defaultdict(list)
@@ -172,7 +174,7 @@ async def _too_much(
     entries: dict[str, list[Standing]] = defaultdict(list)
     for each in some:
         entries[each.memory_id].append(each)
-    rows = await expected_entries.due(generation, sorted(entries))
+    rows = await expected_entries.by_id(generation, sorted(entries))
     living = {row.memory_id for row in rows.values() if row.living}
 
     def judged(owner: str, of: Iterable[Standing]) -> list[Difference]:

@@ -19,7 +19,7 @@ from openbrain.domain.submission import Submission
 from openbrain.domain.times import from_datetime
 from openbrain.domain.visibility import NEVER
 from openbrain.ports.clock import Clock
-from openbrain.ports.writes import Edit, MemoryWrites, Origin, Outcome, Status, Write, WriteGate
+from openbrain.ports.writes import ContentPolicy, Edit, MemoryWrites, Origin, Outcome, Status, Write
 from openbrain.usecases.auth import Actor
 
 HOUR = 3600 * MICROSECONDS
@@ -47,7 +47,7 @@ def normalised(content: str) -> str:
     return text.lstrip("\n").rstrip()
 
 
-def prepare(offer: Offer, *, clock: Clock, gate: WriteGate) -> Write:
+def prepare(offer: Offer, *, clock: Clock, content_policy: ContentPolicy) -> Write:
     """Everything about an offer that needs no database. `Invalid` names the field, `Forbidden` the key's limit."""
     given, now = offer.submission, clock.now()
     actor = offer.actor.speaking_as(given.agent_id)
@@ -58,7 +58,7 @@ def prepare(offer: Offer, *, clock: Clock, gate: WriteGate) -> Write:
             "agent_id",
             f"memory_scope {given.memory_scope} needs an agent: use a key of that agent, or one that may act as it",
         )
-    content = admitted(given.content, gate)
+    content = admitted(given.content, content_policy)
     memory = _memory(
         id=uuid7(now),
         workspace_id=actor.workspace_id,
@@ -101,9 +101,9 @@ def own_key(offer: Offer, actor: Actor) -> str:
     return joined_hash(actor.key_id, actor.agent_id, offer.idempotency_key)
 
 
-def admitted(content: str, gate: WriteGate) -> str:
-    """Content through the gate, in its one form."""
-    text = normalised(gate.admit(normalised(content)))
+def admitted(content: str, content_policy: ContentPolicy) -> str:
+    """Content that the policy admits, in its one form."""
+    text = normalised(content_policy.admit(normalised(content)))
     if not text:
         raise Invalid("content", "must hold more than white space")
     if len(text) > limits.CONTENT_CHARS:
@@ -121,7 +121,7 @@ def expiry(now: int, hours: int | None, at: int | None) -> int | None:
 
 
 async def remember(
-    offers: Sequence[Offer], *, writes: MemoryWrites, clock: Clock, gate: WriteGate
+    offers: Sequence[Offer], *, writes: MemoryWrites, clock: Clock, content_policy: ContentPolicy
 ) -> Sequence[Outcome]:
     """Store each once, in order and in one transaction. One that is refused never fails its neighbours."""
     prepared: list[Write] = []
@@ -130,7 +130,7 @@ async def remember(
         if number % _AT_A_STRETCH == 0:
             await asyncio.sleep(0)
         try:
-            prepared.append(prepare(offer, clock=clock, gate=gate))
+            prepared.append(prepare(offer, clock=clock, content_policy=content_policy))
             outcomes.append(None)
         except OpenBrainError as error:
             outcomes.append(Outcome(Status.REFUSED, error=error))
@@ -157,7 +157,14 @@ class Change:
 
 
 def prepare_edit(
-    memory_id: str, change: Change, *, actor: Actor, session_id: str, origin: Origin, clock: Clock, gate: WriteGate
+    memory_id: str,
+    change: Change,
+    *,
+    actor: Actor,
+    session_id: str,
+    origin: Origin,
+    clock: Clock,
+    content_policy: ContentPolicy,
 ) -> Edit:
     """The change as the truth takes it; `Invalid` names the field."""
     if change == Change():
@@ -168,7 +175,7 @@ def prepare_edit(
         memory_id=memory_id,
         viewer=actor.viewer(session_id),
         origin=origin,
-        content=None if change.content is None else admitted(change.content, gate),
+        content=None if change.content is None else admitted(change.content, content_policy),
         tags=change.tags,
         metadata=change.metadata,
         type=change.type,

@@ -40,7 +40,7 @@ from openbrain.domain.submission import (
 )
 from openbrain.domain.text.control_characters import cleaned_json, plain_json, plain_text, without_c1
 from openbrain.domain.times import from_datetime
-from openbrain.ports.transfer import Kept, Link, Told
+from openbrain.ports.transfer import Link, StoredMemory, Told
 
 FORMAT = "openbrain-export"
 FORMAT_VERSION = 1
@@ -126,7 +126,7 @@ class MemoryLine(Line):
     allow_duplicate: bool = False
     passages_high: Annotated[int, Field(strict=True, ge=0, le=2**20, description="Older exports have it.")] = 0
 
-    def kept(self, workspace_id: str, now: int) -> Kept:
+    def kept(self, workspace_id: str, now: int) -> StoredMemory:
         """As a row of this workspace that is put there now (microseconds); `Invalid` as in `check`.
 
         Its revision is the time: an index that remembers another of this memory, or that it was removed, takes it.
@@ -164,7 +164,7 @@ class MemoryLine(Line):
             passages_high=self.passages_high,
             wants_vector=self.embed,
         )
-        return Kept(memory, not (self.ended or self.allow_duplicate))
+        return StoredMemory(memory, not (self.ended or self.allow_duplicate))
 
     def check(self) -> None:
         """`Invalid` where a memory says nothing, an erased one says something, or nobody could see it."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import orjson
 
 from openbrain.domain.times import to_iso
-from openbrain.ports.transfer import Kept, Link, Told
+from openbrain.ports.transfer import Link, StoredMemory, Told
 from openbrain.usecases.transfer_lines import FORMAT, FORMAT_VERSION
 
 
@@ -39,7 +39,7 @@ def header_line(
     )
 
 
-def memory_line(kept: Kept) -> bytes:
+def memory_line(kept: StoredMemory) -> bytes:
     """`MemoryLine`; what is absent is left out, and so are the numbers that each database and index gives anew."""
     memory = kept.memory
     ended = memory.reason is not None or memory.deleted_at is not None or memory.archived_at is not None

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
-from openbrain.ports.transfer import Kept, Landed
+from openbrain.ports.transfer import Landed, StoredMemory
 from openbrain.ports.writes import Outcome, Write
 from openbrain_api.writing.bulk import LIVE_FIRST
 from openbrain_api.writing.committing import Committer
@@ -23,7 +23,7 @@ async def published(store: SqlStore, limit: int) -> list[str]:
 
 async def imported(store: SqlStore, count: int) -> None:
     landed = await store.transfer.load(
-        "w2", [Kept(memory(f"imported {number}", workspace_id="w2")) for number in range(count)]
+        "w2", [StoredMemory(memory(f"imported {number}", workspace_id="w2")) for number in range(count)]
     )
     assert set(landed) == {Landed.CREATED}
 

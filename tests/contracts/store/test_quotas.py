@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from openbrain.adapters.local.open_content_policy import OpenGate
+from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import NeverRetry, QuotaExceeded
@@ -16,7 +16,7 @@ from openbrain.domain.memory import MICROSECONDS, MemoryType, Reason
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.tenants import UNLIMITED, Usage, Workspace, WorkspaceChange
-from openbrain.ports.transfer import Kept
+from openbrain.ports.transfer import StoredMemory
 from openbrain.ports.writes import Edit, Outcome, Status
 from openbrain.usecases.submit import Tenants
 from openbrain_ingest.handlers.memory_submitted import accept
@@ -204,7 +204,7 @@ async def test_a_full_workspace_refuses_submissions_for_good(limited: SqlStore, 
         writes=limited.writes,
         tenants=Tenants(limited.workspaces),
         clock=clock,
-        gate=OpenGate(),
+        content_policy=OpenContentPolicy(),
         key_lifetime=MICROSECONDS,
     )
 
@@ -216,7 +216,7 @@ async def test_a_full_workspace_refuses_submissions_for_good(limited: SqlStore, 
 async def test_an_import_that_does_not_fit_leaves_nothing_of_its_transaction(
     limited: SqlStore, database: Database
 ) -> None:
-    kept = [Kept(memory(text, id=uuid7(number))) for number, text in enumerate("abcd")]
+    kept = [StoredMemory(memory(text, id=uuid7(number))) for number, text in enumerate("abcd")]
     with pytest.raises(QuotaExceeded):
         await limited.transfer.load("w1", kept)
     assert await used(limited) == await counted(database) == Usage(0, 0)

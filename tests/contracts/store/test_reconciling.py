@@ -26,7 +26,7 @@ LAST = "ffffffff"
 
 
 def expected(generation: Generation, *entries: tuple[Memory, int]) -> dict[int, Sum]:
-    """What `due_sums` should say of these rows and passages."""
+    """What `bucket_sums` should say of these rows and passages."""
     found: dict[int, Sum] = defaultdict(Sum)
     for row, passage in entries:
         one = digest(row.id, passage, row.revision, row.updated_at, row.content_hash, generation.builder)
@@ -61,7 +61,7 @@ async def test_sums_are_those_of_the_rows(
     for row, passages in ((alive, 1), (edited, 3), (later, 1)):
         await embedded(store, row, passages)
 
-    found = await store.expected_entries.due_sums(generation, "", LAST)
+    found = await store.expected_entries.bucket_sums(generation, "", LAST)
 
     if generation is TEXT:
         assert found == expected(TEXT, (alive, 0), (edited, 0), (due, 0), (later, 0), (plain, 0))
@@ -77,9 +77,9 @@ async def test_vectors_of_another_revision_or_model_are_not_due(
     await embedded(store, row, 1)
     await store.index_marks.lift({row.id: 1})
 
-    assert await store.expected_entries.due_sums(VECTORS, "", LAST) == {}
-    assert (await store.expected_entries.due(VECTORS, [row.id]))[row.id].waiting
-    assert await store.expected_entries.due_sums(replace(VECTORS, model="other"), "", LAST) == {}
+    assert await store.expected_entries.bucket_sums(VECTORS, "", LAST) == {}
+    assert (await store.expected_entries.by_id(VECTORS, [row.id]))[row.id].waiting
+    assert await store.expected_entries.bucket_sums(replace(VECTORS, model="other"), "", LAST) == {}
 
 
 async def test_the_walk_covers_every_row_once(store: SqlStore, database: Database, clock: FakeClock) -> None:
@@ -87,7 +87,7 @@ async def test_the_walk_covers_every_row_once(store: SqlStore, database: Databas
     await put(database, *everything)
     after, seen = "", []
     while (until := await store.expected_entries.walk(after, 3)) is not None:
-        part = await store.expected_entries.due_in(TEXT, after, until, EVERY)
+        part = await store.expected_entries.rows_in(TEXT, after, until, EVERY)
         seen.append([row.memory_id for row in part])
         after = until
     ids = [row.id for row in everything]
@@ -99,13 +99,13 @@ async def test_rows_tell_what_is_due(store: SqlStore, database: Database, clock:
     await put(database, row)
     await embedded(store, row, 1)
 
-    text = (await store.expected_entries.due(TEXT, [row.id, memory().id]))[row.id]
-    vector = (await store.expected_entries.due(VECTORS, [row.id]))[row.id]
+    text = (await store.expected_entries.by_id(TEXT, [row.id, memory().id]))[row.id]
+    vector = (await store.expected_entries.by_id(VECTORS, [row.id]))[row.id]
 
     assert (text.revision, text.changed_at, text.passages, text.marked) == (4, START + 9, 1, True)
     assert (vector.passages, vector.high, vector.marked, vector.waiting, vector.living) == (1, 2, False, False, True)
     kept = replace(VECTORS, status="kept")
-    assert (await store.expected_entries.due(kept, [row.id]))[row.id].marked
+    assert (await store.expected_entries.by_id(kept, [row.id]))[row.id].marked
 
 
 async def test_rows_tell_since_when_their_removal_is_on_its_way(store: SqlStore, database: Database) -> None:
@@ -118,7 +118,7 @@ async def test_rows_tell_since_when_their_removal_is_on_its_way(store: SqlStore,
     }
     await put(database, *left.values())
 
-    found = await store.expected_entries.due(TEXT, [row.id for row in left.values()])
+    found = await store.expected_entries.by_id(TEXT, [row.id for row in left.values()])
 
     assert [found[row.id].changed_at - START for row in left.values()] == [3, 4, 5, 0]
 
@@ -128,7 +128,7 @@ async def test_rows_of_a_bucket(store: SqlStore, database: Database, clock: Fake
     gone = memory("c", reason=Reason.FORGOTTEN, deleted_at=START, text_revision=1, vector_revision=1)
     await put(database, row, other, gone)
 
-    found = await store.expected_entries.due_in(TEXT, "", LAST, [bucket(row.id), bucket(gone.id)])
+    found = await store.expected_entries.rows_in(TEXT, "", LAST, [bucket(row.id), bucket(gone.id)])
 
     assert row.id in {each.memory_id for each in found}
     assert gone.id not in {each.memory_id for each in found}, "it has nothing to have there, and is marked"

@@ -153,10 +153,10 @@ async def test_a_change_names_the_edition_that_it_is_of(store: SqlStore) -> None
     change = Edit(memory_id=memory.id, viewer=viewer(), origin=origin(), tags=("a",))
     seen = frozenset({memory.edition})
 
-    changed = await store.writes.update(replace(change, editions=seen))
+    changed = await store.writes.update(replace(change, expected_versions=seen))
     assert changed.edition != memory.edition
     with pytest.raises(Outdated):
-        await store.writes.update(replace(change, tags=("b",), editions=seen))
+        await store.writes.update(replace(change, tags=("b",), expected_versions=seen))
     with pytest.raises(Outdated):
         await store.writes.forget(memory.id, viewer(), origin(), "", seen)
     ended = await store.writes.forget(memory.id, viewer(), origin(), "", seen | {changed.edition})

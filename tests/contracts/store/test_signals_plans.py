@@ -7,7 +7,7 @@ from sqlalchemy import Connection, text
 
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.schema.signal_tables import signals
-from openbrain.adapters.sql.signals import listeners, reading, rows, sweeping
+from openbrain.adapters.sql.signals import broadcasts, reading, rows, sweeping
 from openbrain.adapters.sql.signals.raising import count_of_source
 from openbrain.adapters.sql.signals.rows import signal_row
 from openbrain.domain.signals.rules import SignalTimes, opened, resolved, swept
@@ -75,7 +75,7 @@ async def test_signals_are_found_by_an_index(many: Database) -> None:
             {"ix_signals_workspace_id_first_raised_at"},
         ),
         (
-            lambda it: listeners._floor(it, "w1", START + 5),
+            lambda it: broadcasts._floor(it, "w1", START + 5),
             "broadcasts",
             {"'key': 'PRIMARY'", "autoindex_broadcasts"},
         ),

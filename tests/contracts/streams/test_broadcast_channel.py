@@ -11,9 +11,9 @@ from sqlalchemy import text
 from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.domain.errors import TryLater
-from openbrain.ports.signals import Spoken
+from openbrain.ports.signals import StreamedBroadcast
 from openbrain.settings import Streams
-from openbrain.streams.publishing.broadcast_reader import RedisHearing
+from openbrain.streams.publishing.broadcast_reader import RedisBroadcastStream
 from openbrain.streams.publishing.broadcast_writer import stream_of
 from openbrain.streams.redis.connection import connect
 from openbrain_api.broadcasts import channel as channels
@@ -59,14 +59,14 @@ class World:
 
     def __init__(self, store: SqlStore, settings: Streams) -> None:
         self.store, self.settings = store, settings
-        self.hubs: list[tuple[Hub, RedisHearing]] = []
+        self.hubs: list[tuple[Hub, RedisBroadcastStream]] = []
 
     async def channel(self, *, look_s: float = NEVER_S, streams: Streams | None = None) -> channels.Channel:
         hub = self.hub(look_s=look_s, streams=streams)
         return await hub.channel("w1")
 
     def hub(self, *, look_s: float = NEVER_S, streams: Streams | None = None, most: int = 1000) -> Hub:
-        hearing = RedisHearing(streams or self.settings)
+        hearing = RedisBroadcastStream(streams or self.settings)
         hub = Hub(self.store, hearing, most=most, look_s=look_s)
         self.hubs.append((hub, hearing))
         return hub
@@ -234,12 +234,12 @@ async def test_the_present_state_is_never_older_than_the_question(world: World) 
 
 
 async def test_hearing_reads_what_stands_behind_a_number(world: World) -> None:
-    hearing = RedisHearing(world.settings)
+    hearing = RedisBroadcastStream(world.settings)
     await world.say("a", "b", "c")
     try:
         found = await hearing.hear("w1", 1, 5)
         assert [each.seq for each in found] == [2, 3]
-        assert isinstance(found[0], Spoken)
+        assert isinstance(found[0], StreamedBroadcast)
         assert await hearing.hear("w1", 3, 0.01) == []
         assert await hearing.hear("another", 0, 0.01) == []
     finally:
@@ -247,7 +247,7 @@ async def test_hearing_reads_what_stands_behind_a_number(world: World) -> None:
 
 
 async def test_hearing_says_that_the_server_is_away() -> None:
-    hearing = RedisHearing(Streams(url=NOWHERE))
+    hearing = RedisBroadcastStream(Streams(url=NOWHERE))
     with pytest.raises(TryLater):
         await hearing.hear("w1", 0, 0.1)
     await hearing.close()

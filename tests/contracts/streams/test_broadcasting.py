@@ -15,7 +15,7 @@ from openbrain.domain.memory import DAY
 from openbrain.domain.signals.values import Raise, Severity
 from openbrain.ports.tenants import Workspace
 from openbrain.settings import Streams
-from openbrain.streams.publishing.broadcast_reader import RedisHearing
+from openbrain.streams.publishing.broadcast_reader import RedisBroadcastStream
 from openbrain.streams.publishing.broadcast_writer import number_of, stream_of
 from openbrain.streams.publishing.publisher import Publisher
 from openbrain_housekeeper.jobs.broadcasts import Broadcasting
@@ -135,7 +135,7 @@ async def test_a_forged_number_lifts_none(scene: Scene, forged: int) -> None:
     """Neither when it is met by what is published next nor when nothing is; and readers pass it over."""
     await scene.raise_(1, 2)
     await scene.relay()
-    readers = RedisHearing(scene.settings), BroadcastStream(scene.settings, "w1")
+    readers = RedisBroadcastStream(scene.settings), BroadcastStream(scene.settings, "w1")
     for numbers in ((3,), ()):
         known = await scene.store.broadcasts.last_seq("w1")
         await scene.client.xadd(scene.stream, {FIELD: b"{}"}, id=f"{forged}-0")
@@ -159,7 +159,7 @@ async def test_what_somebody_put_between_two_numbers_does_not_come_again(scene: 
     await scene.raise_(1)
     await scene.relay()
     await scene.client.xadd(scene.stream, {FIELD: b"{}"}, id="1-1")
-    hearing, subscribed = RedisHearing(scene.settings), BroadcastStream(scene.settings, "w1")
+    hearing, subscribed = RedisBroadcastStream(scene.settings), BroadcastStream(scene.settings, "w1")
     assert await hearing.hear("w1", 1, 0.01) == []
     assert await subscribed.after(1) == ()
     await scene.raise_(2)

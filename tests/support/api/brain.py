@@ -17,7 +17,7 @@ import pytest_asyncio
 from starlette.applications import Starlette
 
 from openbrain.adapters.embedding.minilm import MiniLM
-from openbrain.adapters.local.open_content_policy import OpenGate
+from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.local.rates import LocalRates
 from openbrain.adapters.local.wake import LocalWake
 from openbrain.adapters.network.no_reasoner import NoReasoner
@@ -34,7 +34,7 @@ from openbrain.ports.tenants import Workspace
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
 from openbrain.streams.operating.administration import RedisStreams
-from openbrain.streams.publishing.broadcast_reader import RedisHearing
+from openbrain.streams.publishing.broadcast_reader import RedisBroadcastStream
 from openbrain.usecases import serving_indexes
 from openbrain.usecases.auth import hash_secret, issue
 from openbrain.usecases.backpressure import Pressure
@@ -96,11 +96,11 @@ class Brain:
             "vectors": self.vectors,
             "embedders": the_one(embedder),
             "clock": self.clock,
-            "gate": OpenGate(),
+            "content_policy": OpenContentPolicy(),
             "wake": self.wake,
             "rates": LocalRates(self.clock),
             "streams": RedisStreams(Streams(url=NOWHERE)),
-            "hearing": RedisHearing(Streams(url=NOWHERE)),
+            "broadcast_stream": RedisBroadcastStream(Streams(url=NOWHERE)),
             "reasoner": NoReasoner(),
             "pressure": Pressure(self.store.outbox, None, outbox_limit=1_000_000, memory_share=1),
         }

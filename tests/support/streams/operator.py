@@ -39,7 +39,7 @@ class Operator:
         return self.settings.prefix + STORED.name
 
     def worker(self, name: str = "one") -> Worker:
-        made = steps(Redelivery(self.redis, self.settings), self.brain.store, at_once)
+        made = steps(Redelivery(self.redis, self.settings), self.brain.store.index_marks, at_once)
         return Worker(self.brain.store.operations, made, name, hold_s=30, pace_s=0)
 
     async def work(self, operation_id: str, rounds: int = 50) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openbrain.adapters.local.open_content_policy import OpenGate
+from openbrain.adapters.local.open_content_policy import OpenContentPolicy
 from openbrain.adapters.network.no_reasoner import NoReasoner
 from openbrain.adapters.network.probes import Probes
 from openbrain.adapters.sql.store import SqlStore
@@ -46,7 +46,7 @@ def ports_of(store: SqlStore, clock: Clock) -> Ports:
     return Ports(
         store=store,
         clock=clock,
-        gate=OpenGate(),
+        content_policy=OpenContentPolicy(),
         reasoner=NoReasoner(),
         prober=Probes(),
         probes={},

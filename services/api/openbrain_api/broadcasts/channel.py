@@ -10,7 +10,7 @@ import structlog
 
 from openbrain.domain.errors import OpenBrainError
 from openbrain.observability import logs
-from openbrain.ports.signals import Broadcasts, Hearing, Spoken
+from openbrain.ports.signals import Broadcasts, BroadcastStream, StreamedBroadcast
 from openbrain_api.broadcasts.frames import Heard, Unreadable, heard
 
 PAGE = 200
@@ -63,10 +63,10 @@ class Channel:
         self,
         workspace_id: str,
         broadcasts: Broadcasts,
-        stream: Hearing,
+        stream: BroadcastStream,
         *,
         top: int,
-        recent: Sequence[Spoken],
+        recent: Sequence[StreamedBroadcast],
         look_s: float,
     ) -> None:
         self.workspace_id = workspace_id
@@ -114,7 +114,7 @@ class Channel:
             found = list(itertools.takewhile(lambda each: each.seq > seq, reversed(self._kept)))
             return found[: -PAGE - 1 : -1]
         rows = await self._broadcasts.broadcasts_after(self.workspace_id, seq, PAGE)
-        return [heard(Spoken(row.seq, row.body)) for row in rows]
+        return [heard(StreamedBroadcast(row.seq, row.body)) for row in rows]
 
     def _stop(self) -> None:
         for task in self._tasks:
@@ -127,7 +127,7 @@ class Channel:
             except OpenBrainError:
                 await asyncio.sleep(_PAUSE_S)
 
-    async def _take(self, found: Sequence[Spoken]) -> None:
+    async def _take(self, found: Sequence[StreamedBroadcast]) -> None:
         for each in found:
             if each.seq > self.top + 1:
                 await self._refill()
@@ -159,10 +159,10 @@ class Channel:
         async with self._lock:
             while rows := await self._broadcasts.broadcasts_after(self.workspace_id, self.top, PAGE):
                 for row in rows:
-                    self._keep(Spoken(row.seq, row.body))
+                    self._keep(StreamedBroadcast(row.seq, row.body))
                 self._tell()
 
-    def _keep(self, spoken: Spoken) -> None:
+    def _keep(self, spoken: StreamedBroadcast) -> None:
         if self._kept and spoken.seq <= self._kept[-1].seq:
             return
         each = heard(spoken)

@@ -8,7 +8,7 @@ import orjson
 from openbrain.domain.signals.broadcast_events import veiled
 from openbrain.domain.signals.values import HaltScope, Step
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import Spoken
+from openbrain.ports.signals import StreamedBroadcast
 
 MEDIA = "text/event-stream"
 BROADCAST = "broadcast"
@@ -46,7 +46,7 @@ class Unreadable(Exception):
     """What stands in the stream is no broadcast of ours."""
 
 
-def heard(spoken: Spoken) -> Heard:
+def heard(spoken: StreamedBroadcast) -> Heard:
     """A broadcast as it came from the stream or the truth. `Unreadable` for one that somebody else wrote."""
     try:
         event = orjson.loads(spoken.event)

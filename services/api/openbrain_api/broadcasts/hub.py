@@ -10,7 +10,7 @@ from dataclasses import replace
 from openbrain.domain.errors import TryLater
 from openbrain.domain.signals.values import Present
 from openbrain.domain.visibility import Viewer
-from openbrain.ports.signals import Hearing, Spoken
+from openbrain.ports.signals import BroadcastStream, StreamedBroadcast
 from openbrain.ports.store import Store
 from openbrain_api.broadcasts.channel import PAGE, Channel, Listener
 from openbrain_api.broadcasts.coalescer import Coalescer
@@ -22,7 +22,7 @@ SIGNALS = 100
 class Hub:
     """`most`: how many may listen at once. `look_s`: how soon the store is asked where the stream server is silent."""
 
-    def __init__(self, store: Store, stream: Hearing, *, most: int, look_s: float = 1.0) -> None:
+    def __init__(self, store: Store, stream: BroadcastStream, *, most: int, look_s: float = 1.0) -> None:
         self._store = store
         self._stream = stream
         self._most = most
@@ -65,7 +65,7 @@ class Hub:
             self._channels = {name: each for name, each in self._channels.items() if each.open}
             top = await self._store.broadcasts.last_seq(workspace_id)
             rows = await self._store.broadcasts.broadcasts_after(workspace_id, max(0, top - PAGE), PAGE)
-            recent = [Spoken(row.seq, row.body) for row in rows]
+            recent = [StreamedBroadcast(row.seq, row.body) for row in rows]
             made = Channel(
                 workspace_id, self._store.broadcasts, self._stream, top=top, recent=recent, look_s=self._look_s
             )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import Condition
-from openbrain.ports.transfer import Kept, Position, Transfer
+from openbrain.ports.transfer import Position, StoredMemory, Transfer
 from openbrain.usecases import transfer_writing
 from openbrain_api.chains import Behind
 
@@ -31,11 +31,11 @@ class Export:
         self._digest = hashlib.sha256()
         self._counts = {"memories": 0, "history": 0, "lineage": 0}
 
-    async def page(self, limit: int, after: Position | None) -> Sequence[Kept]:
+    async def page(self, limit: int, after: Position | None) -> Sequence[StoredMemory]:
         """The rows that follow."""
         return await self._transfer.kept(self._condition, limit, after, dead=self._whole)
 
-    async def parts(self, header: bytes, page: Sequence[Kept]) -> AsyncGenerator[bytes, None]:
+    async def parts(self, header: bytes, page: Sequence[StoredMemory]) -> AsyncGenerator[bytes, None]:
         """From the header to the footer, beginning with this page."""
         yield self._written(header)
         limit = FIRST_PAGE
@@ -55,7 +55,7 @@ class Export:
             page = await self.page(limit, (last.created_at, last.id))
         yield transfer_writing.footer_line(**self._counts, digest=self._digest.hexdigest())
 
-    async def _named(self, page: Sequence[Kept]) -> Sequence[Kept]:
+    async def _named(self, page: Sequence[StoredMemory]) -> Sequence[StoredMemory]:
         """Whom they supersede, where the one who asks may see it."""
         behind = await self._names([kept.memory for kept in page])
         return [

@@ -10,7 +10,7 @@ from openbrain.domain.memory import MICROSECONDS, Memory
 from openbrain.domain.permissions import Permission
 from openbrain.domain.submission import Submission
 from openbrain.domain.visibility import Criteria, matches, visible
-from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
+from openbrain.ports.transfer import Item, Landed, Link, StoredMemory, Told
 from openbrain.ports.writes import Origin, Status, Write
 from openbrain.usecases.auth import ANY_AGENT, Actor
 from openbrain.usecases.remember import Offer, admitted, prepare
@@ -118,22 +118,22 @@ class VerbatimImport(_Counting):
 
     def _admitted(self, memory: Memory) -> Memory:
         """As it was, unless the gate of this house changes it."""
-        if self.api.gate.admit(memory.content) == memory.content:
+        if self.api.content_policy.admit(memory.content) == memory.content:
             return memory
-        content = admitted(memory.content, self.api.gate)
+        content = admitted(memory.content, self.api.content_policy)
         return replace(memory, content=content, content_hash=content_hash(content))
 
     def _count(self, item: Item, status: Landed) -> None:
         # Tried without storing, a line may speak of a memory that came earlier and is gone again.
         if status is Landed.CREATED or (status is Landed.MISSING_PARENT and self.dry_run):
             match item:
-                case Kept():
+                case StoredMemory():
                     self.created += 1
                 case Told():
                     self.history += 1
                 case Link():
                     self.lineage += 1
-        elif status is Landed.PRESENT and isinstance(item, Kept):
+        elif status is Landed.PRESENT and isinstance(item, StoredMemory):
             self.present += 1
 
     async def done(self) -> None:
@@ -184,7 +184,7 @@ class SubmissionImport(_Counting):
             },
         )
         offer = Offer(submission=Submission.model_validate(given), actor=self.actor, origin=self.origin)
-        write = prepare(offer, clock=self.api.clock, gate=self.api.gate)
+        write = prepare(offer, clock=self.api.clock, content_policy=self.api.content_policy)
         # The same each time, so that the file may be sent again; another for each who may not see the others' rows.
         holder = f"{self.actor.workspace_id}\0{write.memory.agent_id}"
         return replace(write, memory=replace(write.memory, id=transfer_id(holder, line.id)))

@@ -18,7 +18,8 @@ from openbrain.domain.ids import content_hash
 from openbrain.domain.memory import MICROSECONDS, Change, Memory
 from openbrain.domain.passage_header import header
 from openbrain.ports.clock import Clock
-from openbrain.ports.index_entries import Embedded
+from openbrain.ports.index_entries import Embedded, Vectors
+from openbrain.ports.memories import Memories
 from openbrain.ports.models import Embedder
 from openbrain.ports.store import Store
 
@@ -78,12 +79,12 @@ async def embed_stored(
     Each input is embedded once, however many memories share it; a memory whose inputs are all known needs no model.
     `anew`: what is known is embedded again, and replaced.
     """
-    documents = await _documents(events, store, embedder)
+    documents = await _documents(events, store.memories, embedder)
     if not documents:
         return {}
     model = await _model_key(embedder)
-    waiting, known = (documents, frozenset[str]()) if anew else await _save_known(documents, store, model)
-    saving = _Saving(store, model, clock, replace=anew)
+    waiting, known = (documents, frozenset[str]()) if anew else await _save_known(documents, store.vectors, model)
+    saving = _Saving(store.vectors, model, clock, replace=anew)
     return await _embed_missing(waiting, set(known), saving, embedder=embedder, batch=batch)
 
 
@@ -94,26 +95,26 @@ async def embed_known(
 
     `model`: the key of its identity, for it can't be asked.
     """
-    documents = await _documents(events, store, embedder)
-    waiting, _ = await _save_known(documents, store, model)
+    documents = await _documents(events, store.memories, embedder)
+    waiting, _ = await _save_known(documents, store.vectors, model)
     return {each.memory.id: TryLater("the model is away, and not all of its vectors are known") for each in waiting}
 
 
 async def _save_known(
-    documents: Sequence[Document], store: Store, model: str
+    documents: Sequence[Document], vectors: Vectors, model: str
 ) -> tuple[Sequence[Document], frozenset[str]]:
     """Save and announce what needs no model; the others, and which inputs are known."""
-    known = await store.vectors.known([each for document in documents for each in document.hashes], model)
+    known = await vectors.known([each for document in documents for each in document.hashes], model)
     ready = [document for document in documents if known.issuperset(document.hashes)]
     if ready:
-        await store.vectors.save({}, [document.embedded() for document in ready], model)
+        await vectors.save({}, [document.embedded() for document in ready], model)
     return [document for document in documents if not known.issuperset(document.hashes)], known
 
 
-async def _documents(events: Sequence[CloudEvent[Stored]], store: Store, embedder: Embedder) -> list[Document]:
+async def _documents(events: Sequence[CloudEvent[Stored]], memories: Memories, embedder: Embedder) -> list[Document]:
     """Of each memory that is alive and wants a vector, once. A duplicate's event says nothing new about its row."""
     latest = {event.data.memory_id: event for event in events if event.data.change is not Change.DUPLICATE}
-    rows = await store.memories.indexable(list(latest))
+    rows = await memories.indexable(list(latest))
     if len(rows) < len(latest):
         _log.info("embedder.unknown_memories", count=len(latest) - len(rows))
     documents = []
@@ -162,8 +163,8 @@ async def _embed_missing(
 class _Saving:
     """What is embedded and not saved yet: a transaction for many slices of a quick model, for each of a slow one."""
 
-    def __init__(self, store: Store, model: str, clock: Clock, *, replace: bool = False) -> None:
-        self._store, self._model, self._clock, self._replace = store, model, clock, replace
+    def __init__(self, cache: Vectors, model: str, clock: Clock, *, replace: bool = False) -> None:
+        self._cache, self._model, self._clock, self._replace = cache, model, clock, replace
         self._vectors: dict[str, array[float]] = {}
         self._documents: list[Document] = []
         self._saved_at = clock.now()
@@ -177,7 +178,7 @@ class _Saving:
     async def rest(self) -> None:
         if self._vectors or self._documents:
             embedded = [each.embedded() for each in self._documents]
-            await self._store.vectors.save(self._vectors, embedded, self._model, replace=self._replace)
+            await self._cache.save(self._vectors, embedded, self._model, replace=self._replace)
         self._vectors, self._documents, self._saved_at = {}, [], self._clock.now()
 
 

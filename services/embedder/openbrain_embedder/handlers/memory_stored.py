@@ -95,7 +95,7 @@ class Embedding:
             return {}
         anew = [event for event in events if getattr(event.data, "re_embed", False)]
         ids = {event.data.memory_id for event in events} - {event.data.memory_id for event in anew}
-        due = await self._store.expected_entries.due(generation, ids)
+        due = await self._store.expected_entries.by_id(generation, ids)
         lacking = [event for event in events if (row := due.get(event.data.memory_id)) and row.waiting]
         failures: dict[str, Exception] = {}
         for some, again in ((lacking, False), (anew, True)):

@@ -9,8 +9,8 @@ import orjson
 
 from openbrain.domain.errors import NotFound
 from openbrain.ports.generations import IndexKind
+from openbrain.ports.index_entries import IndexMarks
 from openbrain.ports.operations import Operation, Progress
-from openbrain.ports.store import Store
 from openbrain.ports.streams import (
     BURIED,
     BURY,
@@ -35,13 +35,13 @@ NOTED = {"indexer-text": IndexKind.TEXT, "indexer-vector": IndexKind.VECTOR, "em
 Sleep = Callable[[float], Awaitable[object]]
 
 
-def steps(streams: StreamRedelivery, store: Store, sleep: Sleep = asyncio.sleep) -> dict[str, Step]:
+def steps(streams: StreamRedelivery, index_marks: IndexMarks, sleep: Sleep = asyncio.sleep) -> dict[str, Step]:
     """By kind of operation."""
     return {
         REPLAY: Replaying(streams, sleep),
-        DEAD_REPLAY: Sorting(streams, sleep, lambda letters: _revive(streams, store, letters)),
+        DEAD_REPLAY: Sorting(streams, sleep, lambda letters: _revive(streams, index_marks, letters)),
         DEAD_DISCARD: Sorting(streams, sleep, lambda letters: _discard(streams, letters)),
-        BURY: Burying(streams, store),
+        BURY: Burying(streams, index_marks),
     }
 
 
@@ -118,8 +118,8 @@ class Sorting:
 class Burying:
     """One entry, from whoever has it, to the dead letters."""
 
-    def __init__(self, streams: StreamRedelivery, store: Store) -> None:
-        self._streams, self._store = streams, store
+    def __init__(self, streams: StreamRedelivery, index_marks: IndexMarks) -> None:
+        self._streams, self._index_marks = streams, index_marks
 
     async def __call__(self, operation: Operation) -> Progress:
         """`NotFound` where the group does not hold it."""
@@ -132,11 +132,13 @@ class Burying:
             raise NotFound(f"{group} does not hold this entry: it was not delivered yet, or it is done")
         memory_id = _memory(body or b"")
         if done is Burial.BURIED and group in NOTED and memory_id:
-            await self._store.index_marks.record_failure(NOTED[group], memory_id, f"{BURIED}: {why}")
+            await self._index_marks.record_failure(NOTED[group], memory_id, f"{BURIED}: {why}")
         return Progress(done=1, total=1, result={"became": done.name.lower()}, finished=True)
 
 
-async def _revive(streams: StreamRedelivery, store: Store, letters: Sequence[DeadLetter]) -> Mapping[str, int]:
+async def _revive(
+    streams: StreamRedelivery, index_marks: IndexMarks, letters: Sequence[DeadLetter]
+) -> Mapping[str, int]:
     noted: defaultdict[IndexKind, list[str]] = defaultdict(list)
     for letter in letters:
         memory_id = _memory(letter.fields.get("__data__", "").encode())
@@ -144,7 +146,7 @@ async def _revive(streams: StreamRedelivery, store: Store, letters: Sequence[Dea
             noted[NOTED[letter.group]].append(memory_id)
     # First, so that a failure of the new delivery is not taken back.
     for kind, ids in noted.items():
-        await store.index_marks.clear_failures(kind, sorted(set(ids)))
+        await index_marks.clear_failures(kind, sorted(set(ids)))
     done = await streams.revive([letter.id for letter in letters])
     return {kind.value: done.count(kind) for kind in Revival if kind in done}
 

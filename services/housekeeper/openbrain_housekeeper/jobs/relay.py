@@ -6,7 +6,7 @@ from typing import Protocol
 
 from openbrain.domain.errors import TryLater
 from openbrain.ports.outbox import Outbox, OutboxEntry, Wake
-from openbrain.ports.signals import Passed
+from openbrain.ports.signals import StaleSequence
 
 
 class Publisher(Protocol):
@@ -44,7 +44,7 @@ async def relay(outbox: Outbox, publisher: Publisher, limit: int, settle: Settle
     done: list[int] = []
     refused: Exception | None = None
     for entry, result in zip(entries, results, strict=True):
-        if isinstance(result, Passed):
+        if isinstance(result, StaleSequence):
             await settle(entry)
         elif result is not None:
             refused = result

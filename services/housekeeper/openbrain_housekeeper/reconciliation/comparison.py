@@ -151,7 +151,7 @@ class Comparison:
         buckets = range(max(1, min(BUCKETS, SAMPLED * BUCKETS // tally.entries)))
         some = self._index.in_buckets(tally.name, buckets)
         owners = sorted({each.memory_id async for page in some for each in page if not each.tombstone})[:SAMPLED]
-        known = await self._store.expected_entries.due(self._generation, owners)
+        known = await self._store.expected_entries.by_id(self._generation, owners)
         if 2 * len(known) >= len(owners):
             return False
         tally.faults[Fault.GHOST] = tally.entries - tally.rows
@@ -226,7 +226,7 @@ class Comparison:
             yield waits
         ids = sorted(self._young)
         for start in range(0, len(ids), reconcile.LOOKED_AT):
-            rows = await self._store.expected_entries.due(self._generation, ids[start : start + reconcile.LOOKED_AT])
+            rows = await self._store.expected_entries.by_id(self._generation, ids[start : start + reconcile.LOOKED_AT])
             found = await reconcile.look(
                 self._store.expected_entries, self._index, self._generation, list(rows.values())
             )

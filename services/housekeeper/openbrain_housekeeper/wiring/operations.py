@@ -36,7 +36,7 @@ def worker(
         container.store.operations,
         {
             **erasing_steps(container, StreamEraser(client, container.settings.streams, container.clock), project_text),
-            **steps(redelivery, container.store),
+            **steps(redelivery, container.store.index_marks),
             REINDEX: rebuild,
             MODEL_CHANGE: rebuild,
             VERIFY: verifying,

@@ -16,6 +16,7 @@ from openbrain.domain.memory import Memory
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Tombstone
 from openbrain.ports.index_entries import Mark
+from openbrain.ports.memories import Memories
 from openbrain.ports.store import Store
 
 ROUNDS = 5
@@ -76,14 +77,14 @@ async def in_turns(rows: Sequence[Memory]) -> AsyncIterator[Memory]:
             await asyncio.sleep(0)
 
 
-async def project_beside(memory_ids: Iterable[str], store: Store, write: Write, at_once: int) -> Failures:
+async def project_beside(memory_ids: Iterable[str], memories: Memories, write: Write, at_once: int) -> Failures:
     """Write alone: nothing is marked beside the serving generation, and the event of what a row moved on to follows.
     So parts need not wait for each other: one is read while another is written."""
     ids = list(dict.fromkeys(memory_ids))
     size = max(1, ceil(len(ids) / at_once))
 
     async def part(some: Sequence[str]) -> Failures:
-        failed, _ = await write(list((await store.memories.indexable(some)).values()))
+        failed, _ = await write(list((await memories.indexable(some)).values()))
         return failed
 
     parts = [part(ids[start : start + size]) for start in range(0, len(ids), size)]

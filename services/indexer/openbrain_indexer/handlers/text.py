@@ -38,4 +38,4 @@ async def project_text(
 
     if serves(generations):
         return await project_until_still(memory_ids, IndexKind.TEXT, store, write)
-    return await project_beside(memory_ids, store, write, index.at_once)
+    return await project_beside(memory_ids, store.memories, write, index.at_once)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from openbrain.domain.memory import Memory
 from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Tombstone, VectorEntry
+from openbrain.ports.index_entries import Vectors
 from openbrain.ports.store import Store
 from openbrain_indexer.handlers.entries import tombstones, vector_entries
 from openbrain_indexer.handlers.projection import (
@@ -33,7 +34,7 @@ async def project_vector(
     async def write(rows: Sequence[Memory]) -> tuple[Failures, Sequence[Memory]]:
         first: tuple[Failures, Sequence[Memory]] | None = None
         for model in dict.fromkeys(each.model for each in generations):
-            entries, written = await _vector_entries(rows, model, store, index.builder)
+            entries, written = await _vector_entries(rows, model, store.vectors, index.builder)
             these = [each for each in generations if each.model == model]
             failed = await write_all(index, these, entries) if entries else {}
             first = first or (_by_memory(entries, failed), written)
@@ -41,15 +42,15 @@ async def project_vector(
 
     if serves(generations):
         return await project_until_still(memory_ids, IndexKind.VECTOR, store, write)
-    return await project_beside(memory_ids, store, write, index.at_once)
+    return await project_beside(memory_ids, store.memories, write, index.at_once)
 
 
 async def _vector_entries(
-    rows: Sequence[Memory], model: str, store: Store, builder: str
+    rows: Sequence[Memory], model: str, vectors: Vectors, builder: str
 ) -> tuple[list[VectorEntry | Tombstone], list[Memory]]:
     """What generations of this model should hold, and the rows that this makes whole."""
     standing = [row.id for row in rows if not row.ended and row.wants_vector]
-    passages = await store.vectors.passages(standing, model) if standing else {}
+    passages = await vectors.passages(standing, model) if standing else {}
     entries: list[VectorEntry | Tombstone] = []
     written: list[Memory] = []
     async for row in in_turns(rows):

@@ -8,7 +8,7 @@ from openbrain.domain.errors import OpenBrainError
 from openbrain.domain.events import CloudEvent
 from openbrain.domain.submission import MemorySubmitted
 from openbrain.ports.clock import Clock
-from openbrain.ports.writes import MemoryWrites, WriteGate
+from openbrain.ports.writes import ContentPolicy, MemoryWrites
 from openbrain.usecases.remember import Offer, remember
 from openbrain.usecases.submit import Tenants, from_event
 
@@ -32,7 +32,7 @@ async def accept(
     writes: MemoryWrites,
     tenants: Tenants,
     clock: Clock,
-    gate: WriteGate,
+    content_policy: ContentPolicy,
     key_lifetime: int,
 ) -> list[Exception | None]:
     """Store a batch in one transaction. A result for each: None, or why it was refused for good."""
@@ -49,5 +49,5 @@ async def accept(
         else:
             offers.append(offer)
             results.append(None)
-    outcomes = iter(await remember(offers, writes=writes, clock=clock, gate=gate))
+    outcomes = iter(await remember(offers, writes=writes, clock=clock, content_policy=content_policy))
     return [next(outcomes).error if result is None else result for result in results]

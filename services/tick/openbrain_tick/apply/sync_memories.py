@@ -16,7 +16,7 @@ from openbrain.domain.times import to_datetime
 from openbrain.ports.clock import Clock
 from openbrain.ports.store import Store
 from openbrain.ports.vault import VaultMemory
-from openbrain.ports.writes import Origin, Outcome, Status, WriteGate
+from openbrain.ports.writes import ContentPolicy, Origin, Outcome, Status
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import Offer, remember
 from openbrain.vault.kinds import CONFIDENCE, MEMORY_TYPES
@@ -46,7 +46,7 @@ async def sync_memories(
     *,
     store: Store,
     clock: Clock,
-    gate: WriteGate,
+    content_policy: ContentPolicy,
     forget_share: float,
 ) -> SyncedMemories:
     """Make the memories what the pages say. Killed at any point it is done again without doubling: a row is written
@@ -58,7 +58,7 @@ async def sync_memories(
     now = await asyncio.to_thread(digest, pages, problems)
     if now == await store.vault.vault_digest(workspace_id):
         return SyncedMemories()
-    run = _Run(workspace_id, store, clock, gate)
+    run = _Run(workspace_id, store, clock, content_policy)
     seen = await asyncio.to_thread(marked, pages, problems)
     rows = await store.vault.vault_memories(workspace_id)
     run.taken.update((row.arc, row.marker) for row in rows)
@@ -91,7 +91,7 @@ class _Run:
     workspace_id: str
     store: Store
     clock: Clock
-    gate: WriteGate
+    content_policy: ContentPolicy
     done: SyncedMemories = field(default_factory=SyncedMemories)
     taken: set[tuple[str, str]] = field(default_factory=set)
     uses: dict[str, int] = field(default_factory=dict)
@@ -162,7 +162,9 @@ class _Run:
     async def _remember(self, some: Sequence[Marked], supersedes: str | None = None) -> Sequence[Outcome]:
         offers = [_offer(each, self.actor, supersedes) for each in some]
         good = [offer for offer in offers if isinstance(offer, Offer)]
-        outcomes = iter(await remember(good, writes=self.store.writes, clock=self.clock, gate=self.gate))
+        outcomes = iter(
+            await remember(good, writes=self.store.writes, clock=self.clock, content_policy=self.content_policy)
+        )
         made = [next(outcomes) if isinstance(each, Offer) else Outcome(Status.REFUSED, error=each) for each in offers]
         for outcome in made:
             if outcome.error is not None and not isinstance(outcome.error, NeverRetry):

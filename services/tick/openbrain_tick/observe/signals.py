@@ -77,4 +77,4 @@ async def standing_alarm(workspace_id: str, signals: Signals) -> Alarm | None:
 async def probed(prober: Prober, declared: Mapping[str, str], shown: Sequence[Standing]) -> dict[str, bool]:
     """Results of the declared probes that a mark names, and of no other."""
     wanted = {each.mark.verify for each in shown if each.mark.verify in declared}
-    return {name: await prober.holds(declared[name]) for name in sorted(wanted)}
+    return {name: await prober.check(declared[name]) for name in sorted(wanted)}

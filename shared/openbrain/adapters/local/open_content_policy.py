@@ -1,8 +1,8 @@
-"""A gate that stands open: everything passes as it is."""
+"""A content policy that is open: everything passes as it is."""
 
 
-class OpenGate:
-    """`WriteGate` that refuses and masks nothing."""
+class OpenContentPolicy:
+    """`ContentPolicy` that refuses and masks nothing."""
 
     def admit(self, content: str) -> str:
         """The content, unchanged."""

@@ -35,7 +35,7 @@ class Probes:
     def __init__(self, timeout_s: float = 5) -> None:
         self._timeout_s = timeout_s
 
-    async def holds(self, address: str) -> bool:
+    async def check(self, address: str) -> bool:
         parts = urlsplit(checked_address(address))
         with suppress(OSError, httpx.HTTPError, TimeoutError):
             async with asyncio.timeout(self._timeout_s):

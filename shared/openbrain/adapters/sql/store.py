@@ -16,7 +16,7 @@ from openbrain.adapters.sql.indexes.writers import SqlIndexWriters
 from openbrain.adapters.sql.memories.reading import DEGRADED_SCAN, SqlMemories
 from openbrain.adapters.sql.memories.recent_rows import RecentRows
 from openbrain.adapters.sql.outbox.relay import SqlOutbox
-from openbrain.adapters.sql.signals.listeners import SqlBroadcasts
+from openbrain.adapters.sql.signals.broadcasts import SqlBroadcasts
 from openbrain.adapters.sql.signals.reading import SqlHalts, SqlSignals
 from openbrain.adapters.sql.signals.webhooks import SqlWebhookLetters, SqlWebhooks
 from openbrain.adapters.sql.tenants.api_keys import SqlApiKeys

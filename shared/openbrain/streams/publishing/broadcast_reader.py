@@ -1,4 +1,4 @@
-"""`ports.signals.Hearing` on Redis."""
+"""`ports.signals.BroadcastStream` on Redis."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from redis.asyncio import Redis
 
 from openbrain.domain.events import FIELD
-from openbrain.ports.signals import Spoken
+from openbrain.ports.signals import StreamedBroadcast
 from openbrain.settings import Streams
 from openbrain.streams.operating.administration import answering
 from openbrain.streams.publishing.broadcast_writer import believable, stream_of
@@ -21,7 +21,7 @@ AGAIN_S = 0.5
 _FIELD = FIELD.encode()
 
 
-class RedisHearing(Connecting):
+class RedisBroadcastStream(Connecting):
     """Each blocking read has a connection of its own."""
 
     def __init__(self, settings: Streams, client: Redis | None = None) -> None:
@@ -29,7 +29,7 @@ class RedisHearing(Connecting):
         self._failing: dict[str, Link] = {}
         """Of the workspaces whose last read had no answer."""
 
-    async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[Spoken]:
+    async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
         """As in the port."""
         stream = self._settings.prefix + stream_of(workspace_id)
         wait_ms = max(1, round(min(wait_s, self._settings.tuning.poll_s) * 1000))  # longer would look like silence
@@ -40,7 +40,7 @@ class RedisHearing(Connecting):
         entries = found[0][1] if found else ()
         numbered = [(int(entry.partition(b"-")[0]), fields) for entry, fields in entries]
         heard = [
-            Spoken(number, fields[_FIELD])
+            StreamedBroadcast(number, fields[_FIELD])
             for number, fields in numbered
             if fields and _FIELD in fields and believable(number, after)
         ]

@@ -7,7 +7,7 @@ from redis.exceptions import ResponseError
 
 from openbrain.domain.errors import NeverRetry, OpenBrainError, TryLater
 from openbrain.domain.events import FIELD
-from openbrain.ports.signals import Passed
+from openbrain.ports.signals import StaleSequence
 from openbrain.settings import Streams
 from openbrain.streams.publishing.broadcast_writer import ANY, entry_id
 from openbrain.streams.redis import scripts
@@ -29,8 +29,8 @@ class Publisher:
         """Append each (stream's name without prefix, event's bytes), in order.
 
         One result for each: None when it is in the stream; `TryLater` when the server was unwilling for this one;
-        `NeverRetry` when it can't take it (the key is no stream); `Passed` when it is a broadcast whose number the
-        stream has reached. Raises `TryLater` when no entry is known to be in.
+        `NeverRetry` when it can't take it (the key is no stream); `StaleSequence` when it is a broadcast whose number
+        the stream has reached. Raises `TryLater` when no entry is known to be in.
         """
         if not entries:
             return []
@@ -61,7 +61,7 @@ def _result(refusal: bytes | None) -> OpenBrainError | None:
         return None
     text = refusal.decode(errors="replace")[:200]
     if _SMALL in text:
-        return Passed("the stream has reached this broadcast's number: compare it with the truth")
+        return StaleSequence("the stream has reached this broadcast's number: compare it with the truth")
     if text.split(" ", 1)[0] in _UNWILLING:
         return TryLater(f"Redis takes no writes now: {text}")
     return NeverRetry(f"Redis refused the event: {text}")

@@ -25,7 +25,7 @@ from openbrain.domain.errors import Invalid
 from openbrain.domain.memory import MICROSECONDS
 from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import Present, Subscriber
-from openbrain.ports.signals import Spoken
+from openbrain.ports.signals import StreamedBroadcast
 from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.broadcasts.frames import MEDIA, Heard, heard
 from openbrain_api.broadcasts.hub import SIGNALS
@@ -82,7 +82,7 @@ async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Response:
         page, last = await _awaited(call)
     else:
         rows = await call.api.store.broadcasts.broadcasts_after(viewer.workspace_id, query.after, query.limit)
-        page = [heard(Spoken(row.seq, row.body)) for row in rows]
+        page = [heard(StreamedBroadcast(row.seq, row.body)) for row in rows]
         last = await call.api.store.broadcasts.last_seq(viewer.workspace_id)
     shown = [{"seq": each.seq, "event": orjson.Fragment(event)} for each in page if (event := each.to(viewer))]
     content = {

@@ -62,11 +62,11 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     query = call.query
     store, memory_id = call.api.store, parsing.memory_id(call.path)
     viewer, origin = call.actor.viewer(query.session_id or ""), origin_of(call, call.actor)
-    note, editions = call.body.reason or query.reason or "", parsing.expected_versions(call.headers)
+    note, expected_versions = call.body.reason or query.reason or "", parsing.expected_versions(call.headers)
     if not query.erase:
-        memory = await store.writes.forget(memory_id, viewer, origin, note, editions)
+        memory = await store.writes.forget(memory_id, viewer, origin, note, expected_versions)
         return await changed(call, memory, forgotten=True, erased=False, operation_id=None)
-    erased = await store.writes.erase(memory_id, viewer, origin, note, editions)
+    erased = await store.writes.erase(memory_id, viewer, origin, note, expected_versions)
     call.api.committer.hint()
     call.api.recaller.forget_queries()
     operation, headers = await awaited(call, erased.operation)

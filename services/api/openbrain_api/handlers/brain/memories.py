@@ -57,7 +57,7 @@ async def remember(call: Call[RememberBody, Nothing]) -> Response:
 
     The memory that holds the same content already, where there is one, is the answer.
     """
-    write = prepare(_offer(call, call.body, _key(call)), clock=call.api.clock, gate=call.api.gate)
+    write = prepare(_offer(call, call.body, _key(call)), clock=call.api.clock, content_policy=call.api.content_policy)
     outcome = await call.api.committer.remember(write)
     if outcome.memory is None:
         raise outcome.error or AssertionError("a refused write carries its error")
@@ -161,9 +161,11 @@ async def update(call: Call[PatchBody, SessionQuery]) -> Response:
         session_id=call.query.session_id or "",
         origin=origin_of(call, call.actor),
         clock=call.api.clock,
-        gate=call.api.gate,
+        content_policy=call.api.content_policy,
     )
-    memory = await call.api.store.writes.update(replace(edit, editions=parsing.expected_versions(call.headers)))
+    memory = await call.api.store.writes.update(
+        replace(edit, expected_versions=parsing.expected_versions(call.headers))
+    )
     return await changed(call, memory)
 
 
@@ -224,7 +226,11 @@ def _offer(call: Call[Any, Any], body: RememberBody, key: str) -> Offer:
 def _prepared(call: Call[BatchBody, Nothing], item: object, key: str) -> Write | Outcome:
     try:
         body = BatchItemBody.model_validate(item)
-        return prepare(_offer(call, body, body.idempotency_key or key), clock=call.api.clock, gate=call.api.gate)
+        return prepare(
+            _offer(call, body, body.idempotency_key or key),
+            clock=call.api.clock,
+            content_policy=call.api.content_policy,
+        )
     except ValidationError as error:
         return Outcome(Status.REFUSED, error=parsing.invalid_from(error))
     except OpenBrainError as error:

@@ -80,4 +80,4 @@ def _write(call: Call[ArtifactBody, Nothing], submission: Submission, standing: 
         origin=origin_of(call, call.actor),
         idempotency_key=f"{submission.source}:{before}",
     )
-    return prepare(offer, clock=call.api.clock, gate=call.api.gate)
+    return prepare(offer, clock=call.api.clock, content_policy=call.api.content_policy)

@@ -14,7 +14,7 @@ from openbrain.adapters.sql.engine.statements import chunks, is_sqlite
 from openbrain.domain.ids import BUCKETS, mark
 from openbrain.ports.generations import Generation, GenerationStatus, IndexKind
 from openbrain.ports.index import Sum
-from openbrain.ports.index_entries import Due
+from openbrain.ports.index_entries import ExpectedRow
 
 _WHAT_IS_HASHED = "m.id, {passage}, m.revision, m.updated_at, m.content_hash, :builder"
 _NUMBERED = {IndexKind.TEXT: "'|0|'", IndexKind.VECTOR: "'|' || p.passage || '|'"}
@@ -104,7 +104,7 @@ def _added_up(lines: Sequence[bytes]) -> Mapping[int, Sum]:
 
 def in_buckets(
     connection: Connection, generation: Generation, after: str, until: str, buckets: Collection[int]
-) -> Sequence[Due]:
+) -> Sequence[ExpectedRow]:
     """Rows that should have entries, or that are behind."""
     kind = generation.kind
     where = f"{_SPAN} AND ({_WANTED[kind]} OR {_BEHIND[kind]})"
@@ -115,16 +115,16 @@ def in_buckets(
     return _rows(connection, generation, within, span | {"buckets": sorted(buckets)})
 
 
-def behind(connection: Connection, generation: Generation, after: str, until: str, limit: int) -> Sequence[Due]:
+def behind(connection: Connection, generation: Generation, after: str, until: str, limit: int) -> Sequence[ExpectedRow]:
     """The first rows that are not marked and did not fail."""
     kind = generation.kind
     where = f"{_SPAN} AND {_BEHIND[kind]} AND NOT {_FAILED[kind]}"
     return _rows(connection, generation, where, {"after": after, "until": until, "count": limit}, " LIMIT :count")
 
 
-def by_id(connection: Connection, generation: Generation, ids: Collection[str]) -> dict[str, Due]:
+def by_id(connection: Connection, generation: Generation, ids: Collection[str]) -> dict[str, ExpectedRow]:
     """These rows."""
-    found: dict[str, Due] = {}
+    found: dict[str, ExpectedRow] = {}
     for some in chunks(sorted(ids)):
         for row in _rows(connection, generation, "m.id IN :ids", {"ids": list(some)}):
             found[row.memory_id] = row
@@ -138,7 +138,7 @@ def serves(generation: Generation) -> bool:
 
 def _rows(
     connection: Connection, generation: Generation, where: str, values: Mapping[str, Any], more: str = ""
-) -> list[Due]:
+) -> list[ExpectedRow]:
     kind = generation.kind
     statement = f"""SELECT m.id, m.revision, m.updated_at, m.content_hash, m.created_at,
  COALESCE(m.deleted_at, m.archived_at, CASE WHEN m.reason = 'expired' THEN m.expires_at END, 0),
@@ -149,9 +149,9 @@ def _rows(
     return [_due(row, counts=counts) for row in found]
 
 
-def _due(row: Sequence[Any], *, counts: bool) -> Due:
+def _due(row: Sequence[Any], *, counts: bool) -> ExpectedRow:
     memory_id, revision, updated_at, content_hash, created_at, left_at, passages, high, wanted, is_behind, failed = row
-    return Due(
+    return ExpectedRow(
         memory_id=memory_id,
         revision=revision,
         updated_at=updated_at,

@@ -5,12 +5,12 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlalchemy import Connection, func, select
 
 from openbrain.adapters.sql.engine.database import Database
-from openbrain.adapters.sql.indexes import expected_entries as due
+from openbrain.adapters.sql.indexes import expected_entries
 from openbrain.adapters.sql.indexes.reindexing import listed, within
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.ports.generations import Generation
 from openbrain.ports.index import Sum
-from openbrain.ports.index_entries import Due, Extent, Listed, Measured
+from openbrain.ports.index_entries import ExpectedRow, Extent, Listed, Measured
 
 
 class SqlExpectedEntries:
@@ -21,33 +21,39 @@ class SqlExpectedEntries:
 
     async def walk(self, after: str, limit: int) -> str | None:
         """By the primary key."""
-        return await self._database.read(lambda connection: due.walk(connection, after, limit))
+        return await self._database.read(lambda connection: expected_entries.walk(connection, after, limit))
 
-    async def due_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
+    async def bucket_sums(self, generation: Generation, after: str, until: str) -> Mapping[int, Sum]:
         """One statement; the rows stay where they are."""
-        return await self._database.read(lambda connection: due.sums(connection, generation, after, until))
+        return await self._database.read(lambda connection: expected_entries.sums(connection, generation, after, until))
 
-    async def due_marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
-        """As in the port."""
-        return await self._database.read(lambda connection: due.marks(connection, generation, after, until))
-
-    async def due_in(self, generation: Generation, after: str, until: str, buckets: Collection[int]) -> Sequence[Due]:
+    async def marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
         """As in the port."""
         return await self._database.read(
-            lambda connection: due.in_buckets(connection, generation, after, until, buckets)
+            lambda connection: expected_entries.marks(connection, generation, after, until)
         )
 
-    async def unmarked(self, generation: Generation, after: str, until: str, limit: int) -> Sequence[Due]:
+    async def rows_in(
+        self, generation: Generation, after: str, until: str, buckets: Collection[int]
+    ) -> Sequence[ExpectedRow]:
         """As in the port."""
-        if not due.serves(generation):
-            return ()
-        return await self._database.read(lambda connection: due.behind(connection, generation, after, until, limit))
+        return await self._database.read(
+            lambda connection: expected_entries.in_buckets(connection, generation, after, until, buckets)
+        )
 
-    async def due(self, generation: Generation, ids: Collection[str]) -> Mapping[str, Due]:
+    async def unmarked(self, generation: Generation, after: str, until: str, limit: int) -> Sequence[ExpectedRow]:
+        """As in the port."""
+        if not expected_entries.serves(generation):
+            return ()
+        return await self._database.read(
+            lambda connection: expected_entries.behind(connection, generation, after, until, limit)
+        )
+
+    async def by_id(self, generation: Generation, ids: Collection[str]) -> Mapping[str, ExpectedRow]:
         """As in the port."""
         if not ids:
             return {}
-        return await self._database.read(lambda connection: due.by_id(connection, generation, ids))
+        return await self._database.read(lambda connection: expected_entries.by_id(connection, generation, ids))
 
     async def count_extent(self, extent: Extent) -> int:
         """As in the port."""

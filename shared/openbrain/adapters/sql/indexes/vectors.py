@@ -18,7 +18,7 @@ from openbrain.adapters.sql.memories.conditions import LIVING
 from openbrain.adapters.sql.outbox import event_bytes, relay
 from openbrain.adapters.sql.schema.tables import memories, memory_passages
 from openbrain.adapters.sql.work import operations
-from openbrain.adapters.sql.writes.ending import TIME
+from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
 from openbrain.domain.errors import TryLater
 from openbrain.domain.ids import uuid7
 from openbrain.domain.memory import Reason
@@ -197,7 +197,9 @@ def _purge_erased(connection: Connection, late: Sequence[Embedded], now: int) ->
             inputs[each.workspace_id if each.memory_id in reasons else OPERATORS].update(each.input_hashes)
     for workspace_id, these in sorted(inputs.items()):
         request = {"ids": [], TRACES: {"inputs": sorted(these)}}
-        purge = Operation(id=uuid7(now), workspace_id=workspace_id, kind=PURGE, actor=TIME.actor, request=request)
+        purge = Operation(
+            id=uuid7(now), workspace_id=workspace_id, kind=PURGE, actor=SYSTEM_ACTOR.actor, request=request
+        )
         operations.start(connection, purge, now)
 
 

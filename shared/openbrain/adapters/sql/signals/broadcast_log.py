@@ -25,7 +25,7 @@ def stream_of(workspace_id: str) -> str:
     return f"{BROADCAST.name}.{workspace_id}"
 
 
-class Telling:
+class BroadcastLog:
     """One workspace's, within one transaction. `NotFound` for a workspace that is unknown or being deleted."""
 
     def __init__(self, connection: Connection, workspace_id: str, now: int, times: SignalTimes) -> None:
@@ -50,22 +50,22 @@ class Telling:
         signal = replace(signal, seq=self._next(), told_at=self.now)
         if new or step is Step.WORSENED:
             signal = replace(signal, worsened_seq=signal.seq)
-        self.quietly(signal, new=new)
+        self.save_silently(signal, new=new)
         self._tell(signal, halt, step, actor, note, traceparent)
         return signal
 
-    def quietly(self, signal: Signal, *, new: bool = False) -> None:
+    def save_silently(self, signal: Signal, *, new: bool = False) -> None:
         """Save the signal and tell nobody."""
         save_signal(self._connection, signal, self.times, new=new)
 
-    def again(self, signal_id: str, org: str, *, everyone: bool, body: bytes) -> int:
+    def republish(self, signal_id: str, org: str, *, everyone: bool, body: bytes) -> int:
         """A finished event under the next number."""
         seq = self._next()
         body = renumbered(bytes(body), seq, self.now)
         self._broadcasts.append((self.workspace_id, seq, signal_id, org, everyone, body, self.now))
         return seq
 
-    def lift(self, seq: int) -> None:
+    def advance_to(self, seq: int) -> None:
         """Numbers up to this one are taken by what the truth knows nothing of."""
         self.seq = max(self.seq, seq)
 

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.signal_tables import broadcasts, halt_acks, halts, signal_acks, signals
-from openbrain.adapters.sql.signals.broadcast_log import Telling
+from openbrain.adapters.sql.signals.broadcast_log import BroadcastLog
 from openbrain.adapters.sql.signals.rows import (
     halt_of,
     halts_of,
@@ -44,7 +44,7 @@ def change(connection: Connection, change: SignalChange, now: int, times: Signal
     # An id of another's must not hold this workspace up.
     if one_signal(connection, this) is None:
         raise no_signal()
-    telling = Telling(connection, change.workspace_id, now, times)
+    log = BroadcastLog(connection, change.workspace_id, now, times)
     signal = one_signal(connection, this)
     if signal is None:
         raise no_signal()
@@ -58,8 +58,8 @@ def change(connection: Connection, change: SignalChange, now: int, times: Signal
         raise Conflict("this signal was raised stronger since: look at it again before you resolve it")
     if after == signal:
         return signal
-    after = telling.signal(after, halt_of(connection, signal.id), change.step, change.actor, note=change.note)
-    telling.write()
+    after = log.signal(after, halt_of(connection, signal.id), change.step, change.actor, note=change.note)
+    log.write()
     return after
 
 
@@ -82,15 +82,15 @@ def resume(
     connection: Connection, viewer: Viewer, halt_id: str, actor: str, note: str, now: int, times: SignalTimes
 ) -> Halt:
     visible_halt(connection, viewer, halt_id)
-    telling = Telling(connection, viewer.workspace_id, now, times)
+    log = BroadcastLog(connection, viewer.workspace_id, now, times)
     halt = one_halt(connection, halts.c.id == halt_id)
     signal = None if halt is None else one_signal(connection, signals.c.id == halt.signal_id)
     if halt is None or signal is None:
         raise no_halt()
     after = resumed(halt, actor, note, now)
     if after != halt:
-        told = telling.signal(signal, after, Step.RESUMED, actor, note=note)
+        told = log.signal(signal, after, Step.RESUMED, actor, note=note)
         after = replace(after, seq=told.seq)
         save_halt(connection, after, new=False)
-        telling.write()
+        log.write()
     return veil(after, viewer)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, select
 from openbrain.adapters.sql.engine.statements import chunks
 from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.signal_tables import signal_keys, signals
-from openbrain.adapters.sql.signals.broadcast_log import Telling
+from openbrain.adapters.sql.signals.broadcast_log import BroadcastLog
 from openbrain.adapters.sql.signals.rows import SIGNAL, halt_of, one_signal, open_key, save_halt, to_signal
 from openbrain.domain.errors import Conflict, OpenBrainError
 from openbrain.domain.ids import joined_hash
@@ -34,11 +34,11 @@ def raise_all(connection: Connection, raises: Sequence[Raise], now: int, times: 
     for workspace_id in sorted({each.workspace_id for each in raises}):
         mine = [place for place, each in enumerate(raises) if each.workspace_id == workspace_id]
         try:
-            telling = Telling(connection, workspace_id, now, times)
+            log = BroadcastLog(connection, workspace_id, now, times)
         except OpenBrainError as error:
             outcomes |= {place: RaiseOutcome(RaiseStatus.REFUSED, error=error) for place in mine}
             continue
-        batch = _Batch(connection, telling, [raises[place] for place in mine])
+        batch = _Batch(connection, log, [raises[place] for place in mine])
         done = {place: batch.take(raises[place]) for place in mine}
         batch.finish()
         outcomes |= {place: batch.settled(outcome) for place, outcome in done.items()}
@@ -58,12 +58,12 @@ class _Touched:
 class _Batch:
     """The raises of one workspace."""
 
-    def __init__(self, connection: Connection, telling: Telling, raises: Sequence[Raise]) -> None:
-        self._connection, self._telling = connection, telling
-        self._now, self._times = telling.now, telling.times
-        self._keys = _known_keys(connection, telling.workspace_id, raises)
+    def __init__(self, connection: Connection, log: BroadcastLog, raises: Sequence[Raise]) -> None:
+        self._connection, self._log = connection, log
+        self._now, self._times = log.now, log.times
+        self._keys = _known_keys(connection, log.workspace_id, raises)
         self._new_keys: list[tuple[str, str, str, str, int]] = []
-        self._burning = _open_signals(connection, telling.workspace_id, raises)
+        self._burning = _open_signals(connection, log.workspace_id, raises)
         self._touched: dict[str, _Touched] = {}
         """By identity."""
 
@@ -85,7 +85,7 @@ class _Batch:
         for touched in self._touched.values():
             self._save(touched)
         insert_rows(self._connection, signal_keys, self._new_keys)
-        self._telling.write()
+        self._log.write()
 
     def settled(self, outcome: RaiseOutcome) -> RaiseOutcome:
         """With the signal and its halt as they now stand."""
@@ -111,7 +111,7 @@ class _Batch:
         signal = one_signal(self._connection, signals.c.id == signal_id)
         if signal is not None and (lasting := held(signal, given, self._now)) is not signal:
             signal = lasting
-            self._telling.quietly(signal)
+            self._log.save_silently(signal)
         return RaiseOutcome(RaiseStatus.DUPLICATE, signal)
 
     def _remember(self, given: Raise, signal_id: str) -> None:
@@ -155,7 +155,7 @@ class _Batch:
         """Its ttl is over and nobody has said so yet: what is raised now is another signal."""
         ended = expired(signal, self._now)
         if ended is not None:
-            self._telling.signal(ended, halt_of(self._connection, signal.id), Step.EXPIRED, TIME)
+            self._log.signal(ended, halt_of(self._connection, signal.id), Step.EXPIRED, TIME)
         return ended is not None
 
     def _too_many(self, given: Raise) -> bool:
@@ -175,11 +175,11 @@ class _Batch:
         before, signal, halt, given = touched.before, touched.signal, touched.halt, touched.last
         halts = halt != touched.halt_before
         if before is not None and not halts and not must_tell(before, signal, self._now, self._times):
-            self._telling.quietly(signal)
+            self._log.save_silently(signal)
             return
         step = Step.HALTED if halts and before is not None and touched.step is Step.RAISED else touched.step
         new = before is None
-        told = self._telling.signal(signal, halt, step, given.actor, new=new, traceparent=given.traceparent)
+        told = self._log.signal(signal, halt, step, given.actor, new=new, traceparent=given.traceparent)
         touched.signal = told
         if halt is not None and halts:
             touched.halt = replace(halt, seq=told.seq)

@@ -17,7 +17,7 @@ from openbrain.adapters.sql.schema.signal_tables import (
     signals,
 )
 from openbrain.adapters.sql.schema.tables import workspaces
-from openbrain.adapters.sql.signals.broadcast_log import Telling
+from openbrain.adapters.sql.signals.broadcast_log import BroadcastLog
 from openbrain.adapters.sql.signals.rows import halt_of, one_halt, one_signal, remove_rows, save_halt
 from openbrain.domain.errors import NotFound
 from openbrain.domain.signals.rules import TIME, SignalTimes, halt_expired, swept
@@ -49,14 +49,14 @@ def sweep(connection: Connection, due: Ids, ended: Ids, now: int, times: SignalT
     done: Counter[Step] = Counter()
     for workspace_id in sorted({workspace for workspace, _ in (*due, *ended)}):
         try:
-            telling = Telling(connection, workspace_id, now, times)
+            log = BroadcastLog(connection, workspace_id, now, times)
         except NotFound:  # it was deleted meanwhile
             continue
         for halt_id in sorted(halt_id for workspace, halt_id in ended if workspace == workspace_id):
-            done[Step.HALT_EXPIRED] += _end_halt(connection, telling, halt_id)
+            done[Step.HALT_EXPIRED] += _end_halt(connection, log, halt_id)
         for signal_id in sorted(signal_id for workspace, signal_id in due if workspace == workspace_id):
-            done.update(_move(connection, telling, signal_id))
-        telling.write()
+            done.update(_move(connection, log, signal_id))
+        log.write()
     return Swept(
         escalated=done[Step.ESCALATED],
         lowered=done[Step.LOWERED],
@@ -67,29 +67,29 @@ def sweep(connection: Connection, due: Ids, ended: Ids, now: int, times: SignalT
     )
 
 
-def _move(connection: Connection, telling: Telling, signal_id: str) -> list[Step]:
+def _move(connection: Connection, log: BroadcastLog, signal_id: str) -> list[Step]:
     """As it stands now, for another sweeper or a raise may have come first."""
     signal = one_signal(connection, signals.c.id == signal_id)
-    moved = None if signal is None else swept(signal, telling.now, telling.times)
+    moved = None if signal is None else swept(signal, log.now, log.times)
     if signal is None:
         return []
     if moved is None:
         # Times that settings changed since.
-        telling.quietly(signal)
+        log.save_silently(signal)
         return []
     step, after = moved
-    telling.signal(after, halt_of(connection, signal_id), step, TIME)
+    log.signal(after, halt_of(connection, signal_id), step, TIME)
     return [step]
 
 
-def _end_halt(connection: Connection, telling: Telling, halt_id: str) -> bool:
-    due = and_(halts.c.id == halt_id, _OPEN_HALT, halts.c.expires_at <= telling.now)
+def _end_halt(connection: Connection, log: BroadcastLog, halt_id: str) -> bool:
+    due = and_(halts.c.id == halt_id, _OPEN_HALT, halts.c.expires_at <= log.now)
     halt = one_halt(connection, due)
     signal = None if halt is None else one_signal(connection, signals.c.id == halt.signal_id)
     if halt is None or signal is None:
         return False
-    after = halt_expired(halt, telling.now)
-    told = telling.signal(signal, after, Step.HALT_EXPIRED, TIME)
+    after = halt_expired(halt, log.now)
+    told = log.signal(signal, after, Step.HALT_EXPIRED, TIME)
     save_halt(connection, replace(after, seq=told.seq), new=False)
     return True
 
@@ -120,19 +120,19 @@ def purge_ended(connection: Connection, limit: int, before: int) -> int:
 
 
 def renumber(connection: Connection, workspace_id: str, since: int, above: int, now: int, times: SignalTimes) -> int:
-    telling = Telling(connection, workspace_id, now, times)
+    log = BroadcastLog(connection, workspace_id, now, times)
     later = and_(broadcasts.c.workspace_id == workspace_id, broadcasts.c.seq >= since)
     columns = broadcasts.c.seq, broadcasts.c.signal_id, broadcasts.c.org, broadcasts.c.everyone, broadcasts.c.body
     rows = connection.execute(select(*columns).where(later).order_by(broadcasts.c.seq)).all()
-    telling.lift(above)
+    log.advance_to(above)
     connection.execute(delete(broadcasts).where(later))
     for row in rows:
-        seq = telling.again(row.signal_id, row.org, everyone=bool(row.everyone), body=row.body)
+        seq = log.republish(row.signal_id, row.org, everyone=bool(row.everyone), body=row.body)
         for column in (signals.c.seq, signals.c.worsened_seq):
             this = signals.c.id == row.signal_id, column == row.seq
             connection.execute(update(signals).where(*this).values({column.name: seq}))
         connection.execute(
             update(halts).where(halts.c.signal_id == row.signal_id, halts.c.seq == row.seq).values(seq=seq)
         )
-    telling.write()
-    return telling.seq
+    log.write()
+    return log.seq

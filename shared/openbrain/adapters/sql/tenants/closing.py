@@ -22,7 +22,7 @@ from openbrain.adapters.sql.schema.tables import (
 from openbrain.adapters.sql.signals.broadcast_log import stream_of
 from openbrain.adapters.sql.tenants import tenant_rows
 from openbrain.adapters.sql.work import operations as queue
-from openbrain.adapters.sql.writes.ending import TIME
+from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
 from openbrain.adapters.sql.writes.erasing import blank, inputs_of, locked
 from openbrain.domain.errors import NotFound
 from openbrain.domain.memory import Reason
@@ -92,7 +92,7 @@ def erase_all(connection: Connection, workspace_id: str, limit: int, since: int 
     ids = connection.scalars(select(memories.c.id).where(following).order_by(*_OLDEST).limit(limit)).all()
     rows = locked(connection, and_(memories.c.id.in_(ids), mine)) if ids else []
     if rows:
-        blank(connection, rows, TIME, "", now, keep_passages=True)
+        blank(connection, rows, SYSTEM_ACTOR, "", now, keep_passages=True)
     return Ended(len(rows), max((row.created_at for row in rows), default=None))
 
 

@@ -13,17 +13,17 @@ from openbrain.adapters.sql.schema.inserts import insert_rows
 from openbrain.adapters.sql.schema.memory_rows import json_text, row_from_memory
 from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage, workspaces
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.ending import TIME
+from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR
 from openbrain.adapters.sql.writes.quotas import admit, total
 from openbrain.domain.ids import is_uuid, transfer_id
 from openbrain.domain.memory import Change, Memory, Reason
-from openbrain.ports.transfer import Item, Kept, Landed, Link, Told
+from openbrain.ports.transfer import Item, Landed, Link, StoredMemory, Told
 from openbrain.usecases.auth import OPERATORS
 
 _NAMING = ("superseded_by", "supersedes_id")
 """Where a line of the audit names another memory."""
 _ERASED = json_text({"reason": Reason.ERASED.value})
-_BULK = replace(TIME, bulk=True)
+_BULK = replace(SYSTEM_ACTOR, bulk=True)
 _LINE = tuple(memory_history.c[name] for name in ("memory_id", "version", "revision", "action", "at"))
 
 
@@ -54,15 +54,15 @@ class Landing:
 
     def land(self, items: Sequence[Item]) -> list[Landed]:
         self._find_holders({each for item in items for each in _named(item)})
-        kept = {self._own(item.memory.id): item for item in items if isinstance(item, Kept)}
+        kept = {self._own(item.memory.id): item for item in items if isinstance(item, StoredMemory)}
         new = {memory_id: item for memory_id, item in kept.items() if memory_id not in self._holders}
         self._insert_memories(new)
         told = self._insert_history([item for item in items if isinstance(item, Told)], new)
         linked = self._insert_links([item for item in items if isinstance(item, Link)], new)
         rest: Mapping[type, Iterator[Landed]] = {Told: iter(told), Link: iter(linked)}
-        return [self._landed(item, new) if isinstance(item, Kept) else next(rest[type(item)]) for item in items]
+        return [self._landed(item, new) if isinstance(item, StoredMemory) else next(rest[type(item)]) for item in items]
 
-    def _landed(self, item: Kept, new: Mapping[str, Kept]) -> Landed:
+    def _landed(self, item: StoredMemory, new: Mapping[str, StoredMemory]) -> Landed:
         # The second of two lines with one id is there already.
         return Landed.CREATED if new.get(self._own(item.memory.id)) is item else Landed.PRESENT
 
@@ -84,10 +84,10 @@ class Landing:
             return memory_id
         return other
 
-    def _here(self, memory_id: str, new: Mapping[str, Kept]) -> bool:
+    def _here(self, memory_id: str, new: Mapping[str, StoredMemory]) -> bool:
         return memory_id in new or self._holders.get(memory_id) == self._workspace
 
-    def _insert_memories(self, new: Mapping[str, Kept]) -> None:
+    def _insert_memories(self, new: Mapping[str, StoredMemory]) -> None:
         memories_new = {memory_id: self._restored(memory_id, item.memory) for memory_id, item in new.items()}
         counted = total([memory for memory in memories_new.values() if memory.reason is None])
         admit(self._connection, self._workspace, counted, self._now)
@@ -114,7 +114,7 @@ class Landing:
         taken = {row[0] for row in self._among("SELECT dedupe_key FROM memories WHERE dedupe_key IN", keys)}
         return {name: key for key, name in keys.items() if key not in taken}
 
-    def _insert_history(self, lines: Sequence[Told], new: Mapping[str, Kept]) -> list[Landed]:
+    def _insert_history(self, lines: Sequence[Told], new: Mapping[str, StoredMemory]) -> list[Landed]:
         owners = [self._own(line.memory_id) for line in lines]
         old = {owner for owner in owners if owner not in new and self._here(owner, new)}
         known, erased = self._known_lines(sorted(old))
@@ -156,7 +156,7 @@ class Landing:
             return text
         return orjson.dumps({**orjson.loads(text or "{}"), **{k: self._own(v) for k, v in named.items()}}).decode()
 
-    def _insert_links(self, links: Sequence[Link], new: Mapping[str, Kept]) -> list[Landed]:
+    def _insert_links(self, links: Sequence[Link], new: Mapping[str, StoredMemory]) -> list[Landed]:
         """A parent may come later in the file, or not at all; it is never another workspace's."""
         pairs = [(self._own(link.child_id), self._own(link.parent_id)) for link in links]
         query = select(memory_lineage.c.child_id, memory_lineage.c.parent_id)
@@ -182,7 +182,7 @@ class Landing:
 def _named(item: Item) -> Iterator[str]:
     """The ids that an item speaks of."""
     match item:
-        case Kept(memory):
+        case StoredMemory(memory):
             yield memory.id
             if memory.supersedes_id:
                 yield memory.supersedes_id

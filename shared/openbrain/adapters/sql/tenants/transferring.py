@@ -21,7 +21,7 @@ from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import NEVER, Condition
 from openbrain.ports.clock import Clock
 from openbrain.ports.operations import OperationStatus
-from openbrain.ports.transfer import Item, Kept, Landed, Link, Position, Told
+from openbrain.ports.transfer import Item, Landed, Link, Position, StoredMemory, Told
 
 IMPORT = "import"
 _RACES = 5
@@ -42,7 +42,7 @@ class SqlTransfer:
 
     async def kept(
         self, condition: Condition, limit: int, after: Position | None = None, *, dead: bool = False
-    ) -> Sequence[Kept]:
+    ) -> Sequence[StoredMemory]:
         """Oldest first."""
         wanted = and_(compiled(condition), true() if dead else LIVING, _following(after))
         return await self._database.read(lambda connection: _kept(connection, wanted, limit))
@@ -137,12 +137,12 @@ def _following(after: Position | None) -> ColumnElement[bool]:
     return and_(created >= at, or_(created > at, and_(created == at, memories.c.id > memory_id)))
 
 
-def _kept(connection: Connection, wanted: ColumnElement[bool], limit: int) -> list[Kept]:
+def _kept(connection: Connection, wanted: ColumnElement[bool], limit: int) -> list[StoredMemory]:
     unique = memories.c.dedupe_key.is_not(None)
     query = select(unique, *memory_columns(connection)).where(wanted).order_by(*_OLDEST).limit(limit)
     rows = connection.execute(query).all()
     found = to_memories(connection, (row[1:] for row in rows))
-    return [Kept(memory, bool(row[0])) for memory, row in zip(found, rows, strict=True)]
+    return [StoredMemory(memory, bool(row[0])) for memory, row in zip(found, rows, strict=True)]
 
 
 def _told(

@@ -10,7 +10,7 @@ from openbrain.adapters.sql.schema.memory_rows import INSERT_COLUMNS, row_from_m
 from openbrain.adapters.sql.schema.tables import memories
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.ending import TIME, end
+from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.quotas import admit_more
 from openbrain.adapters.sql.writes.superseding import moved_on, sees
 from openbrain.domain.errors import Conflict, NotFound, Outdated
@@ -27,7 +27,7 @@ def edit_memory(connection: Connection, edit: Edit, now: int) -> Memory:
     before = locked_reads.locked(connection, edit.memory_id)
     if before is None or not sees(edit.viewer, before, now) or not before.alive(now):
         raise NotFound(_UNKNOWN)
-    as_seen(before, edit.editions)
+    as_seen(before, edit.expected_versions)
     journal = Journal(now)
     after = _edited(before, edit)
     if after != before:
@@ -58,14 +58,14 @@ def forget_memory(
     viewer: Viewer,
     origin: Origin,
     note: str,
-    editions: ExpectedVersions,
+    expected_versions: ExpectedVersions,
     now: int,
 ) -> Memory:
     """End a memory for good; `Conflict` naming the head where another took its place already."""
     memory = locked_reads.locked(connection, memory_id)
     if memory is None or not sees(viewer, memory, now):
         raise NotFound(_UNKNOWN)
-    as_seen(memory, editions)
+    as_seen(memory, expected_versions)
     if memory.reason in (Reason.FORGOTTEN, Reason.ERASED):
         return memory
     if memory.reason is Reason.SUPERSEDED:
@@ -76,9 +76,9 @@ def forget_memory(
     return ended
 
 
-def as_seen(memory: Memory, editions: ExpectedVersions) -> None:
+def as_seen(memory: Memory, expected_versions: ExpectedVersions) -> None:
     """`Outdated` where the caller has seen another edition of the row that this transaction has locked."""
-    if editions is not None and memory.edition not in editions:
+    if expected_versions is not None and memory.edition not in expected_versions:
         raise Outdated("the memory has changed since you read it: read it again, then repeat the change")
 
 
@@ -117,4 +117,4 @@ def make_way(connection: Connection, journal: Journal, after: Memory, key: str) 
         return
     if holder.alive(journal.now):
         raise Conflict(f"{holder.id} says the same already: forget one of them", head=holder.id)
-    end(connection, journal, [holder], Reason.EXPIRED, TIME)
+    end(connection, journal, [holder], Reason.EXPIRED, SYSTEM_ACTOR)

@@ -11,7 +11,7 @@ from openbrain.adapters.sql.writes.quotas import release
 from openbrain.domain.memory import Memory, Reason
 from openbrain.ports.writes import Origin
 
-TIME = Origin(actor="openbrain")
+SYSTEM_ACTOR = Origin(actor="openbrain")
 """Who does what nobody asked for."""
 
 

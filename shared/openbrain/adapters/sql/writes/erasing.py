@@ -55,7 +55,7 @@ def erase_memory(
     viewer: Viewer,
     origin: Origin,
     note: str,
-    editions: ExpectedVersions,
+    expected_versions: ExpectedVersions,
     now: int,
 ) -> Erasure:
     memory = locked_reads.locked(connection, memory_id)
@@ -64,7 +64,7 @@ def erase_memory(
     operation_id = purge_id(memory_id)
     if memory.reason is Reason.ERASED:
         return Erasure(memory, operations.one(connection, memory.workspace_id, operation_id))
-    as_seen(memory, editions)
+    as_seen(memory, expected_versions)
     (blanked,), traces = blank(connection, [memory], origin, note, now)
     return Erasure(blanked, _queue(connection, operation_id, [blanked], traces, origin, now))
 

@@ -5,7 +5,7 @@ from sqlalchemy import Connection, delete, select
 from openbrain.adapters.sql.outbox.journal import Journal
 from openbrain.adapters.sql.schema.memory_rows import MEMORY_COLUMNS, memory_from_row
 from openbrain.adapters.sql.schema.tables import idempotency_keys, memories
-from openbrain.adapters.sql.writes.ending import TIME, end
+from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.domain.memory import Reason
 
 
@@ -20,7 +20,7 @@ def expire_due(connection: Connection, limit: int, now: int) -> int:
     rows = [memory_from_row(row) for row in connection.execute(due)]
     if rows:
         journal = Journal(now)
-        end(connection, journal, rows, Reason.EXPIRED, TIME)
+        end(connection, journal, rows, Reason.EXPIRED, SYSTEM_ACTOR)
         journal.write(connection)
     return len(rows)
 

@@ -10,7 +10,7 @@ from openbrain.adapters.sql.schema.inserts import insert_memories
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
 from openbrain.adapters.sql.writes import locked_reads
 from openbrain.adapters.sql.writes.dedupe import dedupe_key
-from openbrain.adapters.sql.writes.ending import TIME, end
+from openbrain.adapters.sql.writes.ending import SYSTEM_ACTOR, end
 from openbrain.adapters.sql.writes.idempotency import Claims
 from openbrain.adapters.sql.writes.superseding import supersede
 from openbrain.domain.errors import Conflict, Invalid, TryLater
@@ -106,7 +106,7 @@ class Additions:
             else:
                 due[place] = holder
         if due:
-            end(self._connection, self._journal, list(due.values()), Reason.EXPIRED, TIME)
+            end(self._connection, self._journal, list(due.values()), Reason.EXPIRED, SYSTEM_ACTOR)
             again = {place: self._writes[place] for place in due}
             done |= Additions(self._connection, self._journal, again).outcomes()
         return done

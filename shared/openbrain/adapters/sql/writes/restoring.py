@@ -24,14 +24,14 @@ def restore_memory(
     viewer: Viewer,
     origin: Origin,
     note: str,
-    editions: ExpectedVersions,
+    expected_versions: ExpectedVersions,
     now: int,
 ) -> Memory:
     """As in the port, in one transaction."""
     before = locked_reads.locked(connection, memory_id)
     if before is None or not sees(viewer, before, 0):  # at 0 nothing has expired: the ended are found by id
         raise NotFound("no memory with this id")
-    as_seen(before, editions)
+    as_seen(before, expected_versions)
     if before.alive(now):
         return before
     if before.reason is Reason.ERASED:

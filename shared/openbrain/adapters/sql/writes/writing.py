@@ -1,7 +1,6 @@
 """What users do to memories: one transaction each."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -57,28 +56,46 @@ class SqlMemoryWrites:
         return await self._claiming(lambda connection: edit_memory(connection, edit, now))
 
     async def forget(
-        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: ExpectedVersions = None
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
         """As in the port; `Conflict` naming the head where the memory was superseded."""
-        asked: dict[str, Any] = {"viewer": viewer, "origin": origin, "note": note, "editions": editions}
         now = self._clock.now()
-        return await self._database.write(lambda connection: forget_memory(connection, memory_id, now=now, **asked))
+        return await self._database.write(
+            lambda connection: forget_memory(
+                connection,
+                memory_id,
+                viewer=viewer,
+                origin=origin,
+                note=note,
+                expected_versions=expected_versions,
+                now=now,
+            )
+        )
 
     async def restore(
-        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: ExpectedVersions = None
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
         """As in the port."""
-        asked: dict[str, Any] = {"viewer": viewer, "origin": origin, "note": note, "editions": editions}
         now = self._clock.now()
-        return await self._claiming(lambda connection: restore_memory(connection, memory_id, now=now, **asked))
+        return await self._claiming(
+            lambda connection: restore_memory(
+                connection,
+                memory_id,
+                viewer=viewer,
+                origin=origin,
+                note=note,
+                expected_versions=expected_versions,
+                now=now,
+            )
+        )
 
     async def erase(
-        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, editions: ExpectedVersions = None
+        self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Erasure:
         """As in the port."""
         now = self._clock.now()
         return await self._database.write(
-            lambda connection: erase_memory(connection, memory_id, viewer, origin, note, editions, now)
+            lambda connection: erase_memory(connection, memory_id, viewer, origin, note, expected_versions, now)
         )
 
     async def last_erasure(self) -> str:

@@ -28,7 +28,7 @@ def upgrade() -> None:
     op.add_column("workspaces", zero("signal_seq", sa.BigInteger))
     _signals()
     _halts()
-    _telling()
+    _log()
     _vault()
 
 
@@ -143,7 +143,7 @@ def _halts() -> None:
     _acks("halt_acks", "halt_id")
 
 
-def _telling() -> None:
+def _log() -> None:
     op.create_table(
         "subscribers",
         sa.Column("workspace_id", name(64), primary_key=True),

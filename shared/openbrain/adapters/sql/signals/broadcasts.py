@@ -1,4 +1,4 @@
-"""Who listens to broadcasts."""
+"""What was broadcast, and who listens."""
 
 from collections.abc import Sequence
 
