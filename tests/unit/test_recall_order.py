@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from openbrain.domain.memory import DAY, HALF_LIFE_DAYS, MemoryType, Scope, effective_confidence
 from openbrain.domain.visibility import Criteria
 from openbrain_api.recall.boost import boosted
-from openbrain_api.recall.order import Found, bucket, ordered
+from openbrain_api.recall.order import RankedMemory, bucket, ordered
 from openbrain_api.recall.question import Question
 from tests.support.store.fixtures import START, memory, viewer
 
@@ -19,17 +19,17 @@ NOW = START + 400 * DAY
 WIDTH = 0.02
 
 
-def found(score: float, name: str = "", **changes: Any) -> Found:
-    return Found(memory(name, id=name or "x", **changes), score)
+def found(score: float, name: str = "", **changes: Any) -> RankedMemory:
+    return RankedMemory(memory(name, id=name or "x", **changes), score)
 
 
-def names(*candidates: Found) -> list[str]:
+def names(*candidates: RankedMemory) -> list[str]:
     return [each.memory.id for each in ordered(candidates, now=NOW, width=WIDTH, half_life_days=HALF_LIFE_DAYS)]
 
 
 candidates = st.lists(
     st.builds(
-        lambda number, score, scope, kind, confidence, age: Found(
+        lambda number, score, scope, kind, confidence, age: RankedMemory(
             memory(
                 id=f"{number:03}",
                 memory_scope=scope,
@@ -78,7 +78,7 @@ def test_buckets_are_measured_from_the_top() -> None:
 
 
 @given(candidates)
-def test_no_better_bucket_comes_later_and_ties_follow_the_rules(some: list[Found]) -> None:
+def test_no_better_bucket_comes_later_and_ties_follow_the_rules(some: list[RankedMemory]) -> None:
     best = ordered(some, now=NOW, width=WIDTH, half_life_days=HALF_LIFE_DAYS)
     top = max((each.score for each in some), default=0)
     scopes = list(Scope)
@@ -97,7 +97,7 @@ def test_no_better_bucket_comes_later_and_ties_follow_the_rules(some: list[Found
 
 
 @given(candidates, st.randoms(use_true_random=False))
-def test_the_order_of_candidates_makes_no_difference(some: list[Found], shuffled: random.Random) -> None:
+def test_the_order_of_candidates_makes_no_difference(some: list[RankedMemory], shuffled: random.Random) -> None:
     other = list(some)
     shuffled.shuffle(other)
 

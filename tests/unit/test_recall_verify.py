@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from openbrain.domain.memory import HALF_LIFE_DAYS, Memory
 from openbrain.domain.visibility import Criteria, Viewer
 from openbrain.ports.memories import Memories
-from openbrain_api.recall.order import Found, ordered
+from openbrain_api.recall.order import RankedMemory, ordered
 from openbrain_api.recall.question import Question
-from openbrain_api.recall.verify import SPARE, Candidates, hold
+from openbrain_api.recall.verify import SPARE, Candidates, verify
 from tests.support.indexes.entries import memory
 
 NOW = 1_750_000_000_000_000
@@ -38,11 +38,11 @@ def question(top_k: int) -> Question:
 
 def stand(rows: Rows, scores: Mapping[str, float], top_k: int) -> tuple[list[Memory], bool]:
     candidates = Candidates(scores, question(top_k), sees=lambda _: True, now=NOW, width=WIDTH)
-    asyncio.run(hold([candidates], cast("Memories", cast("Any", rows))))
-    return best(candidates.found, top_k), candidates.dropped
+    asyncio.run(verify([candidates], cast("Memories", cast("Any", rows))))
+    return best(candidates.verified, top_k), candidates.dropped
 
 
-def best(found: Sequence[Found], top_k: int) -> list[Memory]:
+def best(found: Sequence[RankedMemory], top_k: int) -> list[Memory]:
     in_order = ordered(found, now=NOW, width=WIDTH, half_life_days=HALF_LIFE_DAYS)
     return [each.memory for each in in_order[:top_k]]
 
@@ -58,7 +58,7 @@ def test_what_is_read_decides_the_answer(some: list[tuple[float, str]], top_k: i
     rows = [memory(deleted_at=1 if state == "dead" else None) for _, state in some]
     scores = {row.id: score for row, (score, _) in zip(rows, some, strict=True)}
     kept = [row for row, (_, state) in zip(rows, some, strict=True) if state != "gone"]
-    living = [Found(row, scores[row.id]) for row in kept if row.deleted_at is None]
+    living = [RankedMemory(row, scores[row.id]) for row in kept if row.deleted_at is None]
     # Buckets are measured from the best that stands, here and there.
     answer, dropped = stand(Rows(kept), scores, top_k)
 
@@ -96,11 +96,11 @@ def test_several_questions_stand_as_they_do_alone(several: list[tuple[list[tuple
         for each, (_, top_k) in zip(scores, several, strict=True)
     ]
 
-    asyncio.run(hold(together, cast("Memories", cast("Any", kept))))
+    asyncio.run(verify(together, cast("Memories", cast("Any", kept))))
 
     alone = [stand(kept, each, top_k) for each, (_, top_k) in zip(scores, several, strict=True)]
     assert [
-        (best(each.found, top_k), each.dropped) for each, (_, top_k) in zip(together, several, strict=True)
+        (best(each.verified, top_k), each.dropped) for each, (_, top_k) in zip(together, several, strict=True)
     ] == alone
 
 
@@ -110,6 +110,6 @@ def test_a_row_that_several_want_is_read_once() -> None:
     scores = {row.id: 1 - place / 40 for place, row in enumerate(rows)}
     several = [Candidates(scores, question(10), sees=lambda _: True, now=NOW, width=WIDTH) for _ in range(5)]
 
-    asyncio.run(hold(several, cast("Memories", cast("Any", store))))
+    asyncio.run(verify(several, cast("Memories", cast("Any", store))))
 
     assert store.reads == [10 + SPARE]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from openbrain.client.server_sent_events import Sent, events
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.signals import StreamedBroadcast
-from openbrain_api.broadcasts.frames import HEARTBEAT, Unreadable, frame, frames, heard, retry, skipped
+from openbrain_api.broadcasts.frames import HEARTBEAT, Unreadable, encoded, frame, frames, retry, skipped
 
 EVERYONE = Viewer(workspace_id="w1", agent_id="ada")
 
@@ -54,7 +54,7 @@ def test_lines_may_end_as_elsewhere_and_data_may_be_several() -> None:
 @given(st.lists(st.sampled_from(["", "alpha", "beta"]), min_size=1, max_size=12))
 def test_a_key_of_some_orgs_is_told_the_numbers_of_the_others(orgs: list[str]) -> None:
     """No number is missing, and nothing of another org is said."""
-    found = [heard(spoken(number, org, f"of {org or 'none'}")) for number, org in enumerate(orgs, 1)]
+    found = [encoded(spoken(number, org, f"of {org or 'none'}")) for number, org in enumerate(orgs, 1)]
     eyes = Viewer(workspace_id="w1", agent_id="ada", orgs=("alpha",), without_org=False)
 
     wire = frames(eyes, found)
@@ -74,7 +74,7 @@ def test_a_key_of_some_orgs_is_told_the_numbers_of_the_others(orgs: list[str]) -
 
 
 def test_a_key_without_limits_hears_all() -> None:
-    wire = frames(EVERYONE, [heard(spoken(1, "alpha")), heard(spoken(2))])
+    wire = frames(EVERYONE, [encoded(spoken(1, "alpha")), encoded(spoken(2))])
 
     assert [each.name for each in read([wire])] == ["broadcast", "broadcast"]
     assert b"id: 1\n" in wire
@@ -87,7 +87,7 @@ def test_numbers_that_are_skipped_move_the_clients_place() -> None:
 def test_an_event_with_line_ends_stays_one_event() -> None:
     event = b'{"data":\n{"seq": 1,\r\n"title": "x"}}'
 
-    (told,) = read([heard(StreamedBroadcast(1, event)).frame])
+    (told,) = read([encoded(StreamedBroadcast(1, event)).frame])
 
     assert orjson.loads(told.data) == {"data": {"seq": 1, "title": "x"}}
 
@@ -97,4 +97,4 @@ def test_an_event_with_line_ends_stays_one_event() -> None:
 )
 def test_what_is_no_broadcast_is_said_to_be_none(event: bytes) -> None:
     with pytest.raises(Unreadable):
-        heard(StreamedBroadcast(1, event))
+        encoded(StreamedBroadcast(1, event))

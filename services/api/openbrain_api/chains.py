@@ -62,7 +62,7 @@ class Chains:
             memory_id: Behind(
                 chain.depth,
                 parents[memory_id]
-                if chain.parent is not None and all(matches(each, chain.parent) for each in conditions)
+                if chain.parent is not None and all(matches(condition, chain.parent) for condition in conditions)
                 else None,
             )
             for memory_id, chain in chains.items()
@@ -71,13 +71,13 @@ class Chains:
     async def _read(self, parents: Mapping[str, str]) -> dict[str, _Chain]:
         if not parents:
             return {}
-        rows, found = await asyncio.gather(
+        rows, ancestries = await asyncio.gather(
             self._memories.rows(list(set(parents.values()))),
             asyncio.gather(*(self._memories.ancestry(memory_id, LONGEST) for memory_id in parents)),
         )
         return {
             child: _Chain(min(len(above.parents), LONGEST), _bare(rows.get(parent)))
-            for (child, parent), above in zip(parents.items(), found, strict=True)
+            for (child, parent), above in zip(parents.items(), ancestries, strict=True)
         }
 
 

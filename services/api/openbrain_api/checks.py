@@ -51,7 +51,7 @@ class Checks:
     async def dependencies(self) -> Mapping[str, Mapping[str, Any]]:
         """The API's own dependencies that answer: product, version, problems, and in how many milliseconds."""
         down = (await self.failing()).get(OWN, {})
-        return {part: found for part, found in self._examined.items() if part not in down}
+        return {part: state for part, state in self._examined.items() if part not in down}
 
     def _examining(self) -> Mapping[str, Callable[[], Awaitable[object]]]:
         return {part: self._timed(part, check) for part, check in self._own.items()}
@@ -61,11 +61,11 @@ class Checks:
             begun = time.perf_counter()
             answer = await check()
             ms = round((time.perf_counter() - begun) * 1000, 1)
-            told = answer if isinstance(answer, Checked) else Checked(*answer)
+            checked = answer if isinstance(answer, Checked) else Checked(*answer)
             self._examined[part] = {
-                "product": told.product,
-                "version": told.version,
-                "problems": list(told.problems),
+                "product": checked.product,
+                "version": checked.version,
+                "problems": list(checked.problems),
                 "ms": ms,
             }
 

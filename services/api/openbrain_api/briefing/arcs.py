@@ -36,14 +36,16 @@ def seen(folder: Folder, since: int, project: str) -> list[Seen]:
     """Arcs whose page changed since then, the newest first, then others that are or were in mind."""
     entries = (entry for name in FOLDERS for entry in folder.walk(name) if _is_page(entry))
     newest = nlargest(
-        MOST, (each for each in entries if each.mtime_ns // 1000 >= since), key=lambda each: each.mtime_ns
+        MOST, (entry for entry in entries if entry.mtime_ns // 1000 >= since), key=lambda entry: entry.mtime_ns
     )
-    found: dict[str, Seen] = {}
+    arcs: dict[str, Seen] = {}
     for entry in (*newest, *_in_mind(folder)):
-        if entry.path not in found and (arc := _read(folder, entry)) is not None:
-            found[entry.path] = Seen(arc, entry.mtime_ns // 1000)
+        if entry.path not in arcs and (arc := _read(folder, entry)) is not None:
+            arcs[entry.path] = Seen(arc, entry.mtime_ns // 1000)
     return [
-        each for each in found.values() if each.arc.ranked and not each.arc.merged and project in {"", each.arc.project}
+        entry
+        for entry in arcs.values()
+        if entry.arc.ranked and not entry.arc.merged and project in {"", entry.arc.project}
     ]
 
 

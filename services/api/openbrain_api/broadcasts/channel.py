@@ -11,7 +11,7 @@ import structlog
 from openbrain.domain.errors import OpenBrainError
 from openbrain.observability import logs
 from openbrain.ports.signals import Broadcasts, BroadcastStream, StreamedBroadcast
-from openbrain_api.broadcasts.frames import Heard, Unreadable, heard
+from openbrain_api.broadcasts.frames import EncodedBroadcast, Unreadable, encoded
 
 PAGE = 200
 KEPT = 500
@@ -77,12 +77,12 @@ class Channel:
         self._stream = stream
         self._look_s = look_s
         self._place = top
-        self._kept: deque[Heard] = deque()
+        self._kept: deque[EncodedBroadcast] = deque()
         self._bytes = 0
         self._news_at = 0.0
         self._lock = asyncio.Lock()
-        for each in recent:
-            self._keep(each)
+        for broadcast in recent:
+            self._keep(broadcast)
         self._tasks = [asyncio.create_task(self._hear()), asyncio.create_task(self._look())]
         for task in self._tasks:
             task.add_done_callback(self._ended)
@@ -106,15 +106,15 @@ class Channel:
         self.listeners.discard(listener)
         self.left_at = time.monotonic()
 
-    async def after(self, seq: int) -> Sequence[Heard]:
+    async def after(self, seq: int) -> Sequence[EncodedBroadcast]:
         """What follows `seq`, in order, a page at most. `TryLater` where only the truth knows, and does not answer."""
         if seq >= self.top:
             return ()
         if self._kept and self._kept[0].seq <= seq + 1:
-            found = list(itertools.takewhile(lambda each: each.seq > seq, reversed(self._kept)))
-            return found[: -PAGE - 1 : -1]
+            kept = list(itertools.takewhile(lambda broadcast: broadcast.seq > seq, reversed(self._kept)))
+            return kept[: -PAGE - 1 : -1]
         rows = await self._broadcasts.broadcasts_after(self.workspace_id, seq, PAGE)
-        return [heard(StreamedBroadcast(row.seq, row.body)) for row in rows]
+        return [encoded(StreamedBroadcast(row.seq, row.body)) for row in rows]
 
     def _stop(self) -> None:
         for task in self._tasks:
@@ -127,18 +127,18 @@ class Channel:
             except OpenBrainError:
                 await asyncio.sleep(_PAUSE_S)
 
-    async def _take(self, found: Sequence[StreamedBroadcast]) -> None:
-        for each in found:
-            if each.seq > self.top + 1:
+    async def _take(self, broadcasts: Sequence[StreamedBroadcast]) -> None:
+        for broadcast in broadcasts:
+            if broadcast.seq > self.top + 1:
                 await self._refill()
             # What the truth does not know either is none of its broadcasts.
-            if each.seq == self.top + 1:
+            if broadcast.seq == self.top + 1:
                 try:
-                    self._keep(each)
+                    self._keep(broadcast)
                 except Unreadable:
                     await self._refill()
                 self._tell()
-            self._place = each.seq
+            self._place = broadcast.seq
 
     async def _look(self) -> None:
         while self.listeners or time.monotonic() - self.left_at < LINGER_S:
@@ -165,9 +165,9 @@ class Channel:
     def _keep(self, spoken: StreamedBroadcast) -> None:
         if self._kept and spoken.seq <= self._kept[-1].seq:
             return
-        each = heard(spoken)
-        self._kept.append(each)
-        self._bytes += each.size
+        broadcast = encoded(spoken)
+        self._kept.append(broadcast)
+        self._bytes += broadcast.size
         while len(self._kept) > KEPT or (self._bytes > KEPT_BYTES and len(self._kept) > 1):
             self._bytes -= self._kept.popleft().size
         self.top = max(self.top, spoken.seq)

@@ -16,7 +16,7 @@ HEARTBEAT = b":\n\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class EncodedBroadcast:
     """One broadcast, ready to be written."""
 
     seq: int
@@ -46,7 +46,7 @@ class Unreadable(Exception):
     """What stands in the stream is no broadcast of ours."""
 
 
-def heard(spoken: StreamedBroadcast) -> Heard:
+def encoded(spoken: StreamedBroadcast) -> EncodedBroadcast:
     """A broadcast as it came from the stream or the truth. `Unreadable` for one that somebody else wrote."""
     try:
         event = orjson.loads(spoken.event)
@@ -59,7 +59,7 @@ def heard(spoken: StreamedBroadcast) -> Heard:
     data = spoken.event
     if b"\n" in data or b"\r" in data:  # a line's end would end the field
         data = orjson.dumps(event)
-    return Heard(seq, org, data, frame(BROADCAST, data, seq), veiled(data) if _for_everyone(said) else b"")
+    return EncodedBroadcast(seq, org, data, frame(BROADCAST, data, seq), veiled(data) if _for_everyone(said) else b"")
 
 
 def _for_everyone(said: Mapping[str, object]) -> bool:
@@ -70,8 +70,8 @@ def _for_everyone(said: Mapping[str, object]) -> bool:
 
 def frame(name: str, data: bytes, seq: int | None = None) -> bytes:
     """One event. `seq` becomes what the client says when it comes back (`Last-Event-ID`)."""
-    place = b"" if seq is None else b"id: %d\n" % seq
-    return b"%sevent: %s\ndata: %s\n\n" % (place, name.encode(), data)
+    id_line = b"" if seq is None else b"id: %d\n" % seq
+    return b"%sevent: %s\ndata: %s\n\n" % (id_line, name.encode(), data)
 
 
 def retry(milliseconds: int) -> bytes:
@@ -84,24 +84,24 @@ def may_hear(viewer: Viewer, org: str) -> bool:
     return viewer.orgs is None or org in viewer.orgs or (not org and viewer.without_org)
 
 
-def frames(viewer: Viewer, found: Iterable[Heard]) -> bytes:
+def frames(viewer: Viewer, broadcasts: Iterable[EncodedBroadcast]) -> bytes:
     """What a client is sent of these; of the others it is told the numbers, so that none is missing."""
     parts: list[bytes] = []
     hidden: list[int] = []
-    for each in found:
-        if told := each.frame_to(viewer):
-            parts += [*_skipped(hidden), told]
+    for broadcast in broadcasts:
+        if visible := broadcast.frame_to(viewer):
+            parts += [*_skipped(hidden), visible]
         else:
-            hidden.append(each.seq)
+            hidden.append(broadcast.seq)
     return b"".join([*parts, *_skipped(hidden)])
 
 
 def _skipped(hidden: list[int]) -> list[bytes]:
     if not hidden:
         return []
-    told = skipped(hidden[0], hidden[-1])
+    event = skipped(hidden[0], hidden[-1])
     hidden.clear()
-    return [told]
+    return [event]
 
 
 def skipped(first: int, last: int) -> bytes:

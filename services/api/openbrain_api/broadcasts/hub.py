@@ -58,11 +58,11 @@ class Hub:
 
     async def channel(self, workspace_id: str) -> Channel:
         async with self._locks[workspace_id]:
-            found = self._channels.get(workspace_id)
-            if found is not None and found.open:
-                found.left_at = time.monotonic()
-                return found
-            self._channels = {name: each for name, each in self._channels.items() if each.open}
+            known = self._channels.get(workspace_id)
+            if known is not None and known.open:
+                known.left_at = time.monotonic()
+                return known
+            self._channels = {name: channel for name, channel in self._channels.items() if channel.open}
             top = await self._store.broadcasts.last_seq(workspace_id)
             rows = await self._store.broadcasts.broadcasts_after(workspace_id, max(0, top - PAGE), PAGE)
             recent = [StreamedBroadcast(row.seq, row.body) for row in rows]

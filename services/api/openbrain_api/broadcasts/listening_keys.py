@@ -60,9 +60,9 @@ class ListeningKeys:
                 _log.error("api.keys_unknown", error=type(error).__name__, where=logs.where(error))
 
     async def _end(self) -> None:
-        asked = set(self._listeners.values())
-        good = await self._api_keys.open_keys(list(asked), self._clock.now())
+        key_ids = set(self._listeners.values())
+        good = await self._api_keys.open_keys(list(key_ids), self._clock.now())
         for listener, key_id in list(self._listeners.items()):
-            if key_id in asked and key_id not in good:
+            if key_id in key_ids and key_id not in good:
                 self._ended.add(listener)
                 listener.end()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from openbrain.domain.errors import TryLater
 from openbrain.domain.visibility import Viewer
 from openbrain_api.broadcasts.channel import Listener
-from openbrain_api.broadcasts.frames import HEARTBEAT, Heard, frame, frames, retry, skipped
+from openbrain_api.broadcasts.frames import HEARTBEAT, EncodedBroadcast, frame, frames, retry, skipped
 from openbrain_api.broadcasts.hub import Hub
 
 _PAUSE_S = 0.5
@@ -111,7 +111,7 @@ def _clock(watch: Watch, gone: Listener) -> Iterator[_Clock]:
         made.stop()
 
 
-def _encoded(viewer: Viewer, cursor: int, news: Sequence[Heard]) -> bytes:
+def _encoded(viewer: Viewer, cursor: int, news: Sequence[EncodedBroadcast]) -> bytes:
     """What was kept no longer is told as skipped: the state, which came first, knows what became of it."""
     lost = news[0].seq - cursor - 1
     before = skipped(cursor + 1, cursor + lost) if lost > 0 else b""

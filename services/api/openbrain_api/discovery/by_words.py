@@ -17,35 +17,35 @@ _WORD = re.compile(r"[^\W_]+")
 _WORDS = 32
 
 
-async def search(asked: Search, memories: Memories) -> Page:
+async def search(request: Search, memories: Memories) -> Page:
     """As from the index; phrases are compared letter by letter, typos are not forgiven."""
-    found = await _found(asked, memories)
-    hits = [hit for hit, _ in found]
-    start = _start(hits, asked.cursor.place) if asked.cursor else 0
-    best = asked.cursor.best if asked.cursor else hits[0].score if hits else 1.0
-    page = found[start : start + asked.limit]
+    ranked = await _found(request, memories)
+    hits = [hit for hit, _ in ranked]
+    start = _start(hits, request.cursor.place) if request.cursor else 0
+    best = request.cursor.best if request.cursor else hits[0].score if hits else 1.0
+    page = ranked[start : start + request.limit]
     end = start + len(page)
-    last = page[-1][0] if page and end < len(found) else None
+    last = page[-1][0] if page and end < len(ranked) else None
     return Page(
         shown=[Shown(row, min(1.0, hit.score / best)) for hit, row in page],
-        total=len(found),
-        facets=_facets([row for _, row in found], asked.facets),
+        total=len(ranked),
+        facets=_facets([row for _, row in ranked], request.facets),
         next=None if last is None else Cursor("truth", Place(last.score, last.memory_id, end), best),
         degraded=("text",),
     )
 
 
-async def _found(asked: Search, memories: Memories) -> list[tuple[Hit, Memory]]:
-    words = _words(asked.query)
-    hits = await memories.keyword_hits(words, asked.condition, MOST) if words else ()
+async def _found(request: Search, memories: Memories) -> list[tuple[Hit, Memory]]:
+    words = _words(request.query)
+    hits = await memories.keyword_hits(words, request.condition, MOST) if words else ()
     rows = await memories.rows([hit.memory_id for hit in hits])
-    phrases = [_plain(phrase) for phrase in asked.query.phrases]
+    phrases = [_plain(phrase) for phrase in request.query.phrases]
     return [
         (hit, row)
         for hit in hits
         if (row := rows.get(hit.memory_id)) is not None
-        and row.alive(asked.now)
-        and matches(asked.condition, row)
+        and row.alive(request.now)
+        and matches(request.condition, row)
         and all(phrase in _plain(row.content) for phrase in phrases)
     ]
 
@@ -75,5 +75,5 @@ def _values(row: Memory, name: str) -> Sequence[str]:
 
 
 def _counted(values: Counter[str]) -> Sequence[Count]:
-    first = sorted(values.items(), key=lambda each: (-each[1], each[0]))
+    first = sorted(values.items(), key=lambda counted: (-counted[1], counted[0]))
     return [Count(value, count) for value, count in first[:FACET_VALUES]]

@@ -39,15 +39,15 @@ class Discovery:
         self._serving = serving
         self._timeout = timeout_s
 
-    async def search(self, asked: Search) -> Page:
+    async def search(self, request: Search) -> Page:
         """`TryLater` when the truth is down, or the text index in the middle of its own pages."""
-        source = asked.cursor.source if asked.cursor else None
-        page = None if source == "truth" else await self._by_index(asked)
+        source = request.cursor.source if request.cursor else None
+        page = None if source == "truth" else await self._by_index(request)
         if page is None and source == "text":
             raise TryLater("the text index, whose pages these are, does not answer: ask without the cursor, or later")
         if page is None:
-            page = await by_words.search(asked, self._memories)
-        return await self._highlighted(page, asked) if asked.highlights else page
+            page = await by_words.search(request, self._memories)
+        return await self._highlighted(page, request) if request.highlights else page
 
     async def counts(self, fields: Sequence[str], condition: AllOf, limit: int) -> tuple[Sequence[Count], Degraded]:
         """As `TextIndex.counts`, and who did not answer."""
@@ -55,47 +55,49 @@ class Discovery:
         async def ask(name: str) -> Sequence[Count]:
             return await self._text.counts(name, fields, condition, limit)
 
-        counted = await self._asked(ask)
+        counted = await self._answered(ask)
         if counted is None:
             return await self._memories.counts(fields, condition, limit), ("text",)
         return counted, ()
 
-    async def _by_index(self, asked: Search) -> Page | None:
+    async def _by_index(self, request: Search) -> Page | None:
         """None where the index did not answer."""
-        place = asked.cursor.place if asked.cursor else None
-        first = await self._page(asked, asked.limit, place, facets=asked.facets)
+        after = request.cursor.place if request.cursor else None
+        first = await self._page(request, request.limit, after, facets=request.facets)
         if first is None:
             return None
-        kept = await self._standing(asked, first.hits, asked.rank)
-        found, rank, step = first, asked.rank + len(first.hits), asked.limit
+        kept = await self._verified(request, first.hits, request.rank)
+        last_page, rank, step = first, request.rank + len(first.hits), request.limit
         # The index is behind: what it found and the truth no longer shows is made up for.
-        while len(kept) < asked.limit and len(found.hits) == step and rank - asked.rank < _LOOKED_AT:
+        while len(kept) < request.limit and len(last_page.hits) == step and rank - request.rank < _LOOKED_AT:
             step = min(step * _REFILL, _MOST_AT_ONCE)
-            last = found.hits[-1]
-            following = await self._page(asked, step, Place(last.score, last.memory_id, rank))
+            last = last_page.hits[-1]
+            following = await self._page(request, step, Place(last.score, last.memory_id, rank))
             if following is None:
                 return None
-            found = following
-            kept += await self._standing(asked, found.hits, rank)
-            rank += len(found.hits)
-        return _page(asked, kept, first)
+            last_page = following
+            kept += await self._verified(request, last_page.hits, rank)
+            rank += len(last_page.hits)
+        return _page(request, kept, first)
 
-    async def _page(self, asked: Search, limit: int, place: Place | None, facets: Sequence[str] = ()) -> Found | None:
+    async def _page(self, request: Search, limit: int, after: Place | None, facets: Sequence[str] = ()) -> Found | None:
         async def ask(name: str) -> Found:
-            return await self._text.find(name, asked.query, asked.condition, limit, place, facets, FACET_VALUES)
+            return await self._text.find(name, request.query, request.condition, limit, after, facets, FACET_VALUES)
 
-        return await self._asked(ask)
+        return await self._answered(ask)
 
-    async def _standing(self, asked: Search, hits: Sequence[Hit], rank: int) -> _Kept:
+    async def _verified(self, request: Search, hits: Sequence[Hit], rank: int) -> _Kept:
         """The hits that the truth still shows, each with its rank."""
         rows = await self._memories.rows([hit.memory_id for hit in hits])
         return [
             (number, hit, row)
             for number, hit in enumerate(hits, rank + 1)
-            if (row := rows.get(hit.memory_id)) is not None and row.alive(asked.now) and matches(asked.condition, row)
+            if (row := rows.get(hit.memory_id)) is not None
+            and row.alive(request.now)
+            and matches(request.condition, row)
         ]
 
-    async def _asked(self, ask: Callable[[str], Awaitable[T]]) -> T | None:
+    async def _answered(self, ask: Callable[[str], Awaitable[T]]) -> T | None:
         try:
             async with asyncio.timeout(self._timeout):
                 return await ask(await self._name())
@@ -112,24 +114,24 @@ class Discovery:
             raise TryLater("the text index was lost and is being filled again")
         return generation.name
 
-    async def _highlighted(self, page: Page, asked: Search) -> Page:
+    async def _highlighted(self, page: Page, request: Search) -> Page:
         """From the rows, so that an index that is behind shows nothing that is gone."""
-        looked_at = shares([len(each.memory.content) for each in page.shown], MARKED_CHARS)
-        contents = [each.memory.content[:chars] for each, chars in zip(page.shown, looked_at, strict=True)]
-        marked = await self._text.marks(asked.query, contents)
+        looked_at = shares([len(hit.memory.content) for hit in page.shown], MARKED_CHARS)
+        contents = [hit.memory.content[:chars] for hit, chars in zip(page.shown, looked_at, strict=True)]
+        marked = await self._text.marks(request.query, contents)
         shown = [
-            Shown(each.memory, each.score, fragments(each.memory.content, spans))
-            for each, spans in zip(page.shown, marked, strict=True)
+            Shown(hit.memory, hit.score, fragments(hit.memory.content, spans))
+            for hit, spans in zip(page.shown, marked, strict=True)
         ]
         return Page(shown=shown, total=page.total, facets=page.facets, next=page.next, degraded=page.degraded)
 
 
-def _page(asked: Search, kept: _Kept, first: Found) -> Page:
+def _page(request: Search, kept: _Kept, first: Found) -> Page:
     """Its cursor is the last memory shown: a cursor holds nothing that its reader did not see."""
-    shown = kept[: asked.limit]
-    best = asked.cursor.best if asked.cursor else shown[0][1].score if shown else 1.0
+    shown = kept[: request.limit]
+    best = request.cursor.best if request.cursor else shown[0][1].score if shown else 1.0
     following = None
-    if len(shown) == asked.limit and shown[-1][0] < first.total:
+    if len(shown) == request.limit and shown[-1][0] < first.total:
         rank, hit, _ = shown[-1]
         following = Cursor("text", Place(hit.score, hit.memory_id, rank), best)
     return Page(

@@ -23,19 +23,19 @@ class Fragment:
 
 def fragments(content: str, spans: Sequence[Span]) -> list[Fragment]:
     """The first places where something was found, in order, none overlapping."""
-    found: list[Fragment] = []
+    cuts: list[Fragment] = []
     end = 0
     for index, (first, _) in enumerate(spans):
         if first < end:
             continue
-        if len(found) == MOST:
+        if len(cuts) == MOST:
             break
         start = _between(content, max(end, first - _BEFORE), upto=first)
         end = _between(content, min(len(content), start + CHARS), upto=min(len(content), start + CHARS + _EDGE))
         inside = [span for span in spans[index:] if span[0] < end]
         matches = tuple((left - start, min(right, end) - start) for left, right in inside)
-        found.append(Fragment(content[start:end], start, matches))
-    return found
+        cuts.append(Fragment(content[start:end], start, matches))
+    return cuts
 
 
 def shares(lengths: Sequence[int], total: int) -> list[int]:
@@ -51,7 +51,7 @@ def _between(content: str, cut: int, *, upto: int) -> int:
     """The first place from `cut` on where no word is cut, if there is one near."""
     if cut == 0 or cut >= len(content):
         return cut
-    for place in range(cut, min(upto, cut + _EDGE) + 1):
-        if place == len(content) or content[place - 1].isspace() or content[place].isspace():
-            return place
+    for index in range(cut, min(upto, cut + _EDGE) + 1):
+        if index == len(content) or content[index - 1].isspace() or content[index].isspace():
+            return index
     return cut

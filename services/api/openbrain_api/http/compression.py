@@ -93,8 +93,8 @@ def compressed_tag(entity_tag: str) -> str:
 
 def accepts_gzip(headers: Mapping[bytes, bytes]) -> bool:
     """Whether the client says that it unpacks gzip."""
-    for each in headers.get(b"accept-encoding", b"").decode("latin-1").lower().split(","):
-        name, _, quality = each.replace(" ", "").partition(";q=")
+    for coding in headers.get(b"accept-encoding", b"").decode("latin-1").lower().split(","):
+        name, _, quality = coding.replace(" ", "").partition(";q=")
         if name in ("gzip", "x-gzip"):
             return quality.strip("0.") != "" if quality else True
     return False

@@ -51,9 +51,9 @@ class Gone(Exception):
 
 def headers_of(raw: Sequence[tuple[bytes, bytes]]) -> Headers:
     """By name; what comes several times is one list, as RFC 9110 says."""
-    found = dict(raw)
-    if len(found) == len(raw):
-        return found
+    headers = dict(raw)
+    if len(headers) == len(raw):
+        return headers
     merged: dict[bytes, bytes] = {}
     for name, value in raw:
         merged[name] = merged[name] + b", " + value if name in merged else value
@@ -158,8 +158,8 @@ def wait_seconds(headers: Headers) -> int | None:
     preferred = headers.get(b"prefer")
     if preferred is None:
         return None
-    asked = _WAIT.search(preferred.decode("latin-1"))
-    return None if asked is None else min(int(asked[1]), limits.WAIT_SECONDS)
+    match = _WAIT.search(preferred.decode("latin-1"))
+    return None if match is None else min(int(match[1]), limits.WAIT_SECONDS)
 
 
 def at_once(headers: Headers) -> bool:

@@ -37,7 +37,7 @@ def set_rate_limit(headers: Fields, per_minute: int, taken: Allowance, now: int)
     """Set the X-RateLimit headers."""
     reset = math.ceil(now / MICROSECONDS + taken.full_in_s)
     headers[:] = [
-        *(each for each in headers if not each[0].startswith(b"x-ratelimit-")),
+        *(header for header in headers if not header[0].startswith(b"x-ratelimit-")),
         (b"x-ratelimit-limit", b"%d" % per_minute),
         (b"x-ratelimit-remaining", b"%d" % taken.remaining),
         (b"x-ratelimit-reset", b"%d" % reset),

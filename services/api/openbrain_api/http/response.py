@@ -89,26 +89,26 @@ def _encoded(value: object) -> object:
 def header_fields(response: Response, extra_headers: Sequence[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """Headers of an answer and of every answer. Nothing on the way keeps one that does not say so: it may hold secrets,
     memories, or who may what."""
-    told = [(name.encode(), value.encode()) for name, value in response.headers.items()]
+    own = [(name.encode(), value.encode()) for name, value in response.headers.items()]
     kept = [] if "cache-control" in response.headers else [(b"cache-control", b"no-store")]
-    return [*extra_headers, *told, *kept]
+    return [*extra_headers, *own, *kept]
 
 
 def problem_fields(error: Exception) -> dict[str, object]:
     """`error`, `message`, and `field` or `head` where there is one. What is not ours to tell is not told."""
     if not isinstance(error, OpenBrainError):
         return {"error": "service_error", "message": "something went wrong here: it was logged, try again later"}
-    told: dict[str, object] = {"error": error.code, "message": str(error)}
+    fields: dict[str, object] = {"error": error.code, "message": str(error)}
     if isinstance(error, Invalid) and error.field:
-        told["field"] = error.field
+        fields["field"] = error.field
     match error:
         case Conflict(head=str(head)):
-            told["head"] = head
+            fields["head"] = head
         case QuotaExceeded():
-            told |= {"limit": error.limit, "used": error.used}
+            fields |= {"limit": error.limit, "used": error.used}
         case RateLimited():
-            told["rate_limit"] = {"limit": error.per_minute, "remaining": 0, "retry_after": _seconds(error)}
-    return told
+            fields["rate_limit"] = {"limit": error.per_minute, "remaining": 0, "retry_after": _seconds(error)}
+    return fields
 
 
 class Stored(enum.Enum):
@@ -122,20 +122,20 @@ class Stored(enum.Enum):
 def problem_from(error: Exception, stored: Stored | None = None) -> Response:
     """An error as RFC 9457 with the original's members extra_headers. Logs what was not foreseen, without its text."""
     status = status_of(error)
-    told = problem_fields(error)
+    fields = problem_fields(error)
     if stored is not None and status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         kept = isinstance(error, Backlogged | VaultBusy)
-        told["stored"], words = Stored.NO.value if kept else stored.value
+        fields["stored"], words = Stored.NO.value if kept else stored.value
         if not kept:
-            told["message"] = f"{told['message']}; {words}"
+            fields["message"] = f"{fields['message']}; {words}"
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         _log.error("api.request_failed", error=type(error).__name__, where=logs.where(error))
     body = {
-        **told,
-        "type": f"urn:openbrain:problem:{told['error']}",
+        **fields,
+        "type": f"urn:openbrain:problem:{fields['error']}",
         "title": HTTPStatus(status).phrase,
         "status": status,
-        "detail": told["message"],
+        "detail": fields["message"],
     }
     return Response(status, orjson.dumps(body), PROBLEM, _headers(error))
 

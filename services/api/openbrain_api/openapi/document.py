@@ -65,8 +65,8 @@ def _schemas(routes: Iterable[Route]) -> tuple[Named, dict[str, Json]]:
         takes |= {route.body, route.query} - {Nothing}
         gives |= {route.response} - {None} if route.response is not None else set()
     wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        *((model, "validation") for model in sorted(takes, key=lambda each: each.__name__)),
-        *((model, "serialization") for model in sorted(gives, key=lambda each: each.__name__)),
+        *((model, "validation") for model in sorted(takes, key=lambda model: model.__name__)),
+        *((model, "serialization") for model in sorted(gives, key=lambda model: model.__name__)),
     ]
     named, definitions = models_json_schema(wanted, ref_template=_REF)
     return {(model, mode): named[model, mode] for model, mode in wanted}, definitions["$defs"]
@@ -106,13 +106,13 @@ def _forms(names: Sequence[str]) -> Json:
     fields = {name: text for name in names if not name.endswith("[]")}
     parts = fields | {name.removesuffix("[]"): files for name in names if name.endswith("[]")}
     schema: Json = {"type": "object", "required": [names[0]]}
-    found = {MULTIPART: {"schema": {**schema, "properties": parts}}}
-    return found if parts != fields else {URLENCODED: {"schema": {**schema, "properties": fields}}, **found}
+    content = {MULTIPART: {"schema": {**schema, "properties": parts}}}
+    return content if parts != fields else {URLENCODED: {"schema": {**schema, "properties": fields}}, **content}
 
 
 def _media(body: type[BaseModel], schema: Json) -> Json:
-    told = examples.of(body)
-    return {"schema": schema, "examples": told} if told else {"schema": schema}
+    named = examples.of(body)
+    return {"schema": schema, "examples": named} if named else {"schema": schema}
 
 
 def _ndjson() -> Json:
@@ -174,26 +174,28 @@ def _header_parameters(route: Route) -> list[Json]:
         return {"name": name, "in": "header", "required": False, "schema": schema, "description": description}
 
     text = {"type": "string", "minLength": 1}
-    found = []
+    parameters = []
     if route.keyed:
         schema = {**text, "maxLength": limits.IDEMPOTENCY_KEY_CHARS}
-        found.append(header("Idempotency-Key", schema, "The same key again within 24 hours stores nothing new."))
+        parameters.append(header("Idempotency-Key", schema, "The same key again within 24 hours stores nothing new."))
     if route.waits:
-        told = f"`wait=N`: answer when indexed, or as it stands after N (at most {limits.WAIT_SECONDS}) seconds."
-        found.append(header("Prefer", {"type": "string"}, told))
+        description = f"`wait=N`: answer when indexed, or as it stands after N (at most {limits.WAIT_SECONDS}) seconds."
+        parameters.append(header("Prefer", {"type": "string"}, description))
     if route.matched:
-        told = "Entity tags of the answers that the client holds: 304 where one still stands."
+        description = "Entity tags of the answers that the client holds: 304 where one still stands."
         name = "If-None-Match"
         if route.method != "GET":
-            name, told = "If-Match", "Only where the memory is still as one of these entity tags says; else 412."
-        found.append(header(name, {"type": "string"}, told))
+            name, description = "If-Match", "Only where the memory is still as one of these entity tags says; else 412."
+        parameters.append(header(name, {"type": "string"}, description))
     if route.needs_key:
-        told = "Names this request in logs and traces, and comes back, where it is 1 to 128 printable ASCII characters."
-        found.append(header("X-Request-Id", {"type": "string"}, told))
+        description = (
+            "Names this request in logs and traces, and comes back, where it is 1 to 128 printable ASCII characters."
+        )
+        parameters.append(header("X-Request-Id", {"type": "string"}, description))
     if route.permission is not None and route.path.startswith(("/v1/brain/", "/v1/amygdala/")):
-        told = "Speak for this agent (percent-encoded), where the key may act as it."
-        found.append(header("X-OpenBrain-Agent", {**text, "maxLength": 3 * limits.AGENT_CHARS}, told))
-    return found
+        description = "Speak for this agent (percent-encoded), where the key may act as it."
+        parameters.append(header("X-OpenBrain-Agent", {**text, "maxLength": 3 * limits.AGENT_CHARS}, description))
+    return parameters
 
 
 def _successes(route: Route, named: Named) -> Json:
@@ -204,7 +206,7 @@ def _successes(route: Route, named: Named) -> Json:
             whole["304"] = {"description": HTTPStatus(304).phrase, "headers": _headers(route, 304)}
         return whole
     content = {JSON: {"schema": named[route.response, "serialization"]}}
-    found: Json = {
+    responses: Json = {
         str(status): {
             "description": HTTPStatus(status).phrase,
             "content": content,
@@ -213,8 +215,8 @@ def _successes(route: Route, named: Named) -> Json:
         for status in route.statuses
     }
     if route.matched and route.method == "GET":
-        found["304"] = {"description": HTTPStatus(304).phrase, "headers": _headers(route, 304)}
-    return found
+        responses["304"] = {"description": HTTPStatus(304).phrase, "headers": _headers(route, 304)}
+    return responses
 
 
 def _problems(route: Route) -> Json:
@@ -243,15 +245,15 @@ def _problems(route: Route) -> Json:
 def _headers(route: Route, status: int) -> Json:
     """What an answer of this status carries beside its body."""
     whole, text = {"type": "integer", "minimum": 0}, {"type": "string"}
-    found: Json = {"X-Request-Id": {"description": "The caller's own, or a new one.", "schema": text}}
+    headers: Json = {"X-Request-Id": {"description": "The caller's own, or a new one.", "schema": text}}
     if route.needs_key and status not in (401, 405):
-        found |= {
+        headers |= {
             "X-RateLimit-Limit": {"description": "Requests this key may make a minute.", "schema": whole},
             "X-RateLimit-Remaining": {"description": "How many at once from now on.", "schema": whole},
             "X-RateLimit-Reset": {"description": "When all are there again (seconds since 1970).", "schema": whole},
         }
     if status in (429, 503):
-        found["Retry-After"] = {"description": "Seconds.", "schema": whole}
+        headers["Retry-After"] = {"description": "Seconds.", "schema": whole}
     if (route.matched or route.public) and status < 400:
-        found["ETag"] = {"description": "For `If-Match` and `If-None-Match`.", "schema": text}
-    return found
+        headers["ETag"] = {"description": "For `If-Match` and `If-None-Match`.", "schema": text}
+    return headers

@@ -17,7 +17,7 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoadedModel:
     """A generation and the model that made it."""
 
     generation: Generation
@@ -33,20 +33,20 @@ class ActiveModel:
 
     def __init__(self, serving: Serving, embedders: Embedders) -> None:
         self._serving, self._embedders = serving, embedders
-        self._now: Asked | None = None
-        self._loading: tuple[str, asyncio.Task[Asked]] | None = None
+        self._now: LoadedModel | None = None
+        self._loading: tuple[str, asyncio.Task[LoadedModel]] | None = None
 
-    async def get(self) -> Asked:
+    async def get(self) -> LoadedModel:
         """`TryLater` while there is none, or its model is away; `SetupError` where the model is not to be had."""
         generation = await self._serving.get(IndexKind.VECTOR)
         if generation is None:
             raise TryLater("no vector index serves yet: start indexer-vector")
         if self._now is None or self._now.generation.model == generation.model:
-            self._now = Asked(generation, await self._embedders.ready(generation))
+            self._now = LoadedModel(generation, await self._embedders.ready(generation))
             return self._now
         return await self._next(generation, self._now)
 
-    async def _next(self, generation: Generation, before: Asked) -> Asked:
+    async def _next(self, generation: Generation, before: LoadedModel) -> LoadedModel:
         if self._loading is None or self._loading[0] != generation.name:
             if self._loading is not None:
                 self._loading[1].cancel()
@@ -63,11 +63,11 @@ class ActiveModel:
             raise
         return self._now
 
-    async def _load(self, generation: Generation) -> Asked:
+    async def _load(self, generation: Generation) -> LoadedModel:
         embedder = await self._embedders.ready(generation)
         await embedder.embed_query(_WARM)
         _log.info("api.model_changed", generation=generation.name, model=generation.model)
-        return Asked(generation, embedder)
+        return LoadedModel(generation, embedder)
 
     async def check(self) -> Checked:
         """How the model of the serving generation is; one that is not to be had, or is another now, is a problem."""

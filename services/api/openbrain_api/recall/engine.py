@@ -11,10 +11,10 @@ from openbrain.ports.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
-from openbrain_api.recall.index_search import BOTH, Ask, Heard, Indexes
-from openbrain_api.recall.order import Found, ordered
-from openbrain_api.recall.question import Answer, Json, Question
-from openbrain_api.recall.verify import Candidates, hold
+from openbrain_api.recall.index_search import BOTH, Indexes, IndexHits, IndexQuery
+from openbrain_api.recall.order import RankedMemory, ordered
+from openbrain_api.recall.question import Json, Question, RecallResult
+from openbrain_api.recall.verify import Candidates, verify
 
 MOST_CANDIDATES = 1000
 REFILL = 4
@@ -26,14 +26,14 @@ _WORDS = 32
 class _Judged:
     """What came of one question in one round."""
 
-    heard: Heard
+    hits: IndexHits
     scores: Scores
     candidates: Candidates
 
     def short(self, top_k: int, limit: int) -> bool:
         """Whether the dead took places that asking for more may fill."""
-        few = len(self.candidates.found) < top_k and self.candidates.dropped
-        return few and self.heard.full(limit) and limit < MOST_CANDIDATES
+        few = len(self.candidates.verified) < top_k and self.candidates.dropped
+        return few and self.hits.full(limit) and limit < MOST_CANDIDATES
 
 
 class Recaller:
@@ -46,50 +46,57 @@ class Recaller:
         self._settings = settings
         self._half_life_days = {**HALF_LIFE_DAYS, **settings.half_life_days}
 
-    async def recall(self, questions: Sequence[Question]) -> Sequence[Answer]:
+    async def recall(self, questions: Sequence[Question]) -> Sequence[RecallResult]:
         """For each, best first, at most `top_k`. `TryLater` when the truth is down; a lost index only degrades."""
         now = self._clock.now()
         judged: dict[int, _Judged] = {}
-        limits = {place: max(self._settings.tuning.candidates, each.top_k) for place, each in enumerate(questions)}
-        conditions = [visible(each.viewer, each.criteria, now) for each in questions]
-        while limits:
-            asks = {
-                place: Ask(questions[place].query, conditions[place], limit, self._names(questions[place]))
-                for place, limit in limits.items()
-            }
-            judged |= await self._judge({place: questions[place] for place in asks}, asks, now)
-            limits = {
-                place: min(limit * REFILL, MOST_CANDIDATES)
-                for place, limit in limits.items()
-                if judged[place].short(questions[place].top_k, limit)
-            }
-        return [self._answer(each, judged[place], now) for place, each in enumerate(questions)]
-
-    async def _judge(self, questions: Mapping[int, Question], asks: Mapping[int, Ask], now: int) -> dict[int, _Judged]:
-        """One round for all of them."""
-        heard = dict(zip(asks, await self._indexes.ask(list(asks.values())), strict=True))
-        scores = {
-            place: await self._scores(asks[place], heard[place], self._weight(questions[place])) for place in asks
+        limits = {
+            number: max(self._settings.tuning.candidates, question.top_k) for number, question in enumerate(questions)
         }
-        sees = {condition: matcher(condition) for condition in {ask.condition for ask in asks.values()}}
+        conditions = [visible(question.viewer, question.criteria, now) for question in questions]
+        while limits:
+            queries = {
+                number: IndexQuery(questions[number].query, conditions[number], limit, self._names(questions[number]))
+                for number, limit in limits.items()
+            }
+            judged |= await self._judge({number: questions[number] for number in queries}, queries, now)
+            limits = {
+                number: min(limit * REFILL, MOST_CANDIDATES)
+                for number, limit in limits.items()
+                if judged[number].short(questions[number].top_k, limit)
+            }
+        return [self._answer(question, judged[number], now) for number, question in enumerate(questions)]
+
+    async def _judge(
+        self, questions: Mapping[int, Question], queries: Mapping[int, IndexQuery], now: int
+    ) -> dict[int, _Judged]:
+        """One round for all of them."""
+        hits = dict(zip(queries, await self._indexes.search(list(queries.values())), strict=True))
+        scores = {
+            number: await self._scores(queries[number], hits[number], self._weight(questions[number]))
+            for number in queries
+        }
+        sees = {condition: matcher(condition) for condition in {query.condition for query in queries.values()}}
         width = self._settings.tuning.bucket_width
         candidates = {
-            place: Candidates(scores[place], each, sees=sees[asks[place].condition], now=now, width=width)
-            for place, each in questions.items()
+            number: Candidates(scores[number], question, sees=sees[queries[number].condition], now=now, width=width)
+            for number, question in questions.items()
         }
-        await hold(list(candidates.values()), self._memories)
-        return {place: _Judged(heard[place], scores[place], candidates[place]) for place in asks}
+        await verify(list(candidates.values()), self._memories)
+        return {number: _Judged(hits[number], scores[number], candidates[number]) for number in queries}
 
-    async def _scores(self, ask: Ask, heard: Heard, weight: float) -> Scores:
-        if not heard.whole:
-            return await self._by_words(ask.query, ask.condition, ask.limit)
-        return fuse(heard.text, heard.vectors, weight)
+    async def _scores(self, query: IndexQuery, hits: IndexHits, weight: float) -> Scores:
+        if not hits.whole:
+            return await self._by_words(query.text, query.condition, query.limit)
+        return fuse(hits.text, hits.vectors, weight)
 
-    def _answer(self, question: Question, judged: _Judged, now: int) -> Answer:
+    def _answer(self, question: Question, judged: _Judged, now: int) -> RecallResult:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
-        best = ordered(judged.candidates.found, now=now, width=width, half_life_days=half_life_days)[: question.top_k]
-        told = self._explained(best, judged, self._weight(question), now) if question.explain else {}
-        return Answer(found=tuple(best), degraded=judged.heard.degraded, now=now, explained=told)
+        best = ordered(judged.candidates.verified, now=now, width=width, half_life_days=half_life_days)[
+            : question.top_k
+        ]
+        explanations = self._explained(best, judged, self._weight(question), now) if question.explain else {}
+        return RecallResult(ranked=tuple(best), degraded=judged.hits.degraded, now=now, explained=explanations)
 
     def _weight(self, question: Question) -> float:
         return self._settings.text_weight if question.text_weight is None else question.text_weight
@@ -98,14 +105,14 @@ class Recaller:
         weight = self._weight(question)
         return tuple(name for name in BOTH if weight != (0 if name == "text" else 1))
 
-    def _explained(self, best: list[Found], judged: _Judged, weight: float, now: int) -> Mapping[str, Json]:
-        heard = judged.heard
+    def _explained(self, best: list[RankedMemory], judged: _Judged, weight: float, now: int) -> Mapping[str, Json]:
+        hits = judged.hits
         return explained(
             best,
-            text=heard.text,
-            vectors=heard.vectors,
+            text=hits.text,
+            vectors=hits.vectors,
             fused=judged.scores,
-            text_weight=1.0 if heard.vectors is None else 0.0 if heard.text is None else weight,
+            text_weight=1.0 if hits.vectors is None else 0.0 if hits.text is None else weight,
             now=now,
             width=self._settings.tuning.bucket_width,
             half_life_days=self._half_life_days,

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from openbrain.domain.memory import MemoryType, effective_confidence
 from openbrain.ports.index import Hit
 from openbrain_api.recall.fuse import Scores, normalise
-from openbrain_api.recall.order import Found, bucket
+from openbrain_api.recall.order import RankedMemory, bucket
 from openbrain_api.recall.question import Json
 
 
 def explained(
-    found: Sequence[Found],
+    memories: Sequence[RankedMemory],
     *,
     text: Sequence[Hit] | None,
     vectors: Sequence[Hit] | None,
@@ -21,21 +21,21 @@ def explained(
     half_life_days: Mapping[MemoryType, float | None],
 ) -> Mapping[str, Json]:
     """By memory id, the members of `answers.Explanation`."""
-    if not found:
+    if not memories:
         return {}
     lists = {"text": (text, text_weight), "vectors": (vectors, 1 - text_weight)}
     parts = {name: (_by_id(hits), normalise(hits or ()), weight) for name, (hits, weight) in lists.items()}
-    top = max(each.score for each in found)
+    top = max(ranked.score for ranked in memories)
     return {
-        each.memory.id: {
-            **{name: _part(each.memory.id, *part) for name, part in parts.items()},
-            "fused": fused[each.memory.id],
-            "boosted": each.score,
-            "bucket": bucket(top, each.score, width),
-            "scope": each.memory.memory_scope,
-            "effective_confidence": effective_confidence(each.memory, now, half_life_days),
+        ranked.memory.id: {
+            **{name: _part(ranked.memory.id, *part) for name, part in parts.items()},
+            "fused": fused[ranked.memory.id],
+            "boosted": ranked.score,
+            "bucket": bucket(top, ranked.score, width),
+            "scope": ranked.memory.memory_scope,
+            "effective_confidence": effective_confidence(ranked.memory, now, half_life_days),
         }
-        for each in found
+        for ranked in memories
     }
 
 

@@ -22,43 +22,43 @@ _KINDS = {"text": IndexKind.TEXT, "vectors": IndexKind.VECTOR}
 A_TURN = 10
 """Questions that together may take as long as one."""
 
-Answers = Sequence[Sequence[Hit] | None]
+HitLists = Sequence[Sequence[Hit] | None]
 """One a question; None where the index had none to give."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class IndexQuery:
     """What the indexes are asked for one question: at most `limit` memories from each of `names`."""
 
-    query: str
+    text: str
     condition: AllOf
     limit: int
     names: tuple[str, ...] = BOTH
 
 
-_Asking = Callable[[Sequence[Ask], float], Awaitable[Answers]]
+_SearchIndex = Callable[[Sequence[IndexQuery], float], Awaitable[HitLists]]
 """Asks, and until when an answer is waited for, by the loop's clock."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class IndexHits:
     """What each index answered; None where it did not, or was not asked."""
 
     text: Sequence[Hit] | None
     vectors: Sequence[Hit] | None
-    asked: tuple[str, ...] = BOTH
+    searched: tuple[str, ...] = BOTH
     partial: frozenset[str] = frozenset()
     """Those that lost what they held and are being filled again."""
 
     @property
     def degraded(self) -> tuple[str, ...]:
         """The names of those that were asked and did not answer, or could only answer from a part."""
-        return tuple(name for name in self.asked if getattr(self, name) is None or name in self.partial)
+        return tuple(name for name in self.searched if getattr(self, name) is None or name in self.partial)
 
     @property
     def whole(self) -> bool:
         """Whether at least one answered from all that it should hold."""
-        return len(self.degraded) < len(self.asked)
+        return len(self.degraded) < len(self.searched)
 
     def full(self, limit: int) -> bool:
         """Whether one of them may have more to give."""
@@ -88,14 +88,16 @@ class Indexes:
         self._timeout = timeout_s
         self._breakers = {name: Breaker(name) for name in BOTH}
 
-    async def ask(self, asks: Sequence[Ask]) -> Sequence[Heard]:
-        """What is heard for each, in the time that they may take."""
+    async def search(self, queries: Sequence[IndexQuery]) -> Sequence[IndexHits]:
+        """The hits of each, in the time that they may take."""
         # The words first: their search goes to a thread at once, while that of embedded vectors holds the loop.
         text, vectors = await asyncio.gather(
-            self._in_time("text", asks, self._ask_text), self._in_time("vectors", asks, self._ask_vectors)
+            self._in_time("text", queries, self._search_text), self._in_time("vectors", queries, self._search_vectors)
         )
         partial = await self._partial()
-        return [Heard(*each, partial) for each in zip(text, vectors, (ask.names for ask in asks), strict=True)]
+        return [
+            IndexHits(*item, partial) for item in zip(text, vectors, (query.names for query in queries), strict=True)
+        ]
 
     def forget_queries(self) -> None:
         """Keep no recent query."""
@@ -106,37 +108,39 @@ class Indexes:
             serving = {name: await self._serving.get(kind) for name, kind in _KINDS.items()}
         except TryLater:
             return frozenset()
-        return frozenset(name for name, each in serving.items() if each is not None and each.lost_at)
+        return frozenset(name for name, generation in serving.items() if generation is not None and generation.lost_at)
 
-    async def _ask_text(self, asks: Sequence[Ask], _until: float) -> Answers:
+    async def _search_text(self, queries: Sequence[IndexQuery], _until: float) -> HitLists:
         generation = await self._serving.get(IndexKind.TEXT)
         if generation is None:
             raise TryLater("no text index serves yet: start indexer-text")
-        searches = [TextSearch(ask.query, ask.condition, ask.limit) for ask in asks]
+        searches = [TextSearch(query.text, query.condition, query.limit) for query in queries]
         return await self._text.search_many(generation.name, searches)
 
-    async def _ask_vectors(self, asks: Sequence[Ask], until: float) -> Answers:
-        asked = await self._active_model.get()
-        generation = asked.generation
+    async def _search_vectors(self, queries: Sequence[IndexQuery], until: float) -> HitLists:
+        model = await self._active_model.get()
+        generation = model.generation
         if await self._erasure_watch.changed():
             self._query_vectors.forget_all()
-        known = await self._query_vectors.vectors([ask.query for ask in asks], asked.embedder, generation.model)
-        searches = [VectorSearch(known[ask.query], ask.condition, ask.limit) for ask in asks if ask.query in known]
+        known = await self._query_vectors.vectors([query.text for query in queries], model.embedder, generation.model)
+        searches = [
+            VectorSearch(known[query.text], query.condition, query.limit) for query in queries if query.text in known
+        ]
         left_s = until - asyncio.get_running_loop().time()
-        found = iter(await self._vectors.search_many(generation.name, searches, within_s=left_s))
-        return [next(found) if ask.query in known else None for ask in asks]
+        hits = iter(await self._vectors.search_many(generation.name, searches, within_s=left_s))
+        return [next(hits) if query.text in known else None for query in queries]
 
-    async def _in_time(self, index: str, asks: Sequence[Ask], asking: _Asking) -> Answers:
+    async def _in_time(self, index: str, queries: Sequence[IndexQuery], search_index: _SearchIndex) -> HitLists:
         """Its answers to those that want it; where it fails, or takes too long, it has none. One that hung is left
         alone for a while."""
-        wanting = [ask for ask in asks if index in ask.names]
-        found: Answers = [None] * len(wanting)
+        wanted = [query for query in queries if index in query.names]
+        hits: HitLists = [None] * len(wanted)
         breaker = self._breakers[index]
-        if wanting and breaker.lets():
-            until = asyncio.get_running_loop().time() + self._timeout * -(-len(wanting) // A_TURN)
+        if wanted and breaker.lets():
+            until = asyncio.get_running_loop().time() + self._timeout * -(-len(wanted) // A_TURN)
             try:
                 async with asyncio.timeout_at(until):
-                    found = await asking(wanting, until)
+                    hits = await search_index(wanted, until)
                 breaker.answered()
             except Exception as error:  # noqa: BLE001 - whatever an index does, the other one answers
                 if isinstance(error, TimeoutError):
@@ -145,5 +149,5 @@ class Indexes:
                     breaker.answered()
                 reason = str(error) if isinstance(error, TryLater | SetupError) else ""
                 _log.warning("api.index_did_not_answer", index=index, error=type(error).__name__, reason=reason)
-        answers = iter(found)
-        return [next(answers) if index in ask.names else None for ask in asks]
+        answers = iter(hits)
+        return [next(answers) if index in query.names else None for query in queries]

@@ -10,7 +10,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RankedMemory:
     """A memory and its relevance."""
 
     memory: Memory
@@ -23,22 +23,22 @@ def bucket(top: float, score: float, width: float) -> int:
 
 
 def ordered(
-    found: Sequence[Found], *, now: int, width: float, half_life_days: Mapping[MemoryType, float | None]
-) -> list[Found]:
+    memories: Sequence[RankedMemory], *, now: int, width: float, half_life_days: Mapping[MemoryType, float | None]
+) -> list[RankedMemory]:
     """Best first. Scores less than `width` apart, measured from the top one, are ties, broken by scope (agent, project,
     shared, session), effective confidence, creation time, id. The order of `found` makes no difference."""
-    if not found:
+    if not memories:
         return []
-    top = max(each.score for each in found)
+    top = max(ranked.score for ranked in memories)
 
-    def place(each: Found) -> tuple[int, int, float, int, str]:
-        memory = each.memory
+    def sort_key(ranked: RankedMemory) -> tuple[int, int, float, int, str]:
+        memory = ranked.memory
         return (
-            bucket(top, each.score, width),
+            bucket(top, ranked.score, width),
             _SCOPE_RANK[memory.memory_scope],
             -effective_confidence(memory, now, half_life_days),
             -memory.created_at,
             memory.id,
         )
 
-    return sorted(found, key=place)
+    return sorted(memories, key=sort_key)

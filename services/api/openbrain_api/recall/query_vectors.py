@@ -24,19 +24,19 @@ class QueryVectors:
     async def vectors(self, queries: Sequence[str], embedder: Embedder, model: str) -> Vectors:
         """The unit vector of each query by the embedder, whose identity has the key `model`; those that can't be
         embedded are absent, and where that is so of all, it raises why."""
-        found: dict[str, array[float]] = {}
+        vectors_by_query: dict[str, array[float]] = {}
         for query in queries:
             known = self._known.get((model, query))
             if known is not None:
                 self._known.move_to_end((model, query))
-                found[query] = known
-        missing = [query for query in dict.fromkeys(queries) if query not in found]
+                vectors_by_query[query] = known
+        missing = [query for query in dict.fromkeys(queries) if query not in vectors_by_query]
         if missing:
-            fresh = await self._embedded(missing, embedder, alone=not found)
-            found |= fresh
+            fresh = await self._embedded(missing, embedder, alone=not vectors_by_query)
+            vectors_by_query |= fresh
             self._keep(fresh, model)
         self._stay()
-        return found
+        return vectors_by_query
 
     async def _embedded(self, queries: Sequence[str], embedder: Embedder, *, alone: bool) -> Vectors:
         """In one call; where the model refuses one of them, in halves, so that it hurts no other."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from openbrain.domain.visibility import Criteria, Viewer
-from openbrain_api.recall.order import Found
+from openbrain_api.recall.order import RankedMemory
 
 KEYWORD_BOOST = 0.3
 """What keywords add when the request names no boost of its own."""
@@ -39,10 +39,10 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class RecallResult:
     """Best first, and which indexes did not answer."""
 
-    found: tuple[Found, ...]
+    ranked: tuple[RankedMemory, ...]
     degraded: tuple[str, ...]
     now: int
     explained: Mapping[str, Json] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from openbrain.domain.memory import Memory
 from openbrain.ports.memories import Memories
 from openbrain_api.recall.boost import boosted
 from openbrain_api.recall.fuse import Scores
-from openbrain_api.recall.order import Found, bucket
+from openbrain_api.recall.order import RankedMemory, bucket
 from openbrain_api.recall.question import Question
 
 SPARE = 3
@@ -23,7 +23,7 @@ class Candidates:
     def __init__(
         self, scores: Scores, question: Question, *, sees: Callable[[Memory], bool], now: int, width: float
     ) -> None:
-        self.found: list[Found] = []
+        self.verified: list[RankedMemory] = []
         self.dropped = False
         """Whether any did not stand."""
         self._scores, self._question, self._sees, self._now, self._width = scores, question, sees, now, width
@@ -38,12 +38,12 @@ class Candidates:
             return ()
         return self._ranked[self._start : self._end]
 
-    def hold(self, rows: Mapping[str, Memory]) -> None:
+    def verify(self, rows: Mapping[str, Memory]) -> None:
         """Against the rows of those wanted."""
         part = self._ranked[self._start : self._end]
         alive = [row for memory_id in part if (row := rows.get(memory_id)) and row.alive(self._now) and self._sees(row)]
         self.dropped = self.dropped or len(alive) < len(part)
-        self.found += [Found(memory, self._score(memory)) for memory in alive]
+        self.verified += [RankedMemory(memory, self._score(memory)) for memory in alive]
         self._start, self._end = self._end, self._end + SPARE + self._question.top_k
 
     def _first_part(self) -> int:
@@ -63,19 +63,19 @@ class Candidates:
         return boosted(score, memory, self._question) if self._question.reads_content else score
 
     def _enough(self) -> bool:
-        found, wanted, width = self.found, self._question.top_k, self._width
-        if len(found) < wanted:
+        verified, wanted, width = self.verified, self._question.top_k, self._width
+        if len(verified) < wanted:
             return False
-        top, following = found[0].score, self._scores[self._ranked[self._start]]
-        return bucket(top, following, width) > bucket(top, found[wanted - 1].score, width)
+        top, following = verified[0].score, self._scores[self._ranked[self._start]]
+        return bucket(top, following, width) > bucket(top, verified[wanted - 1].score, width)
 
 
-async def hold(several: Sequence[Candidates], memories: Memories) -> None:
+async def verify(questions: Sequence[Candidates], memories: Memories) -> None:
     """Hold all of them against the truth, in as few reads as the one that needs most."""
     while True:
-        wanted = [(each, ids) for each in several if (ids := each.wanted())]
+        wanted = [(candidates, ids) for candidates in questions if (ids := candidates.wanted())]
         if not wanted:
             return
         rows = await memories.rows(list(dict.fromkeys(memory_id for _, ids in wanted for memory_id in ids)))
-        for each, _ in wanted:
-            each.hold(rows)
+        for candidates, _ in wanted:
+            candidates.verify(rows)

@@ -38,11 +38,11 @@ class Import:
         self._lines = 1
         self._incomplete: str | None = "the file has no footer: it was cut off, send it whole"
 
-    async def read(self, found: AsyncIterator[bytes | None], digest: "hashlib._Hash") -> None:
+    async def read(self, following: AsyncIterator[bytes | None], digest: "hashlib._Hash") -> None:
         """Every line after the header."""
         landing: asyncio.Task[None] | None = None
         try:
-            async for chunk in self._chunks(found, digest):
+            async for chunk in self._chunks(following, digest):
                 # While one is stored the next is read and checked.
                 if landing is not None:
                     await landing
@@ -54,11 +54,11 @@ class Import:
             await self._lander.done()
 
     async def _chunks(
-        self, found: AsyncIterator[bytes | None], digest: "hashlib._Hash"
+        self, following: AsyncIterator[bytes | None], digest: "hashlib._Hash"
     ) -> AsyncGenerator[list[Numbered], None]:
         chunk: list[Numbered] = []
         size = 0
-        async for raw in found:
+        async for raw in following:
             self._lines += 1
             line = self._checked(raw)
             if isinstance(line, Footer):
@@ -131,12 +131,12 @@ class Import:
 
 async def opened(parts: AsyncIterator[bytes]) -> tuple[Header, AsyncIterator[bytes | None], "hashlib._Hash"]:
     """The header, the lines after it, and the digest that they go on. `Invalid` for another kind of file."""
-    found = lines(parts, limits.LINE_BYTES)
-    raw = await anext(found, b"")
+    following = lines(parts, limits.LINE_BYTES)
+    raw = await anext(following, b"")
     if not raw:
         raise Invalid("line 1", "must be the header that an export begins with")
     try:
         header = transfer_lines.parse_header(raw)
     except Invalid as error:
         raise Invalid("line 1", str(error)) from None
-    return header, found, hashlib.sha256(raw + b"\n")
+    return header, following, hashlib.sha256(raw + b"\n")

@@ -191,19 +191,19 @@ class SubmissionImport(_Counting):
 
     async def _unknown(self, writes: Sequence[tuple[int, str, Write]]) -> list[tuple[int, Write]]:
         """Those of which the one who sends them sees nothing here, dead or alive."""
-        ids = [each for _, given, write in writes for each in (given, write.memory.id)]
+        ids = [memory_id for _, given, write in writes for memory_id in (given, write.memory.id)]
         rows = await self.api.store.memories.rows(ids)
         return [
             (number, write)
             for number, given, write in writes
-            if not any(_seen(write, rows.get(each)) for each in (given, write.memory.id))
+            if not any(_seen(write, rows.get(memory_id)) for memory_id in (given, write.memory.id))
         ]
 
     async def _weigh(self, new: Sequence[tuple[int, Write]]) -> list[Refused]:
         said = await self.api.store.transfer.said([write.memory for _, write in new])
-        standing = sum(known and not write.allow_duplicate for known, (_, write) in zip(said, new, strict=True))
-        self.present += standing
-        self.created += len(new) - standing
+        present = sum(known and not write.allow_duplicate for known, (_, write) in zip(said, new, strict=True))
+        self.present += present
+        self.created += len(new) - present
         return []
 
     async def _store(self, new: Sequence[tuple[int, Write]]) -> list[Refused]:

@@ -18,15 +18,16 @@ _ROW = re.compile(r"^\| (?:\[\[)?([^\[\]|]+?)(?:\]\])? \| \d+ \|", re.MULTILINE)
 async def cited(entries: Sequence[Entry], viewer: Viewer, now: int, *, made: Vault, rows: Memories) -> list[Entry]:
     """These entries, with `memories` in their metadata: arc -> ids of living memories that the viewer sees."""
     arcs = {arc for entry in entries for arc in _ROW.findall(entry["content"])}
-    found = await made.memories_of_arcs(viewer.workspace_id, arcs) if arcs else {}
-    if not found:
+    by_arc = await made.memories_of_arcs(viewer.workspace_id, arcs) if arcs else {}
+    if not by_arc:
         return list(entries)
-    known = await rows.rows([each for ids in found.values() for each in ids])
+    known = await rows.rows([memory_id for ids in by_arc.values() for memory_id in ids])
     condition = visible(viewer, Criteria(), now)
-    seen = {each for each, row in known.items() if row.alive(now) and matches(condition, row)}
-    told = {arc: [each for each in ids if each in seen][:MOST] for arc, ids in found.items()}
+    seen = {memory_id for memory_id, row in known.items() if row.alive(now) and matches(condition, row)}
+    visible_ids = {arc: [memory_id for memory_id in ids if memory_id in seen][:MOST] for arc, ids in by_arc.items()}
     return [
-        _with(entry, {arc: told[arc] for arc in _ROW.findall(entry["content"]) if told.get(arc)}) for entry in entries
+        _with(entry, {arc: visible_ids[arc] for arc in _ROW.findall(entry["content"]) if visible_ids.get(arc)})
+        for entry in entries
     ]
 
 

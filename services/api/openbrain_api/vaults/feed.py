@@ -47,7 +47,7 @@ class Feed:
 
 def read_feed(folder: Folder) -> Feed:
     """Pages with front matter and a body; of several with one id the first by name. Blocking."""
-    found: dict[str, FeedEntry] = {}
+    entries: dict[str, FeedEntry] = {}
     for file in folder.walk(FEED):
         name = file.path.removeprefix(f"{FEED}/")
         if "/" in name or not name.endswith(".md") or name == ALARM:
@@ -57,8 +57,8 @@ def read_feed(folder: Folder) -> Feed:
         except NeverRetry:
             continue
         if fields is not None:
-            found.setdefault(fields["id"], FeedEntry(fields, file.mtime_ns))
-    return Feed(sorted(found.values(), key=lambda entry: -entry.fields["priority"]))
+            entries.setdefault(fields["id"], FeedEntry(fields, file.mtime_ns))
+    return Feed(sorted(entries.values(), key=lambda entry: -entry.fields["priority"]))
 
 
 def _fields(text: str, name: str) -> dict[str, Any] | None:

@@ -46,12 +46,12 @@ def searched(folder: Folder, path: str, question: str, limit: int) -> tuple[list
     words = [word.casefold() for word in question.split()]
     if not words:
         raise Invalid("q", "give at least one word")
-    found: list[VaultHit] = []
+    hits: list[VaultHit] = []
     left = MOST_BYTES
     for number, file in enumerate(_pages(folder, path)):
         left -= file.size
-        if len(found) >= limit or number >= MOST_FILES or left < 0:
-            return found, False
+        if len(hits) >= limit or number >= MOST_FILES or left < 0:
+            return hits, False
         try:
             text = folder.read(file.path)
         except NeverRetry:
@@ -59,9 +59,9 @@ def searched(folder: Folder, path: str, question: str, limit: int) -> tuple[list
         folded = text.casefold()
         if all(word in folded for word in words):
             lines = enumerate(text.split("\n"), 1)
-            line, said = next((at for at in lines if any(word in at[1].casefold() for word in words)), (1, ""))
-            found.append(VaultHit(path=file.path, line=line, text=said.strip()[:LINE_CHARS]))
-    return found, True
+            line, line_text = next((at for at in lines if any(word in at[1].casefold() for word in words)), (1, ""))
+            hits.append(VaultHit(path=file.path, line=line, text=line_text.strip()[:LINE_CHARS]))
+    return hits, True
 
 
 def _pages(folder: Folder, path: str) -> Iterator[Entry]:

@@ -22,18 +22,18 @@ async def named(call: Call[Any, Any], post: Post) -> Signal:
         raise Forbidden("this key may not end signals: it needs the permission signal.ack")
     if not post.attrs.get("source", "").strip():
         raise Invalid("attrs.source", "name the source of the signal that is over")
-    asked = SignalFilter(source=post.source)
-    found = await call.api.store.signals.signals(call.actor.viewer(), asked, LOOKED_AT)
-    burning = [each for each in found if each.state.open]
-    same = [each for each in (*burning, *found) if post.text in (each.content.strip(), each.title.strip())]
+    of_source = SignalFilter(source=post.source)
+    signals = await call.api.store.signals.signals(call.actor.viewer(), of_source, LOOKED_AT)
+    still_open = [signal for signal in signals if signal.state.open]
+    same = [signal for signal in (*still_open, *signals) if post.text in (signal.content.strip(), signal.title.strip())]
     if same:
         return same[0]
-    if len(burning) == 1:
-        return burning[0]
-    if burning:
-        titles = "; ".join(first_line(each.title, 80) for each in burning[:_SHOWN])
+    if len(still_open) == 1:
+        return still_open[0]
+    if still_open:
+        titles = "; ".join(first_line(signal.title, 80) for signal in still_open[:_SHOWN])
         raise Invalid(
-            "content", f"{len(burning)} signals of this source are open: say again which one is over: {titles}"
+            "content", f"{len(still_open)} signals of this source are open: say again which one is over: {titles}"
         )
     raise NotFound(
         f"no signal of the source {post.source!r} is open, so none ends: look for its name in the list of signals"

@@ -29,11 +29,11 @@ def project_of_session(session: str, projects_dir: Path | None, vault: Folder) -
 
 def _by_transcript(session: str, projects_dir: Path | None) -> str:
     try:
-        folders = [] if projects_dir is None else [each for each in projects_dir.iterdir() if not each.is_symlink()]
+        folders = [] if projects_dir is None else [path for path in projects_dir.iterdir() if not path.is_symlink()]
         for path in (folder / f"{session}.jsonl" for folder in folders):
             if path.is_file() and not path.is_symlink():
-                found = next((each.cwd for each in islice(records(lines(path)), RECORDS) if each.cwd), "")
-                return project_of(found) if found else ""
+                cwd = next((record.cwd for record in islice(records(lines(path)), RECORDS) if record.cwd), "")
+                return project_of(cwd) if cwd else ""
     except OSError:
         pass
     return ""

@@ -24,12 +24,12 @@ class Draft:
     """What a request does to the vault; `changes` may be nothing where all stands there already."""
 
     changes: Sequence[Change]
-    told: dict[str, Any]
+    response: dict[str, Any]
     """What its answer says of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class WriteRequest:
     """A request to write. `path_of(at)` is where it would go, `draft_of(path, at)` what it does; both run in a thread,
     while nobody else writes."""
 
@@ -64,7 +64,7 @@ def hash_of(*parts: str) -> str:
     return sha256("\0".join(f"{len(part)} {part}" for part in parts).encode())
 
 
-async def written(call: Call[Any, Any], folder: Folder, asked: Asked) -> tuple[VaultWrite, Draft | None]:
+async def write_once(call: Call[Any, Any], folder: Folder, request: WriteRequest) -> tuple[VaultWrite, Draft | None]:
     """Write once: again, it is what was written then, and no draft. `VaultBusy` where another writes for too long."""
     actor, store = call.actor, call.api.store
     async with vault_writer(store.leases, actor.workspace_id, wait_s=call.api.settings.vaults.tuning.wait_s):
@@ -73,23 +73,23 @@ async def written(call: Call[Any, Any], folder: Folder, asked: Asked) -> tuple[V
         write = await store.vault.claim_vault_write(
             VaultWrite(
                 workspace_id=actor.workspace_id,
-                key=f"{actor.key_id}:{asked.key}",
-                content_hash=asked.content_hash,
-                path=await asyncio.to_thread(asked.path_of, now),
+                key=f"{actor.key_id}:{request.key}",
+                content_hash=request.content_hash,
+                path=await asyncio.to_thread(request.path_of, now),
                 at=now,
                 expires_at=now + call.api.settings.housekeeping.request_key_hours * HOUR,
             )
         )
         if write.done:
             return write, None
-        draft = await asyncio.to_thread(_applied, folder, asked, write)
+        draft = await asyncio.to_thread(_applied, folder, request, write)
         await store.vault.finish_vault_write(write)
         return write, draft
 
 
-def _applied(folder: Folder, asked: Asked, write: VaultWrite) -> Draft:
+def _applied(folder: Folder, request: WriteRequest, write: VaultWrite) -> Draft:
     for _ in range(_ATTEMPTS):
-        draft = asked.draft_of(write.path, write.at)
+        draft = request.draft_of(write.path, write.at)
         try:
             journal.apply(folder, draft.changes)
         except Conflict:

@@ -138,9 +138,9 @@ async def _running(call: Call[Any, Any], kind: IndexKind) -> str | None:
     open_ones = await call.api.store.operations.operations(OPERATORS, 100, kinds=REBUILDING, statuses=OPEN)
     return next(
         (
-            each.id
-            for each in open_ones
-            if not each.request.get("in_place") and each.request.get("index", IndexKind.VECTOR) == kind
+            operation.id
+            for operation in open_ones
+            if not operation.request.get("in_place") and operation.request.get("index", IndexKind.VECTOR) == kind
         ),
         None,
     )
@@ -163,7 +163,11 @@ async def _dropped(call: Call[Any, Any], generation: Generation) -> None:
 async def _named(call: Call[Any, Any]) -> Generation:
     operators_only(call, "indexes are shared by all workspaces: this needs")
     index, name = call.path["index"], call.path["name"]
-    known = [each for each in await call.api.store.generations.generations() if (each.kind, each.name) == (index, name)]
+    known = [
+        generation
+        for generation in await call.api.store.generations.generations()
+        if (generation.kind, generation.name) == (index, name)
+    ]
     if not known:
         raise NotFound("no generation of this index has this name")
     return known[0]

@@ -60,7 +60,7 @@ async def change(call: Call[ModelChangeBody, Nothing]) -> Response:
     except SetupError as error:
         raise Invalid("model", str(error)) from None
     known = await store.generations.generations(IndexKind.VECTOR)
-    serving = next((each for each in known if each.status == GenerationStatus.SERVING), None)
+    serving = next((generation for generation in known if generation.status == GenerationStatus.SERVING), None)
     if serving is None:
         raise Conflict("there is no vector index yet: the first one is made by the model that the settings name")
     kept = _kept(known, serving, identity)
@@ -97,8 +97,8 @@ async def _begun(call: Call[ModelChangeBody, Nothing], identity: ModelIdentity) 
     }
     request = {name: value for name, value in parameters.items() if value not in (None, False, 0)}
     rebuilding = await store.operations.operations(OPERATORS, MOST_OPEN, kinds=REBUILDING, statuses=OPEN)
-    of_vectors = (each for each in rebuilding if each.request.get("index") == IndexKind.VECTOR)
-    other = next((each for each in of_vectors if not each.request.get("in_place")), None)
+    of_vectors = (operation for operation in rebuilding if operation.request.get("index") == IndexKind.VECTOR)
+    other = next((operation for operation in of_vectors if not operation.request.get("in_place")), None)
     if other is not None and (other.kind, other.request.get("model")) == (MODEL_CHANGE, identity.key):
         return other
     if other is not None:
@@ -117,9 +117,11 @@ def _kept(known: Sequence[Generation], serving: Generation, identity: ModelIdent
     """The newest index of this model that was kept up; one of another version was not."""
     return next(
         (
-            each
-            for each in known
-            if each.status == GenerationStatus.KEPT and each.model == identity.key and each.builder == serving.builder
+            generation
+            for generation in known
+            if generation.status == GenerationStatus.KEPT
+            and generation.model == identity.key
+            and generation.builder == serving.builder
         ),
         None,
     )

@@ -27,7 +27,7 @@ from openbrain.domain.permissions import Permission
 from openbrain.domain.signals.values import Present, Subscriber
 from openbrain.ports.signals import StreamedBroadcast
 from openbrain_api.broadcasts.channel import Listener
-from openbrain_api.broadcasts.frames import MEDIA, Heard, heard
+from openbrain_api.broadcasts.frames import MEDIA, EncodedBroadcast, encoded
 from openbrain_api.broadcasts.hub import SIGNALS
 from openbrain_api.broadcasts.watching import Watch, watched
 from openbrain_api.http.response import Response, respond, respond_page, to_json
@@ -82,9 +82,11 @@ async def broadcasts(call: Call[Nothing, BroadcastsQuery]) -> Response:
         page, last = await _awaited(call)
     else:
         rows = await call.api.store.broadcasts.broadcasts_after(viewer.workspace_id, query.after, query.limit)
-        page = [heard(StreamedBroadcast(row.seq, row.body)) for row in rows]
+        page = [encoded(StreamedBroadcast(row.seq, row.body)) for row in rows]
         last = await call.api.store.broadcasts.last_seq(viewer.workspace_id)
-    shown = [{"seq": each.seq, "event": orjson.Fragment(event)} for each in page if (event := each.to(viewer))]
+    shown = [
+        {"seq": broadcast.seq, "event": orjson.Fragment(event)} for broadcast in page if (event := broadcast.to(viewer))
+    ]
     content = {
         "broadcasts": shown,
         "count": len(shown),
@@ -121,7 +123,7 @@ def state_of(present: Present, org: str, project: str) -> AmygdalaState:
     )
 
 
-async def _awaited(call: Call[Nothing, BroadcastsQuery]) -> tuple[Sequence[Heard], int]:
+async def _awaited(call: Call[Nothing, BroadcastsQuery]) -> tuple[Sequence[EncodedBroadcast], int]:
     query, hub = call.query, call.api.hub
     hub.admit()
     _note(call, query, query.after, Via.POLL)
@@ -129,12 +131,12 @@ async def _awaited(call: Call[Nothing, BroadcastsQuery]) -> tuple[Sequence[Heard
     keys = call.api.listening
     async with hub.listener(call.actor.workspace_id, listener) as channel:
         with keys.listens(call.actor.key_id, listener):
-            found = await channel.after(query.after)
-            while not found and not listener.ended and (left := until - time.monotonic()) > 0:
+            news = await channel.after(query.after)
+            while not news and not listener.ended and (left := until - time.monotonic()) > 0:
                 await listener.wait(left)
-                found = await channel.after(query.after)
+                news = await channel.after(query.after)
             keys.require(listener)
-        return found[: query.limit], channel.top
+        return news[: query.limit], channel.top
 
 
 def _note(call: Call[Any, Any], query: PlaceQuery, cursor: int, via: Via) -> None:

@@ -44,13 +44,13 @@ async def brief(call: Call[Nothing, BriefQuery]) -> Response:
     burning = await _burning(call, wanted)
     # The arc of an incident tells of its signal: one of them is enough.
     known = tuple(shown.id for _, shown in burning)
-    arcs = [each for each in arcs if not (known and each.arc.id.endswith(known))]
+    arcs = [entry for entry in arcs if not (known and entry.arc.id.endswith(known))]
     lists: dict[str, Items] = {
         "decided": [(row.occurred_at, _memory(row, row.occurred_at)) for row in decided],
-        "stuck": [*burning, *_arcs(each for each in arcs if each.stuck)],
+        "stuck": [*burning, *_arcs(entry for entry in arcs if entry.stuck)],
         "changed": [
             *((row.created_at, _memory(row, row.created_at)) for row in recent),
-            *_arcs(each for each in arcs if each.at >= since and not each.stuck),
+            *_arcs(entry for entry in arcs if entry.at >= since and not entry.stuck),
         ],
     }
     ordered = {name: sorted(lists[name], key=lambda item: -item[0]) for name in _LISTS}
@@ -80,14 +80,14 @@ async def _memories(call: Call[Nothing, BriefQuery], narrowed: Criteria, limit: 
 async def _burning(call: Call[Nothing, BriefQuery], limit: int) -> Items:
     query, store, viewer = call.query, call.api.store, call.actor.viewer()
     org, project = query.org or "", query.project or ""
-    asked = SignalFilter(states=OPEN_STATES, min_severity=Severity.WARNING, org=org, project=project)
+    open_signals = SignalFilter(states=OPEN_STATES, min_severity=Severity.WARNING, org=org, project=project)
     halts = [
-        each for each in await store.halts.halts(viewer, limit, states=(HaltState.OPEN,)) if each.concerns(org, project)
+        row for row in await store.halts.halts(viewer, limit, states=(HaltState.OPEN,)) if row.concerns(org, project)
     ]
-    signals = await store.signals.signals(viewer, asked, limit)
+    signals = await store.signals.signals(viewer, open_signals, limit)
     return [
-        *((each.raised_at, _halt(each)) for each in halts),
-        *((each.last_raised_at, _signal(each)) for each in signals),
+        *((row.raised_at, _halt(row)) for row in halts),
+        *((row.last_raised_at, _signal(row)) for row in signals),
     ]
 
 
@@ -113,10 +113,10 @@ def _halt(row: Halt) -> BriefItem:
     return _item("halt", row.id, row.title or "Halt", str(row.state), row.raised_at, row.org, row.project)
 
 
-def _arcs(found: Iterable[Seen]) -> Items:
+def _arcs(arcs: Iterable[Seen]) -> Items:
     return [
-        (each.at, _item("arc", each.arc.path, each.arc.title, each.arc.status, each.at, "", each.arc.project))
-        for each in found
+        (entry.at, _item("arc", entry.arc.path, entry.arc.title, entry.arc.status, entry.at, "", entry.arc.project))
+        for entry in arcs
     ]
 
 

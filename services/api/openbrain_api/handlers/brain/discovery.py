@@ -28,7 +28,7 @@ async def search(call: Call[Nothing, SearchQuery]) -> Response:
     seal = cursors.query_seal(
         call.actor.viewer(query.session_id or ""), query.criteria(), query.q, query.fuzzy, query.phrases
     )
-    asked = Search(
+    request = Search(
         query=parsed(query.q, phrases=query.phrases, fuzzy=query.fuzzy),
         condition=_condition(call),
         now=call.api.clock.now(),
@@ -37,8 +37,8 @@ async def search(call: Call[Nothing, SearchQuery]) -> Response:
         facets=tuple(dict.fromkeys(query.facets)),
         highlights=query.highlights,
     )
-    page = await call.api.discovery.search(asked)
-    hits = await _hits(call, page, asked)
+    page = await call.api.discovery.search(request)
+    hits = await _hits(call, page, request)
     fields = {
         "hits": hits,
         "count": len(page.shown),
@@ -56,12 +56,10 @@ async def tags(call: Call[Nothing, TagsQuery]) -> Response:
     """The tags in use, with counts."""
     started = time.perf_counter()
     limit = call.query.limit
-    found, degraded = await call.api.discovery.counts(("tags",), _condition(call), limit + 1)
-    first = found[:limit]
-    fields = {"tags": _counts(first), "count": len(first), "more": len(found) > limit}
-    return respond(
-        {**fields, "degraded": degraded, "took_ms": _took(started)}, {each.value: each.count for each in first}
-    )
+    counts, degraded = await call.api.discovery.counts(("tags",), _condition(call), limit + 1)
+    first = counts[:limit]
+    fields = {"tags": _counts(first), "count": len(first), "more": len(counts) > limit}
+    return respond({**fields, "degraded": degraded, "took_ms": _took(started)}, {tag.value: tag.count for tag in first})
 
 
 @Route("GET", "/v1/brain/scopes", permission=Permission.BRAIN_READ, response=ScopeCounts, cost=5)
@@ -69,16 +67,16 @@ async def scopes(call: Call[Nothing, ScopesQuery]) -> Response:
     """The orgs and projects in use, with counts."""
     started = time.perf_counter()
     limit = call.query.limit
-    found, degraded = await call.api.discovery.counts(("org", "project"), _condition(call), limit + 1)
-    first = [(org, org.parts[:limit]) for org in found[:limit]]
+    counts, degraded = await call.api.discovery.counts(("org", "project"), _condition(call), limit + 1)
+    first = [(org, org.parts[:limit]) for org in counts[:limit]]
     fields = {
         "scopes": [
             {"org": org.value or None, "count": org.count, "projects": _counts(projects)} for org, projects in first
         ],
         "count": len(first),
-        "more": len(found) > limit or any(len(org.parts) > limit for org in found),
+        "more": len(counts) > limit or any(len(org.parts) > limit for org in counts),
     }
-    data = {org.value: {each.value: each.count for each in projects} for org, projects in first}
+    data = {org.value: {project.value: project.count for project in projects} for org, projects in first}
     return respond({**fields, "degraded": degraded, "took_ms": _took(started)}, data)
 
 
@@ -88,14 +86,14 @@ def _condition(call: "Call[Nothing, SearchQuery] | Call[Nothing, TagsQuery] | Ca
     return visible(call.actor.viewer(query.session_id or ""), query.criteria(), call.api.clock.now())
 
 
-async def _hits(call: Call[Nothing, SearchQuery], page: Page, asked: Search) -> orjson.Fragment:
+async def _hits(call: Call[Nothing, SearchQuery], page: Page, request: Search) -> orjson.Fragment:
     """Made once, for both places of the answer."""
     viewer = call.actor.viewer(call.query.session_id or "")
-    behind = await call.api.chains.behind((each.memory for each in page.shown), viewer)
+    behind = await call.api.chains.behind((hit.memory for hit in page.shown), viewer)
     shown: list[Json] = []
-    for each in page.shown:
-        row = memory_json(each.memory, asked.now, behind.get(each.memory.id, NOTHING), round(each.score, 4))
-        row["highlights"] = [_fragment(part) for part in each.fragments] if asked.highlights else None
+    for hit in page.shown:
+        row = memory_json(hit.memory, request.now, behind.get(hit.memory.id, NOTHING), round(hit.score, 4))
+        row["highlights"] = [_fragment(part) for part in hit.fragments] if request.highlights else None
         shown.append(row)
     return orjson.Fragment(orjson.dumps(shown))
 
@@ -106,7 +104,7 @@ def _fragment(part: Fragment) -> Json:
 
 def _counts(counts: Sequence[Count]) -> list[Json]:
     """What has no value is null."""
-    return [{"name": each.value or None, "count": each.count} for each in counts]
+    return [{"name": value.value or None, "count": value.count} for value in counts]
 
 
 def _took(started: float) -> float:

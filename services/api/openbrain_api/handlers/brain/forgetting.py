@@ -73,8 +73,8 @@ async def end_memory(call: Call[ForgetBody, EndQuery]) -> Response:
     memory = (await store.memories.rows((memory_id,))).get(memory_id, erased.memory) if headers else erased.memory
     behind = await call.api.chains.behind((memory,), viewer)
     shown = memory_json(memory, call.api.clock.now(), behind.get(memory.id, NOTHING))
-    told = {**shown, "forgotten": True, "erased": True, "operation_id": None if operation is None else operation.id}
-    return respond(told, told, headers=tagged(memory, shown, headers))
+    content = {**shown, "forgotten": True, "erased": True, "operation_id": None if operation is None else operation.id}
+    return respond(content, content, headers=tagged(memory, shown, headers))
 
 
 @Route(
@@ -93,29 +93,29 @@ async def forget_matching(call: Call[BulkBody, Nothing]) -> Response:
     """
     body, now = call.body, call.api.clock.now()
     call.actor.may_ask_for(body.org or "")
-    asked = stored_criteria.kept(call.actor.viewer(body.session_id or ""), body.criteria())
-    condition = stored_criteria.condition(asked, now)
-    found = await call.api.store.writes.measure_living(condition)
+    criteria = stored_criteria.kept(call.actor.viewer(body.session_id or ""), body.criteria())
+    condition = stored_criteria.condition(criteria, now)
+    living = await call.api.store.writes.measure_living(condition)
     # Not now: another replica, whose clock is ahead, may have stored what is seen here.
-    bulk = Bulk(condition=condition, made_by=found.newest)
-    told = {
+    bulk = Bulk(condition=condition, made_by=living.newest)
+    plan = {
         "dry_run": body.dry_run,
         "erase": body.erase,
-        "count": found.rows,
+        "count": living.rows,
         "sample": await call.api.store.writes.sample_living(bulk, SAMPLE),
     }
-    if body.dry_run or not found.rows:
-        return respond({**told, "operation": None}, told)
-    more = {"made_by": found.newest, "erase": body.erase, "reason": body.reason or ""}
+    if body.dry_run or not living.rows:
+        return respond({**plan, "operation": None}, plan)
+    more = {"made_by": living.newest, "erase": body.erase, "reason": body.reason or ""}
     operation = Operation(
         id=uuid7(now),
         workspace_id=call.actor.workspace_id,
         kind=FORGET,
         actor=call.actor.label,
         # A filter may quote what is to leave no trace.
-        request={TRACES: asked, **more} if body.erase else {**asked, **more},
-        total=found.rows,
+        request={TRACES: criteria, **more} if body.erase else {**criteria, **more},
+        total=living.rows,
     )
     if body.erase:
         call.api.recaller.forget_queries()
-    return await accepted(call, told, await call.api.store.operations.start_operation(operation))
+    return await accepted(call, plan, await call.api.store.operations.start_operation(operation))

@@ -81,9 +81,11 @@ async def remember(call: Call[RememberBody, Nothing]) -> Response:
 async def remember_batch(call: Call[BatchBody, Nothing]) -> Response:
     """Store up to 500 memories, each on its own."""
     key = _key(call)
-    prepared = [_prepared(call, item, f"{key}#{place}" if key else "") for place, item in enumerate(call.body.memories)]
-    stored = iter(await call.api.committer.remember_all([each for each in prepared if isinstance(each, Write)]))
-    outcomes = [next(stored) if isinstance(each, Write) else each for each in prepared]
+    prepared = [
+        _prepared(call, given, f"{key}#{number}" if key else "") for number, given in enumerate(call.body.memories)
+    ]
+    stored = iter(await call.api.committer.remember_all([item for item in prepared if isinstance(item, Write)]))
+    outcomes = [next(stored) if isinstance(item, Write) else item for item in prepared]
     ids = [outcome.memory.id for outcome in outcomes if outcome.memory is not None]
     rows, headers = await _all_awaited(call, list(dict.fromkeys(ids)))
     results = [_batch_item(outcome, rows, call.api.clock.now()) for outcome in outcomes]
@@ -194,13 +196,13 @@ async def restore(call: Call[RestoreBody, SessionQuery]) -> Response:
     return await changed(call, memory)
 
 
-async def changed(call: Call[Any, Any], memory: Memory, **beside: object) -> Response:
+async def changed(call: Call[Any, Any], memory: Memory, **others: object) -> Response:
     """The answer to a change that has been committed, with what stands beside the memory."""
     call.api.committer.hint()
     memory, headers = await _awaited(call, memory)
     shown = await _shown(call, memory, call.actor.viewer(call.query.session_id or ""))
-    told = {**shown, **beside}
-    return respond(told, told, headers=tagged(memory, shown, headers))
+    content = {**shown, **others}
+    return respond(content, content, headers=tagged(memory, shown, headers))
 
 
 def _key(call: Call[Any, Any]) -> str:
@@ -271,13 +273,13 @@ async def _awaited(call: Call[Any, Any], memory: Memory) -> tuple[Memory, Mappin
 
 
 async def _all_awaited(call: Call[Any, Any], ids: list[str]) -> tuple[Mapping[str, Memory], Mapping[str, str]]:
-    asked = parsing.wait_seconds(call.headers)
+    preferred = parsing.wait_seconds(call.headers)
     usual = 0 if parsing.at_once(call.headers) else call.api.settings.server.wait_s
-    if not ids or (asked is None and not usual):
+    if not ids or (preferred is None and not usual):
         return {}, {}
-    seconds = usual if asked is None else asked
+    seconds = usual if preferred is None else preferred
     rows = await settled(ids, seconds, memories=call.api.store.memories, clock=call.api.clock)
-    return rows, {} if asked is None else {"preference-applied": f"wait={seconds}"}
+    return rows, {} if preferred is None else {"preference-applied": f"wait={seconds}"}
 
 
 async def _shown(call: Call[Any, Any], memory: Memory, viewer: Viewer) -> Json:
@@ -290,4 +292,4 @@ async def _rendered(
 ) -> orjson.Fragment:
     """Made once, for both places of the answer."""
     behind = await call.api.chains.behind(rows, viewer)
-    return orjson.Fragment(orjson.dumps([memory_json(each, now, behind.get(each.id, NOTHING)) for each in rows]))
+    return orjson.Fragment(orjson.dumps([memory_json(row, now, behind.get(row.id, NOTHING)) for row in rows]))

@@ -18,18 +18,18 @@ from openbrain_api.chains import NOTHING
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.recall.order import Found
-from openbrain_api.recall.question import KEYWORD_BOOST, Answer, Question
+from openbrain_api.recall.order import RankedMemory
+from openbrain_api.recall.question import KEYWORD_BOOST, Question, RecallResult
 from openbrain_api.rendering import Json, memory_json
 
-Asked = tuple[RecallBody, Question]
+Item = tuple[RecallBody, Question]
 
 
 @Route("POST", "/v1/brain/recall", permission=Permission.BRAIN_READ, response=Recalled)
 async def recall(call: Call[RecallBody, Nothing]) -> Response:
     """Find what bears on a question."""
-    (told,) = await _answered(call, ((call.body, _question(call, call.body)),))
-    return respond(told, {name: told[name] for name in ("memories", "scores", "count")})
+    (content,) = await _recalled(call, [(call.body, _question(call, call.body))])
+    return respond(content, {name: content[name] for name in ("memories", "scores", "count")})
 
 
 @Route(
@@ -41,69 +41,71 @@ async def recall(call: Call[RecallBody, Nothing]) -> Response:
 )
 async def recall_batch(call: Call[RecallBatchBody, Nothing]) -> Response:
     """Find what bears on up to 50 questions, each on its own."""
-    asked = [_asked(call, item) for item in call.body.queries]
-    good = [each for each in asked if not isinstance(each, OpenBrainError)]
-    told = iter(await _answered(call, good) if good else ())
-    results = [problem_fields(each) if isinstance(each, OpenBrainError) else next(told) for each in asked]
-    data = {"results": orjson.Fragment(orjson.dumps(results)), "count": len(good)}
-    return respond(data, data)
+    items = [_parsed(call, item) for item in call.body.queries]
+    asked = [item for item in items if not isinstance(item, OpenBrainError)]
+    recalled = iter(await _recalled(call, asked) if asked else ())
+    results = [problem_fields(item) if isinstance(item, OpenBrainError) else next(recalled) for item in items]
+    content = {"results": orjson.Fragment(orjson.dumps(results)), "count": len(asked)}
+    return respond(content)
 
 
-async def _answered(call: Call[Any, Nothing], asked: Sequence[Asked]) -> list[Json]:
-    """`answers.Recalled` of each, recorded; `took_ms` is that of them together."""
+async def _recalled(call: Call[Any, Nothing], items: Sequence[Item]) -> list[Json]:
+    """The members of `Recalled` of each, recorded; `took_ms` is that of them together."""
     started = time.perf_counter()
-    found = await call.api.recaller.recall([question for _, question in asked])
-    shown = await _shown(call, found, {question.viewer for _, question in asked})
-    told = [_told(body, each, shown) for (body, _), each in zip(asked, found, strict=True)]
+    results = await call.api.recaller.recall([question for _, question in items])
+    shown = await _shown(call, results, {question.viewer for _, question in items})
+    contents = [_content(body, result, shown) for (body, _), result in zip(items, results, strict=True)]
     took_ms = round((time.perf_counter() - started) * 1000, 3)
-    for (body, _), fields, each in zip(asked, told, found, strict=True):
-        fields["took_ms"] = took_ms
-        call.api.recorder.add(_record(call, body, fields, each.now))
-    return told
+    for (body, _), content, result in zip(items, contents, results, strict=True):
+        content["took_ms"] = took_ms
+        call.api.recorder.add(_record(call, body, content, result.now))
+    return contents
 
 
-async def _shown(call: Call[Any, Any], found: Sequence[Answer], viewers: Collection[Viewer]) -> Mapping[str, Json]:
-    """Each memory once, however many answers hold it, as all who ask may see it; its score is still to be told."""
-    memories = {each.memory.id: each.memory for answered in found for each in answered.found}
+async def _shown(
+    call: Call[Any, Any], results: Sequence[RecallResult], viewers: Collection[Viewer]
+) -> Mapping[str, Json]:
+    """Each memory once, however many results hold it, as all these viewers may see it; scores are still to come."""
+    memories = {hit.memory.id: hit.memory for result in results for hit in result.ranked}
     behind = await call.api.chains.behind(memories.values(), *viewers)
-    now = found[0].now
-    return {each.id: memory_json(each, now, behind.get(each.id, NOTHING)) for each in memories.values()}
+    now = results[0].now
+    return {row.id: memory_json(row, now, behind.get(row.id, NOTHING)) for row in memories.values()}
 
 
-def _told(body: RecallBody, found: Answer, shown: Mapping[str, Json]) -> Json:
-    scores = {each.memory.id: round(each.score, 4) for each in found.found}
-    told: Json = {
-        "memories": _rendered(found.found, shown, scores),
+def _content(body: RecallBody, result: RecallResult, shown: Mapping[str, Json]) -> Json:
+    scores = {hit.memory.id: round(hit.score, 4) for hit in result.ranked}
+    content: Json = {
+        "memories": _rendered(result.ranked, shown, scores),
         "scores": scores,
         "count": len(scores),
-        "recall_id": uuid7(found.now),
-        "degraded": found.degraded,
+        "recall_id": uuid7(result.now),
+        "degraded": result.degraded,
     }
     if body.explain:
-        told["explained"] = found.explained
-    return told
+        content["explained"] = result.explained
+    return content
 
 
-def _rendered(found: Sequence[Found], shown: Mapping[str, Json], scores: Mapping[str, float]) -> orjson.Fragment:
-    """Made once, for both places of the answer."""
-    ids = (each.memory.id for each in found)
+def _rendered(hits: Sequence[RankedMemory], shown: Mapping[str, Json], scores: Mapping[str, float]) -> orjson.Fragment:
+    """Made once, for both places of the response."""
+    ids = (hit.memory.id for hit in hits)
     return orjson.Fragment(orjson.dumps([{**shown[memory_id], "score": scores[memory_id]} for memory_id in ids]))
 
 
-def _record(call: Call[Any, Nothing], body: RecallBody, told: Mapping[str, Any], at: int) -> RecallRecord:
+def _record(call: Call[Any, Nothing], body: RecallBody, content: Mapping[str, Any], at: int) -> RecallRecord:
     actor = call.actor.speaking_as(body.agent_id)
     return RecallRecord(
-        id=told["recall_id"],
+        id=content["recall_id"],
         workspace_id=actor.workspace_id,
         agent_id=actor.agent_id,
         query=body.query if call.api.settings.recall.keep_queries else "",
-        results=tuple(told["scores"].items()),
-        took_ms=told["took_ms"],
+        results=tuple(content["scores"].items()),
+        took_ms=content["took_ms"],
         at=at,
     )
 
 
-def _asked(call: Call[RecallBatchBody, Nothing], item: object) -> Asked | OpenBrainError:
+def _parsed(call: Call[RecallBatchBody, Nothing], item: object) -> Item | OpenBrainError:
     try:
         body = RecallBody.model_validate(item)
         return body, _question(call, body)

@@ -60,11 +60,11 @@ async def import_file(call: Call[Nothing, ImportQuery]) -> Response:
     """
     if call.stream is None:
         raise AssertionError("a route that takes a stream has one")
-    header, found, digest = await opened(call.stream)
+    header, following, digest = await opened(call.stream)
     origin = Origin(
         actor=call.actor.label, traceparent=metrics.traceparent() or parsing.traceparent(call.headers), bulk=True
     )
     landing = await lander(call.api, call.actor, origin, header, dry_run=call.query.dry_run)
-    coming = Import(header, landing)
-    await coming.read(found, digest)
-    return respond(coming.report())
+    reading = Import(header, landing)
+    await reading.read(following, digest)
+    return respond(reading.report())

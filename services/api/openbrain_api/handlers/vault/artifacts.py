@@ -33,18 +33,18 @@ async def index_artifact(call: Call[ArtifactBody, Nothing]) -> Response:
     source = f"artifact:{hash_of(call.body.key)[:32]}"
     for _ in range(_ATTEMPTS):
         submission = _submission(call.body, source)
-        standing = await _standing(call, source)
-        if standing is not None and _same(standing, submission):
-            return _told(call, standing, 200)
-        outcome = await call.api.committer.remember(_write(call, submission, standing))
+        current = await _current(call, source)
+        if current is not None and _same(current, submission):
+            return _indexed(call, current, 200)
+        outcome = await call.api.committer.remember(_write(call, submission, current))
         if not isinstance(outcome.error, Conflict):
             break
     if outcome.memory is None:
         raise outcome.error or AssertionError("a refused write carries its error")
-    return _told(call, outcome.memory, 200 if outcome.status is Status.DUPLICATE else 201)
+    return _indexed(call, outcome.memory, 200 if outcome.status is Status.DUPLICATE else 201)
 
 
-def _told(call: Call[ArtifactBody, Nothing], memory: Memory, status: int) -> Response:
+def _indexed(call: Call[ArtifactBody, Nothing], memory: Memory, status: int) -> Response:
     fields = {"ok": True, "key": call.body.key, "id": memory.id, "duplicate": status == 200}
     return plain(fields, status=status)
 
@@ -61,19 +61,19 @@ def _submission(body: ArtifactBody, source: str) -> Submission:
     )
 
 
-async def _standing(call: Call[ArtifactBody, Nothing], source: str) -> Memory | None:
-    asked = visible(call.actor.viewer(), Criteria(sources=(source,)), call.api.clock.now())
-    found = await call.api.store.memories.listing(asked, 1)
-    return found[0] if found else None
+async def _current(call: Call[ArtifactBody, Nothing], source: str) -> Memory | None:
+    condition = visible(call.actor.viewer(), Criteria(sources=(source,)), call.api.clock.now())
+    rows = await call.api.store.memories.listing(condition, 1)
+    return rows[0] if rows else None
 
 
-def _same(standing: Memory, submission: Submission) -> bool:
-    return standing.content == normalised(submission.content) and standing.metadata == submission.metadata
+def _same(current: Memory, submission: Submission) -> bool:
+    return current.content == normalised(submission.content) and current.metadata == submission.metadata
 
 
-def _write(call: Call[ArtifactBody, Nothing], submission: Submission, standing: Memory | None) -> Write:
+def _write(call: Call[ArtifactBody, Nothing], submission: Submission, current: Memory | None) -> Write:
     """Two that come at once follow one another: they name the same predecessor, and the second is a `Conflict`."""
-    before = standing.id if standing else ""
+    before = current.id if current else ""
     offer = Offer(
         submission=submission.model_copy(update={"supersedes": before or None}),
         actor=call.actor,

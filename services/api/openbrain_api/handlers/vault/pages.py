@@ -54,18 +54,18 @@ async def alarm_now(call: Call[Nothing, Nothing]) -> Response:
     It is read from the database: no tick need have run.
     """
     present = await call.api.store.signals.present(call.actor.viewer(), SIGNALS)
-    found = alarm(present.signals, present.halts)
-    if found is None:
+    gravest = alarm(present.signals, present.halts)
+    if gravest is None:
         names = ("severity", "title", "content", "hash", "last_updated", "vault_path")
         return plain({"active": False, **dict.fromkeys(names)})
     return plain(
         {
             "active": True,
-            "severity": found.severity,
+            "severity": gravest.severity,
             "title": TITLE,
-            "content": found.body,
-            "hash": hashlib.sha256(f"{found.severity}\n{found.body}".encode()).hexdigest()[:16],
-            "last_updated": to_iso(found.raised_at),
+            "content": gravest.body,
+            "hash": hashlib.sha256(f"{gravest.severity}\n{gravest.body}".encode()).hexdigest()[:16],
+            "last_updated": to_iso(gravest.raised_at),
             "vault_path": f"{FEED}/{ALARM}",
         }
     )
@@ -75,9 +75,9 @@ async def alarm_now(call: Call[Nothing, Nothing]) -> Response:
 async def files(call: Call[Nothing, VaultListQuery]) -> Response:
     """List a vault's files by name."""
     query, folder = call.query, vault_of(call)
-    found = await asyncio.to_thread(folder_pages.listed, folder, query.path, query.limit, query.cursor)
-    cursor = found[-1].path if len(found) == query.limit else None
-    return respond({"path": query.path, "files": found, "count": len(found), "next_cursor": cursor})
+    listed = await asyncio.to_thread(folder_pages.listed, folder, query.path, query.limit, query.cursor)
+    cursor = listed[-1].path if len(listed) == query.limit else None
+    return respond({"path": query.path, "files": listed, "count": len(listed), "next_cursor": cursor})
 
 
 @Route("GET", "/vault/read", permission=Permission.VAULT_READ, response=VaultPage, problems=(404,))
@@ -90,5 +90,5 @@ async def page(call: Call[Nothing, VaultReadQuery]) -> Response:
 async def found_pages(call: Call[Nothing, VaultSearchQuery]) -> Response:
     """Pages that hold every word."""
     query = call.query
-    found, complete = await asyncio.to_thread(folder_pages.searched, vault_of(call), query.path, query.q, query.limit)
-    return respond({"results": found, "count": len(found), "complete": complete})
+    hits, complete = await asyncio.to_thread(folder_pages.searched, vault_of(call), query.path, query.q, query.limit)
+    return respond({"results": hits, "count": len(hits), "complete": complete})

@@ -29,7 +29,7 @@ from openbrain_api.http.response import Response, plain
 from openbrain_api.http.route import Call, Nothing, Route
 from openbrain_api.vaults.resolving import named, resolve
 from openbrain_api.vaults.sessions import project_of_session
-from openbrain_api.vaults.writes import Asked, Draft, hash_of, key_of, vault_of, written
+from openbrain_api.vaults.writes import Draft, WriteRequest, hash_of, key_of, vault_of, write_once
 
 FORM_BYTES = 16 * 1024 * 1024
 
@@ -51,8 +51,8 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     """
     body, folder = call.body, vault_of(call)
     attrs = {key: str(value) for key, value in body.attrs.items() if value is not None}
-    asked = hash_of(body.type, body.content, *(part for pair in sorted(attrs.items()) for part in pair))
-    key = key_of(call, asked)
+    digest = hash_of(body.type, body.content, *(part for pair in sorted(attrs.items()) for part in pair))
+    key = key_of(call, digest)
     if not _may_raise(call) and attrs.get("severity", "").strip().lower() == Severity.NUCLEAR:
         attrs["severity"] = Severity.CRITICAL  # a halt takes a permission of its own
     session = attrs.get("session_id") or attrs.get("session")
@@ -63,9 +63,9 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
     def post(at: int) -> posted_markers.Post:
         return posted_markers.Post(type=body.type, content=body.content, attrs=attrs, at=at)
 
-    over = None
+    ended = None
     if body.type == "signal" and post(0).severity == RESOLVED:
-        over = await named(call, post(0))
+        ended = await named(call, post(0))
 
     def draft(path: str, at: int) -> Draft:
         change, there = posted_markers.change_of(folder, post(at), path)
@@ -74,26 +74,26 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
         size = 0 if same else len(change.after or b"")
         return Draft((change,), {"action": action, "vault_path": change.path, "written_bytes": size})
 
-    write, done = await written(
-        call, folder, Asked(key, asked, lambda at: posted_markers.path_of(folder, post(at)), draft)
+    write, done = await write_once(
+        call, folder, WriteRequest(key, digest, lambda at: posted_markers.path_of(folder, post(at)), draft)
     )
-    told = done.told if done else {"action": "unchanged", "vault_path": write.path, "written_bytes": 0}
+    result = done.response if done else {"action": "unchanged", "vault_path": write.path, "written_bytes": 0}
     signal_id = None
-    if over is not None:
-        await resolve(call, over, post(write.at), write.at)
-        signal_id = over.id
+    if ended is not None:
+        await resolve(call, ended, post(write.at), write.at)
+        signal_id = ended.id
     elif body.type == "signal" and _may_raise(call):
-        signal_id = await _raised(call, folder, str(told["vault_path"]))
-    fields = {
+        signal_id = await _raised(call, folder, str(result["vault_path"]))
+    content = {
         "ok": True,
         "idempotency_key": key,
         "body_hash": sha256(body.content.encode())[:16],
-        **told,
+        **result,
         "marker_type": body.type,
         "idempotent_replay": done is None,
         "signal_id": signal_id,
     }
-    return plain(fields, status=201)
+    return plain(content, status=201)
 
 
 @Route(
@@ -108,22 +108,22 @@ async def marker(call: Call[MarkerBody, Nothing]) -> Response:
 async def write_inbox(call: Call[InboxBody, Nothing]) -> Response:
     """Put a page into the inbox."""
     body, folder = call.body, vault_of(call)
-    asked = hash_of(body.content, body.title or "", body.filename or "", *body.tags)
+    digest = hash_of(body.content, body.title or "", body.filename or "", *body.tags)
     # Markers in it count, so a page says no more than the key might.
     text = redacted(escaped(body.content, lambda _: "")) if _may_raise(call) else quotable(body.content)
     title = body.title or inbox.title_of(text)
-    name = body.filename or title
+    name = (body.filename or title).removesuffix(".md")
 
     def draft(path: str, at: int) -> Draft:
         may = _may_resolve(call)
         page = inbox.page(title, body.tags, text, at, call.actor.label, may_resolve=may).encode()
         return Draft((_put(folder, path, page),), {"written_bytes": len(page)})
 
-    asking = Asked(key_of(call, asked), asked, lambda at: inbox.path_of(name.removesuffix(".md"), at, asked), draft)
-    write, done = await written(call, folder, asking)
-    size = done.told["written_bytes"] if done else 0
-    fields = {"ok": True, "vault_path": write.path, "written_bytes": size, "idempotent_replay": done is None}
-    return plain(fields, status=201)
+    request = WriteRequest(key_of(call, digest), digest, lambda at: inbox.path_of(name, at, digest), draft)
+    write, done = await write_once(call, folder, request)
+    size = done.response["written_bytes"] if done else 0
+    content = {"ok": True, "vault_path": write.path, "written_bytes": size, "idempotent_replay": done is None}
+    return plain(content, status=201)
 
 
 @Route(
@@ -168,17 +168,17 @@ async def _ingest(call: Call[Nothing, Nothing]) -> Response:
         or any(ord(sign) in range(0xD800, 0xE000) for sign in message)
     ):
         raise Invalid("message", f"a text of 1 to {CONTENT_CHARS} characters")
-    asked = hash_of(message, *(part for file in form.files for part in (file.name, sha256(file.data))))
-    draft = partial(_ingested, folder, form, quotable(message), asked, call.actor)
+    digest = hash_of(message, *(part for file in form.files for part in (file.name, sha256(file.data))))
+    draft = partial(_ingested, folder, form, quotable(message), digest, call.actor)
     title = inbox.title_of(quotable(message))
-    asking = Asked(key_of(call, asked), asked, lambda at: inbox.path_of(title, at, asked), draft)
-    write, done = await written(call, folder, asking)
-    told = (done or draft(write.path, write.at)).told
-    return plain({**told, "obsidian_path": write.path, "idempotent_replay": done is None})
+    request = WriteRequest(key_of(call, digest), digest, lambda at: inbox.path_of(title, at, digest), draft)
+    write, done = await write_once(call, folder, request)
+    result = (done or draft(write.path, write.at)).response
+    return plain({**result, "obsidian_path": write.path, "idempotent_replay": done is None})
 
 
-def _ingested(folder: Folder, form: Form, message: str, asked: str, actor: Actor, path: str, at: int) -> Draft:
-    batch, errors = asked[:12], []
+def _ingested(folder: Folder, form: Form, message: str, digest: str, actor: Actor, path: str, at: int) -> Draft:
+    batch, errors = digest[:12], []
     title, tags = inbox.title_of(message), inbox.tags_of(message)
     changes: dict[str, Change] = {}
     for file in form.files:
@@ -194,7 +194,7 @@ def _ingested(folder: Folder, form: Form, message: str, asked: str, actor: Actor
     page = inbox.page(
         title, tags, body, at, actor.label, may_resolve=Permission.SIGNAL_ACK in actor.permissions
     ).encode()
-    told = {
+    response = {
         "batch_id": batch,
         "vault_paths": [path, *changes],
         "semantic_text_preview": message.strip()[:200],
@@ -202,7 +202,7 @@ def _ingested(folder: Folder, form: Form, message: str, asked: str, actor: Actor
         "title": title,
         "tags": tags,
     }
-    return Draft((*changes.values(), _put(folder, path, page)), told)
+    return Draft((*changes.values(), _put(folder, path, page)), response)
 
 
 def _kept(file: FormFile) -> bytes:
