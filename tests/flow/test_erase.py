@@ -3,16 +3,20 @@
 import asyncio
 import io
 from contextlib import redirect_stderr
+from itertools import chain
 from typing import Any
 
 import orjson
 import pytest
 
 from openbrain.domain.events import FIELD
-from openbrain.domain.streams import SUBMITTED, dead_letters
+from openbrain.domain.streams import SUBMITTED, dead_letters, replays
 from openbrain.ports.operations import OperationStatus
+from openbrain.streams.redis.connection import ask
+from openbrain.streams.redis.entry_ids import LAST
 from tests.flow.conftest import Brain
 from tests.support.searching import in_files, in_streams, in_tables
+from tests.support.streams.fuzz import STRANGE
 from tests.support.waiting import until
 
 MARK = "Xyzzyqwertzuiop"
@@ -44,6 +48,16 @@ async def everywhere(brain: Brain, word: str) -> list[str]:
     folder = brain.container.settings.data_dir
     files = await asyncio.to_thread(in_files, folder, word)
     return [*await in_tables(brain.container.store, word), *await in_streams(brain.redis, word), *files]
+
+
+async def found_nowhere(brain: Brain, told: object) -> None:
+    async def nowhere() -> bool:
+        return await everywhere(brain, MARK) == []  # a server removes a file a moment after it is done with it
+
+    try:
+        await until(nowhere, pause=0.2)
+    except TimeoutError:
+        pytest.fail(f"still found in {await everywhere(brain, MARK)}: {told}")
 
 
 async def filled(brain: Brain) -> None:
@@ -95,7 +109,7 @@ async def test_nothing_is_found_of_what_was_erased(told: Brain, capsys: pytest.C
     await told.indexed(memory_id)
     before = await everywhere(told, MARK)
     assert {"memories", "memory_history", SUBMITTED.name, dead_letters(SUBMITTED.name, "ingest")} <= set(before)
-    assert any(name.startswith("truth.sqlite3") for name in before)
+    assert any(name.startswith("store.sqlite3") for name in before)
     assert any(name.startswith("streams/") for name in before)
 
     err = io.StringIO()
@@ -103,13 +117,7 @@ async def test_nothing_is_found_of_what_was_erased(told: Brain, capsys: pytest.C
         answer = await erase(told, memory_id)
         done = await operation(told, answer["operation_id"])
 
-    async def nowhere() -> bool:
-        return await everywhere(told, MARK) == []  # a server removes a file a moment after it is done with it
-
-    try:
-        await until(nowhere, pause=0.2)
-    except TimeoutError:
-        pytest.fail(f"still found in {await everywhere(told, MARK)}: {done}")
+    await found_nowhere(told, done)
     printed = capsys.readouterr()
     assert MARK not in printed.out + printed.err + err.getvalue()
     assert MARK not in str(done) + str(answer)
@@ -142,6 +150,30 @@ async def test_the_neighbours_are_still_found_by_both_indexes(brain: Brain) -> N
         assert answer["count"] == 10
     again = await brain.post("/v1/brain/remember", {"content": "Stored after.", "type": "fact"}, 201)
     await brain.indexed(again["id"])
+
+
+async def strange_entries(brain: Brain, *streams: str) -> None:
+    """Stand among the live entries of these, the replayed and the dead ones, up to the highest id there can be."""
+    live = [place for name in streams for place in (name, replays(name, "ingest"))]
+    for places in (live, [dead_letters(name, "ingest") for name in streams]):
+        for place in places:
+            for fields in STRANGE.values():
+                await ask(brain.redis, "XADD", place, "*", *chain.from_iterable(fields))
+            await brain.redis.xadd(place, {FIELD: b"{}"}, id=LAST)
+        await brain.settled()  # what can't be read is dead before nothing more can be added to the dead
+
+
+async def test_strange_entries_keep_no_erasure_from_its_end(told: Brain) -> None:
+    memory_id = await the_one(told)
+    await strange_entries(told, SUBMITTED.name, f"{SUBMITTED.name}.bound")
+    before = await everywhere(told, MARK)
+    assert {SUBMITTED.name, dead_letters(SUBMITTED.name, "ingest")} <= set(before)
+
+    done = await operation(told, (await erase(told, memory_id))["operation_id"])
+
+    swept = done["result"]["streams"]
+    assert (swept["deleted"], swept["unjudged"]) == ({SUBMITTED.name: 2, dead_letters(SUBMITTED.name, "ingest"): 1}, 0)
+    await found_nowhere(told, done)
 
 
 async def test_an_old_submission_that_comes_again_brings_nothing_back(told: Brain) -> None:
@@ -186,6 +218,7 @@ async def test_a_workspace_leaves_nothing_but_the_operation_that_ended_it(brain:
     await brain.submit("by-stream", content=f"{MARK} three.", workspace_id="bound")
     await brain.redis.xadd(f"{SUBMITTED.name}.bound", {FIELD: f"no event of {MARK}"})
     await brain.settled()
+    await strange_entries(brain, SUBMITTED.name, f"{SUBMITTED.name}.bound")
     assert await everywhere(brain, MARK)
 
     brain.http.headers["authorization"] = f"Bearer {operator}"
@@ -195,13 +228,7 @@ async def test_a_workspace_leaves_nothing_but_the_operation_that_ended_it(brain:
     done = await operation(brain, begun.json()["operation"]["id"])
     await operation(brain, done["result"]["purge"])
 
-    async def nowhere() -> bool:
-        return await everywhere(brain, MARK) == []
-
-    try:
-        await until(nowhere, pause=0.2)
-    except TimeoutError:
-        pytest.fail(f"still found in {await everywhere(brain, MARK)}: {done}")
+    await found_nowhere(brain, done)
     assert await in_tables(brain.container.store, '"bound"') in ([], ["operations"])
     brain.http.headers["authorization"] = f"Bearer {key}"
     assert (await brain.http.get("/v1/brain/list")).status_code == 401
@@ -220,10 +247,4 @@ async def test_all_that_match_are_erased_at_once(told: Brain) -> None:
 
     assert ended["result"] == {"erased": 1}
 
-    async def nowhere() -> bool:
-        return await everywhere(told, MARK) == []  # the filter that quoted it is gone too
-
-    try:
-        await until(nowhere, pause=0.2)
-    except TimeoutError:
-        pytest.fail(f"still found in {await everywhere(told, MARK)}: {purges}")
+    await found_nowhere(told, purges)

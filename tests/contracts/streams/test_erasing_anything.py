@@ -23,16 +23,12 @@ from openbrain.streams.redis.entry_ids import LAST
 from openbrain.usecases import purge_traces
 from tests.support.forms import examples
 from tests.support.streams.consumers import scaled
-from tests.support.streams.fuzz import DATA, Fields, entries, submission
+from tests.support.streams.fuzz import DATA, STRANGE, WIDE, Fields, entries
 
 SECRET = "the vault opens at Xyzzyqwertz"
 LATER = 2**60
 NAMES = (SUBMITTED.name, f"{SUBMITTED.name}.w1")
 PLACES = [place for name in NAMES for place in (name, dead_letters(name, "ingest"), replays(name, "ingest"))]
-WIDE: Fields = [(f"f{number}".encode(), b"x") for number in range(9000)]
-IN_YEAR_ONE = [
-    (DATA, encode(SUBMITTED.name, {**submission(), "occurred_at": "0001-01-01T00:00:00+23:59"}, event_id="e", at=0))
-]
 WANTED = (
     purge_traces.of_memories("w1", {content_hash(SECRET)}, {"no key"}, LATER),
     purge_traces.of_workspace("w1"),
@@ -93,12 +89,12 @@ async def _clear(redis: Redis, streams: Streams) -> None:
         max_size=12,
     )
 )
-@example([(place, "*", IN_YEAR_ONE) for place in PLACES])
-@example([(place, "*", WIDE) for place in PLACES])
-@example([(place, "*", [*WIDE, (DATA, b"{}")]) for place in PLACES])
+@example([(place, "*", STRANGE["in the year one"]) for place in PLACES])
+@example([(place, "*", STRANGE["wide"]) for place in PLACES])
+@example([(place, "*", STRANGE["wide, with an event"]) for place in PLACES])
 @example([(place, LAST, [(DATA, b"{}")]) for place in PLACES])
-@example([(place, "*", [(DATA, b"[" * 100_000)]) for place in PLACES])
-@example([(place, "*", [(DATA, b'{"data":{"workspace_id":' + b"[" * 900 + b"]" * 900 + b"}}")]) for place in PLACES])
+@example([(place, "*", STRANGE["deep"]) for place in PLACES])
+@example([(place, "*", STRANGE["deep in a field"]) for place in PLACES])
 def test_no_entry_keeps_a_sweep_from_its_end(
     server: str, loop: asyncio.AbstractEventLoop, put: Sequence[tuple[str, str, Fields]]
 ) -> None:

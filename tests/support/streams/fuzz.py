@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from openbrain.domain.events import FIELD, event_type
+from openbrain.domain.events import FIELD, encode, event_type
 from openbrain.domain.memory import Change, MemoryType, Reason
 from openbrain.domain.streams import SUBMITTED
 
@@ -75,6 +75,19 @@ def changed(memory_id: str) -> dict[str, Any]:
         "reason": Reason.FORGOTTEN,
         "superseded_by": None,
     }
+
+
+WIDE: Fields = [(f"f{number}".encode(), b"x") for number in range(9000)]
+STRANGE: Mapping[str, Fields] = {
+    "in the year one": [
+        (DATA, encode(SUBMITTED.name, {**submission(), "occurred_at": "0001-01-01T00:00:00+23:59"}, event_id="e", at=0))
+    ],
+    "wide": WIDE,
+    "wide, with an event": [*WIDE, (DATA, b"{}")],
+    "deep": [(DATA, b"[" * 100_000)],
+    "deep in a field": [(DATA, b'{"data":{"workspace_id":' + b"[" * 900 + b"]" * 900 + b"}}")],
+}
+"""Each has stopped a sweep once."""
 
 
 def event(stream: str, data: Mapping[str, Any], event_id: str) -> dict[str, Any]:
