@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -124,8 +125,20 @@ def _print_version(asked: bool) -> None:
 Version = Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")]
 
 
+def _use_config(path: Path | None) -> None:
+    from openbrain_cli.profile import use_settings_file
+
+    use_settings_file(path)
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(callback=_use_config, is_eager=True, help="Settings; else openbrain.toml here or in ~/.openbrain."),
+]
+
+
 @app.callback()
-def root(version: Version = False) -> None:
+def root(version: Version = False, config: Config = None) -> None:
     """Options that stand before a command."""
 
 

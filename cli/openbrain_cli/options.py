@@ -23,6 +23,10 @@ KeyFile = Annotated[Path | None, typer.Option("--key-file", help="Its first line
 Data = Annotated[Path | None, typer.Option("--data", help="The data folder of `openbrain up`.")]
 Agent = Annotated[str, typer.Option("--agent", help="Speak for this agent, where the key may.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="Settings file; else openbrain.toml here, or in ~/.openbrain.", is_eager=True),
+]
 Workspace = Annotated[str, typer.Option("--workspace", help="Not the key's own workspace; needs an operator's key.")]
 
 Org = Annotated[str | None, typer.Option("--org", help="Organisation.")]

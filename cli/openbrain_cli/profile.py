@@ -12,7 +12,7 @@ from openbrain.domain.errors import SetupError, Unauthorised
 
 if TYPE_CHECKING:
     from openbrain.client import OpenBrain
-    from openbrain.settings import Settings
+    from openbrain.settings import Loaded, Settings
     from openbrain_cli.importers.locations.scanning import Homes
 
 KEY_FILE = "key"
@@ -168,15 +168,26 @@ def debugging() -> bool:
     return os.environ.get("OPENBRAIN_DEBUG", "").lower() in TRUE
 
 
+def use_settings_file(path: Path | None) -> None:
+    """The file that `--config` names, for this process and those that it starts."""
+    if path is not None:
+        os.environ["OPENBRAIN_CONFIG"] = str(path.expanduser().absolute())
+
+
 def settings_in_use() -> "Settings":
-    """What the environment says; `SetupError` naming the setting that can't be used."""
+    """What the environment and the settings file say; `SetupError` naming the setting that can't be used."""
+    return settings_loaded().settings
+
+
+def settings_loaded() -> "Loaded":
+    """The same, and where each comes from."""
     from pydantic import ValidationError
 
     from openbrain.domain.events import first_problem
-    from openbrain.settings import load
+    from openbrain.settings import loaded
 
     try:
-        return load()
+        return loaded()
     except ValidationError as error:
         field, message = first_problem(error)
         name = f"OPENBRAIN_{field.replace('.', '__').upper()}"

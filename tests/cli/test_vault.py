@@ -20,9 +20,9 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in [name for name in os.environ if name.startswith("OPENBRAIN_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("OPENBRAIN_DATA_DIR", str(tmp_path / "data"))
-    settings.load.cache_clear()
+    settings.loaded.cache_clear()
     yield
-    settings.load.cache_clear()
+    settings.loaded.cache_clear()
 
 
 def typed(*words: str, stdin: bytes = b"") -> Result:

@@ -10,6 +10,8 @@ from openbrain.domain.errors import SetupError
 from openbrain.runtime.adapters import EMBEDDED
 from openbrain.settings import load
 from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import Config
+from openbrain_cli.profile import settings_in_use, use_settings_file
 
 SERVICE_APPS = {
     "ingest": "openbrain_ingest.app:app",
@@ -27,13 +29,15 @@ ServiceArgument = Annotated[str, typer.Argument(metavar="SERVICE", help=f"One of
 @command("OPENBRAIN_STREAMS__URL=redis://redis:6379/0 OPENBRAIN_TRUTH__URL=mysql+aiomysql://… openbrain run ingest")
 def run(
     service: ServiceArgument,
+    config: Config = None,
     host: Annotated[str | None, typer.Option(help="Where /live, /ready and /metrics (and the API) answer.")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
 ) -> None:
     """Start one service on the servers that the settings name. It stops cleanly on SIGTERM."""
     if service not in SERVICE_APPS:
         raise SetupError(f"there is no service {service}: choose one of {', '.join(SERVICE_APPS)}")
-    settings = load()
+    use_settings_file(config)
+    settings = settings_in_use()
     if settings.streams.url == EMBEDDED:
         raise SetupError(
             "a service started alone needs a stream server that others reach: set OPENBRAIN_STREAMS__URL, "

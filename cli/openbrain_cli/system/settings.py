@@ -1,37 +1,50 @@
-"""settings: what a process would use."""
+"""settings: what a process would use, and from where."""
 
 from typing import Annotated
 
 import typer
 
 from openbrain_cli.lazy_commands import command
-from openbrain_cli.options import AsJson
+from openbrain_cli.options import AsJson, Config
+from openbrain_cli.profile import settings_loaded, use_settings_file
 
 Changed = Annotated[bool, typer.Option("--changed", help="Only what differs from the default.")]
 Reference = Annotated[bool, typer.Option("--reference", help="Print the reference page of all settings instead.")]
+Origin = Annotated[bool, typer.Option("--origin", help="With --json: value and origin of each.")]
 
 
-@command("openbrain settings --changed", "openbrain settings --json", "openbrain settings --reference > settings.md")
-def settings(changed: Changed = False, reference: Reference = False, json: AsJson = False) -> None:
-    """Show the settings that a process started here would use; secrets and passwords are hidden."""
+@command(
+    "openbrain settings --changed",
+    "openbrain settings --config ./openbrain.toml --json --origin",
+    "openbrain settings --reference > settings.md",
+)
+def settings(
+    config: Config = None,
+    changed: Changed = False,
+    reference: Reference = False,
+    origin: Origin = False,
+    json: AsJson = False,
+) -> None:
+    """Show the settings that a process started here would use, and whether each is the environment's, the settings
+    file's or the default; secrets and passwords are hidden."""
     from openbrain.settings import reference as settings_reference
 
     if reference:
         print(settings_reference.page(), end="")
         return
-    from openbrain_cli.profile import settings_in_use
-
-    in_use = settings_reference.effective(settings_in_use())
+    use_settings_file(config)
+    found = settings_loaded()
+    in_use, origins = settings_reference.effective(found.settings), settings_reference.origins(found)
     defaults = {line.name: line.default for line in settings_reference.lines()}
     shown = {name: value for name, value in in_use.items() if not changed or value != defaults[name]}
     if json:
         from openbrain_cli.output import as_json
 
-        as_json(shown)
+        as_json({name: {"value": value, "from": origins[name]} for name, value in shown.items()} if origin else shown)
         return
     if not shown:
         print("every setting has its default")
         return
     from openbrain_cli.output import show, table
 
-    show(table("setting", "value", rows=shown.items()))
+    show(table("setting", "from", "value", rows=((name, origins[name], value) for name, value in shown.items())))

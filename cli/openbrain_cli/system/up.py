@@ -17,6 +17,8 @@ from starlette.applications import Starlette
 from openbrain.domain.errors import SetupError
 from openbrain.settings import Settings, load
 from openbrain_cli.lazy_commands import command
+from openbrain_cli.options import Config
+from openbrain_cli.profile import settings_in_use, settings_loaded, use_settings_file
 
 DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of everything embedded.")]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")]
@@ -28,9 +30,10 @@ NewOption = Annotated[
 
 
 @command("openbrain up", "openbrain up --data ./brain --port 9000")
-def up(data: DataOption = None, port: PortOption = None, new: NewOption = False) -> None:
+def up(config: Config = None, data: DataOption = None, port: PortOption = None, new: NewOption = False) -> None:
     """Start the whole pipeline on this machine and print what to type next. Ctrl-C stops it and loses nothing."""
-    settings = load()
+    use_settings_file(config)
+    settings = settings_in_use()
     if data is not None:
         settings = settings.model_copy(update={"data_dir": data.expanduser().resolve()})
     if port is not None:
@@ -138,6 +141,8 @@ def _welcome(url: str, key_file: Path) -> None:
     option = _data_option(key_file, load().data_dir / key_file.name)
     typer.echo(f"OpenBrain answers on {url}")
     typer.echo(f"The key is in     {key_file}")
+    if (file := settings_loaded().file) is not None:
+        typer.echo(f"The settings are   {file}")
     typer.echo("Type next, in a second terminal:")
     typer.echo(f'  {typed} remember "The cache key must hold the tenant." --type bug{option}')
     typer.echo(f'  {typed} recall "what must a cache key hold?"{option}')

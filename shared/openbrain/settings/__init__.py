@@ -1,18 +1,21 @@
-"""Every setting, once: the only reader of the environment.
+"""Every setting, once: the only reader of the environment and of the settings file.
 
-`OPENBRAIN_` plus group and name, as in OPENBRAIN_STREAMS__URL; the original names are understood beside them.
+`OPENBRAIN_` plus group and name, as in OPENBRAIN_STREAMS__URL; the original names are understood beside them. A file
+`openbrain.toml` says the same in tables (`settings.file`); the environment wins.
 """
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import AliasChoices, Field, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from openbrain.domain.limits import WAIT_SECONDS
 from openbrain.domain.memory import HALF_LIFE_DAYS, MemoryType
 from openbrain.settings.events import Events
+from openbrain.settings.file import names, read_settings, settings_file
 from openbrain.settings.groups import Group, Seconds
 from openbrain.settings.reasoner import Reasoner
 from openbrain.settings.server import Server
@@ -164,6 +167,9 @@ class Settings(BaseSettings):
         env_prefix="OPENBRAIN_", env_nested_delimiter="__", frozen=True, extra="ignore", populate_by_name=True
     )
 
+    config: Path | None = Field(
+        None, description="The settings file, as `--config` names it; else `openbrain.toml`, where there is one."
+    )
     data_dir: Path = Field(Path.home() / ".openbrain", description="Everything embedded lives here.")
     disk_reserve_mb: int = Field(
         128, ge=0, description="Free space kept on its disk, an eighth of it at most: with less, writes are refused."
@@ -217,10 +223,11 @@ class Settings(BaseSettings):
     def with_aliases(self) -> "Settings":
         """The original names folded into their groups; a group's own setting wins."""
         text, vectors, embedding = self.text, self.vectors, self.embedding
+        checked = "" if self.verify_ssl else False
         return self.model_copy(
             update={
-                "text": _fold(text, url=self.elasticsearch_url, index=self.elastic_index, verify_tls=self.verify_ssl),
-                "vectors": _fold(vectors, url=self.qdrant_url, collection=self.collection, verify_tls=self.verify_ssl),
+                "text": _fold(text, url=self.elasticsearch_url, index=self.elastic_index, verify_tls=checked),
+                "vectors": _fold(vectors, url=self.qdrant_url, collection=self.collection, verify_tls=checked),
                 "embedding": _fold(embedding, url=self.ollama_url, model=self.embedding_model),
                 "server": _fold(self.server, wait_s="" if self.async_embed else WAIT_SECONDS),
             }
@@ -232,7 +239,63 @@ def _fold(group: G, **aliases: object) -> G:
     return group.model_copy(update=given)
 
 
+_FOLDED = {
+    "text": ("url", "index", "verify_tls"),
+    "vectors": ("url", "collection", "verify_tls"),
+    "embedding": ("url", "model"),
+    "server": ("wait_s",),
+}
+"""What original names stand for."""
+
+
+class _FromFile(Settings):
+    """Made with what stands in a file, over which the environment wins."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The settings of a process, and where they come from."""
+
+    settings: Settings
+    environment: Settings
+    """What the environment alone says."""
+    file: Path | None
+    in_file: frozenset[tuple[str, ...]]
+    """Members of `Settings` that the file names."""
+
+
+def _over(said: Group, environment: Group, folded: tuple[str, ...]) -> Group:
+    """A group with what original names of the environment say in it, which wins over the file too."""
+    names_set = [name for name in folded if name in environment.model_fields_set]
+    return said.model_copy(update={name: getattr(environment, name) for name in names_set})
+
+
 @cache
+def loaded() -> Loaded:
+    """Read once."""
+    environment = Settings().with_aliases()
+    file = settings_file(environment.config)
+    if file is None:
+        return Loaded(settings=environment, environment=environment, file=None, in_file=frozenset())
+    table = read_settings(file, Settings.model_fields.keys() - {"config"})
+    said = _FromFile(**table).with_aliases()
+    groups = {group: _over(getattr(said, group), getattr(environment, group), _FOLDED[group]) for group in _FOLDED}
+    said = said.model_copy(update={**groups, "data_dir": said.data_dir.expanduser()})
+    return Loaded(settings=said, environment=environment, file=file, in_file=frozenset(names(table)))
+
+
 def load() -> Settings:
     """The process's settings, read once."""
-    return Settings().with_aliases()
+    return loaded().settings

@@ -11,14 +11,17 @@ from pydantic import AliasChoices, BaseModel
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaMode
 
-from openbrain.settings import Settings
+from openbrain.settings import Loaded, Settings
 from openbrain.settings.groups import Group
 
 _PASSWORD = re.compile(r"(?<=://)([^/@\s]*?):([^/@\s]*)@")
 HIDDEN = "(hidden)"
 _INTRODUCTION = (
     "Read from the environment, once, at start. Groups and names are joined by two underscores; lists and tables are "
-    "JSON. `openbrain settings` shows what a process would use. Numbers that need no operator stand in "
+    "JSON. A file `openbrain.toml` says the same, a table a group: OPENBRAIN_STREAMS__URL is `url` in `[streams]`, "
+    "OPENBRAIN_DATA_DIR is `data_dir` before all tables. It is what `--config` or OPENBRAIN_CONFIG names, else that of "
+    "the folder in which a command is typed, else `~/.openbrain/openbrain.toml`; the environment wins over it. "
+    "`openbrain settings` shows what a process would use, and from where. Numbers that need no operator stand in "
     "`shared/openbrain/settings/tuning.py`."
 )
 
@@ -56,7 +59,7 @@ def page() -> str:
     ]
     group: str | None = None
     for line in lines():
-        heading = line.path[0].capitalize() if len(line.path) > 1 else _ALONE[line.path[0] == "data_dir"]
+        heading = line.path[0].capitalize() if len(line.path) > 1 else _ALONE[line.path[0] in ("config", "data_dir")]
         if heading != group:
             group = heading
             text += ["", f"## {group}", "", "| name | values | default | meaning |", "|---|---|---|---|"]
@@ -67,6 +70,25 @@ def page() -> str:
 def effective(settings: Settings) -> Mapping[str, str]:
     """Name -> the value in use; secrets and passwords of URLs are hidden."""
     return {line.name: _shown(_value(settings, line.path), secret=line.secret) for line in lines()}
+
+
+def origins(found: Loaded) -> Mapping[str, str]:
+    """Name -> where the value comes from: the environment, the file, or nowhere: the default."""
+    return {line.name: _origin(found, line.path) for line in lines()}
+
+
+def _origin(found: Loaded, path: tuple[str, ...]) -> str:
+    if _is_set(found.environment, path):
+        return "environment"
+    return str(found.file) if path in found.in_file else "default"
+
+
+def _is_set(settings: Any, path: tuple[str, ...]) -> bool:
+    for name in path:
+        if name not in settings.model_fields_set:
+            return False
+        settings = getattr(settings, name)
+    return True
 
 
 def _value(settings: Settings, path: tuple[str, ...]) -> Any:

@@ -1,0 +1,43 @@
+"""The settings file: TOML with the groups as tables. The environment wins over it."""
+
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from openbrain.domain.errors import SetupError
+
+NAME = "openbrain.toml"
+
+
+def settings_file(named: Path | None) -> Path | None:
+    """The file in use: the one that is named, else that of the working folder, else that of the home folder."""
+    if named is not None and named != Path():  # an empty name is none
+        path = named.expanduser()
+        if not path.is_file():
+            raise SetupError(f"there is no settings file {path}: look at --config and OPENBRAIN_CONFIG")
+        return path.absolute()
+    places = (Path.cwd() / NAME, Path.home() / ".openbrain" / NAME)
+    return next((place for place in places if place.is_file()), None)
+
+
+def read_settings(path: Path, known: Collection[str]) -> dict[str, Any]:
+    """What it says. `SetupError` names the line or the name that can't be used; `known`: names that there are."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise SetupError(f"the settings file {path} can't be read: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"the settings file {path} can't be read: {error}") from None
+    for name in table:
+        if name not in known:
+            raise SetupError(f"the settings file {path} names {name!r}, which is no setting: openbrain settings")
+    return table
+
+
+def names(table: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The path of every value in it, and of every table."""
+    for name, value in table.items():
+        yield (*at, name)
+        if isinstance(value, dict):
+            yield from names(value, (*at, name))

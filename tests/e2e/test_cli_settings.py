@@ -1,0 +1,49 @@
+"""`openbrain settings` and the settings file, as a person types them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli.terminal import Terminal
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Terminal:
+    (tmp_path / "openbrain.toml").write_text("[streams]\nbatch = 7\n[truth]\nurl = 'mysql+aiomysql://u:secret@h/d'\n")
+    (tmp_path / "other.toml").write_text("[streams]\nbatch = 8\n")
+    return Terminal(tmp_path, tmp_path / "data")
+
+
+def test_settings_say_what_holds_and_from_where(terminal: Terminal) -> None:
+    whole = terminal.run("settings", "--json", "--origin").json
+    plain = terminal.run("settings", "--json").json
+    shown = terminal.run("settings", "--changed", environment={"COLUMNS": "200"})
+
+    file = str(terminal.home / "openbrain.toml")
+    assert whole["OPENBRAIN_STREAMS__BATCH"] == {"value": "7", "from": file}
+    assert whole["OPENBRAIN_DATA_DIR"]["from"] == "environment"
+    assert whole["OPENBRAIN_TEXT__URL"] == {"value": "embedded", "from": "default"}
+    assert plain["OPENBRAIN_STREAMS__BATCH"] == "7"
+    assert "OPENBRAIN_STREAMS__BATCH" in shown.out
+    assert file in shown.out
+    assert "secret" not in shown.out + str(whole)
+
+
+def test_another_file_is_named_before_or_behind_the_command_and_the_environment_wins(terminal: Terminal) -> None:
+    for words in (("--config", "other.toml", "settings"), ("settings", "--config", "other.toml")):
+        assert terminal.run(*words, "--json").json["OPENBRAIN_STREAMS__BATCH"] == "8"
+    over = {"OPENBRAIN_STREAMS__BATCH": "9"}
+    assert terminal.run("settings", "--json", environment=over).json["OPENBRAIN_STREAMS__BATCH"] == "9"
+
+
+@pytest.mark.parametrize("command", [("settings",), ("up", "--port", "0"), ("list",)])
+def test_a_file_that_can_not_be_used_is_one_line_and_a_code(terminal: Terminal, command: tuple[str, ...]) -> None:
+    (terminal.home / "openbrain.toml").write_text("[streams]\nbatch = 'many'\n")
+    wrong = terminal.run(*command)
+    (terminal.home / "openbrain.toml").write_text("[streams\n")
+    broken = terminal.run(*command)
+
+    assert (wrong.code, broken.code) == (6, 6)
+    assert "the setting OPENBRAIN_STREAMS__BATCH can't be used" in wrong.err
+    assert "openbrain.toml can't be read" in broken.err
+    assert len(wrong.err.splitlines()) == len(broken.err.splitlines()) == 1

@@ -1,0 +1,125 @@
+"""The settings file: what it says holds, the environment wins, and each value tells where it comes from."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from openbrain import settings
+from openbrain.domain.errors import SetupError
+from openbrain.settings import reference
+
+TEXT = """
+data_dir = "~/brains/one"
+
+[streams]
+url = "redis://file:6379/0"
+batch = 7
+
+[text]
+url = "http://file:9200"
+verify_tls = false
+
+[vaults.folders]
+default = "/srv/vault"
+"""
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name in [name for name in os.environ if name.startswith(("OPENBRAIN_", "BRAIN_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    settings.loaded.cache_clear()
+    yield
+    settings.loaded.cache_clear()
+
+
+def written(path: Path, text: str = TEXT) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_what_the_file_says_holds_and_the_environment_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path / "openbrain.toml")
+    monkeypatch.setenv("OPENBRAIN_STREAMS__BATCH", "9")
+    monkeypatch.setenv("ELASTICSEARCH_URL", "http://environment:9200")
+    found = settings.load()
+
+    assert (found.streams.url, found.streams.batch) == ("redis://file:6379/0", 9)
+    assert (found.text.url, found.text.verify_tls) == ("http://environment:9200", False)
+    assert found.data_dir == tmp_path / "home" / "brains" / "one"
+    assert found.vaults.folders == {"default": Path("/srv/vault")}
+    assert found.truth.url == "embedded"
+
+
+def test_each_value_tells_where_it_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = str(written(tmp_path / "openbrain.toml"))
+    monkeypatch.setenv("OPENBRAIN_STREAMS__BATCH", "9")
+    monkeypatch.setenv("ELASTICSEARCH_URL", "http://environment:9200")
+    origins = reference.origins(settings.loaded())
+
+    assert {
+        name: origins[f"OPENBRAIN_{name}"]
+        for name in ("DATA_DIR", "STREAMS__URL", "STREAMS__BATCH", "TEXT__URL", "TEXT__VERIFY_TLS", "TRUTH__URL")
+    } == {
+        "DATA_DIR": file,
+        "STREAMS__URL": file,
+        "STREAMS__BATCH": "environment",
+        "TEXT__URL": "environment",
+        "TEXT__VERIFY_TLS": file,
+        "TRUTH__URL": "default",
+    }
+    assert origins["OPENBRAIN_VAULTS__FOLDERS"] == file
+
+
+def test_without_a_file_the_environment_alone_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_STREAMS__BATCH", "9")
+    found = settings.loaded()
+
+    assert (found.file, found.settings.streams.batch) == (None, 9)
+    assert set(reference.origins(found).values()) == {"default", "environment"}
+
+
+def test_the_named_file_goes_before_that_of_the_folder_and_that_before_the_homes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for place in ("home/.openbrain/openbrain.toml", "openbrain.toml", "other.toml"):
+        file = written(tmp_path / place, "")
+        if place == "other.toml":
+            monkeypatch.setenv("OPENBRAIN_CONFIG", "other.toml")
+        settings.loaded.cache_clear()
+        found.append(settings.loaded().file == file)
+
+    assert found == [True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[streams\n", "can't be read: .*line 1"),
+        ("stream = 1\n", "names 'stream', which is no setting"),
+        ("url = 'x'\n", "names 'url', which is no setting"),
+    ],
+)
+def test_what_the_file_says_wrong_is_told(tmp_path: Path, text: str, says: str) -> None:
+    written(tmp_path / "openbrain.toml", text)
+    with pytest.raises(SetupError, match=says):
+        settings.load()
+
+
+def test_a_name_in_a_table_that_is_no_setting_is_refused(tmp_path: Path) -> None:
+    written(tmp_path / "openbrain.toml", "[streams]\nbatches = 7\n")
+    with pytest.raises(ValidationError, match="batches"):
+        settings.load()
+
+
+def test_a_named_file_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBRAIN_CONFIG", "nothing.toml")
+    with pytest.raises(SetupError, match=r"there is no settings file nothing\.toml: look at --config"):
+        settings.load()
