@@ -25,7 +25,9 @@ Every = Annotated[int, typer.Option("--every", min=0, help="Again each so many s
 Kind = Annotated[str, typer.Argument(metavar="KIND", help="lesson, milestone, signal or decision.")]
 Text = Annotated[str, typer.Argument(metavar="TEXT", help="What is to be kept; - reads standard input.")]
 Source = Annotated[str, typer.Option("--source", help="What says so: a project, a service.")]
-SeverityOption = Annotated[str, typer.Option("--severity", help="Of a signal: info, warning, critical or nuclear.")]
+SeverityOption = Annotated[
+    str, typer.Option("--severity", help="Of a signal: info, warning, critical or nuclear; resolved ends it.")
+]
 Key = Annotated[str, typer.Option("--idempotency-key", help="The same key again writes nothing.")]
 PagePath = Annotated[str, typer.Argument(metavar="PATH", help="In the vault.")]
 Words = Annotated[str, typer.Argument(metavar="WORDS", help="All of them must be in the page.")]
