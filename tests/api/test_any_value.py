@@ -19,7 +19,9 @@ import pytest
 import pytest_asyncio
 
 from openbrain.domain.errors import Invalid
+from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
+from openbrain.ports.webhooks import Webhook
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.redis.connection import connect
 from openbrain.usecases.transfer_lines import HistoryEntryLine, Line, LineageLine, MemoryLine, parse_line
@@ -168,12 +170,22 @@ async def asked(tmp_path_factory: pytest.TempPathFactory, valkey_server: Any) ->
             memory = await made(client, "/v1/brain/remember", offer("here before"))
             await brain.settle()
             signal = {"source": "s", "severity": "warning", "title": "t"}
+            # A key of the operators' workspace makes none: one that an earlier version made there.
+            webhook = Webhook(
+                id=uuid7(1),
+                workspace_id="system",
+                url="https://a.example.org/",
+                secret="s",
+                created_by="a",
+                created_at=1,
+            )
+            await brain.store.webhooks.add_webhook(webhook, 1)
             ids = {
                 "/v1/brain/": memory,
                 "/v1/admin/workspaces/": await made(client, "/v1/admin/workspaces", {"id": "w-values"}),
                 "/v1/admin/keys/": await made(client, "/v1/admin/keys", {"name": "n", "permissions": ["brain.read"]}),
                 "/v1/amygdala/signals/": await made(client, "/v1/amygdala/signals", signal),
-                "/v1/amygdala/webhooks/": await made(client, "/v1/amygdala/webhooks", {"url": "https://example.org/"}),
+                "/v1/amygdala/webhooks/": webhook.id,
             }
             yield Asked(client, random.Random(SEED), ids)
     keys = await redis.keys(f"{settings.prefix}*")
