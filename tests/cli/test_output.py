@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openbrain_cli.memories.rendering import shortened
+from openbrain_cli.memories.display.rendering import shortened
 from openbrain_cli.output import as_json, one_line, plain
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07 \x9b31m a\rb \u202egnp.exe\u2066 \u200bzero\ufeff \U000e0041tag \x00 \x7f"

@@ -44,7 +44,7 @@ def search(
     json: AsJson = False,
 ) -> None:
     """Find memories by their words."""
-    from openbrain_cli.memories import discovery_rendering
+    from openbrain_cli.memories.display import discovery_rendering
 
     options = {"fuzzy": fuzzy, "phrases": not plain_quotes, "highlights": True, **narrowed.filters(to.profile)}
     found = to.ask(lambda brain: _pages(brain, " ".join(words), limit, options, facet or []))
@@ -74,7 +74,7 @@ async def _pages(brain: "OpenBrain", query: str, limit: int, options: dict[str, 
 @command("openbrain tags", "openbrain tags --project shop --type decision", "openbrain tags --json | jq '.tags[].name'")
 def tags(to: Speaking, narrowed: Narrowed, limit: TagLimit = 100, json: AsJson = False) -> None:
     """Count the tags in use, most used first."""
-    from openbrain_cli.memories import discovery_rendering
+    from openbrain_cli.memories.display import discovery_rendering
 
     filters = narrowed.filters(to.profile)
     found = to.ask(lambda brain: brain.tags(limit=limit, **filters))
@@ -91,7 +91,7 @@ def tags(to: Speaking, narrowed: Narrowed, limit: TagLimit = 100, json: AsJson =
 @command("openbrain scopes", "openbrain scopes --org acme", "openbrain scopes --json | jq '.scopes[].org'")
 def scopes(to: Speaking, narrowed: Narrowed, limit: ScopeLimit = 100, json: AsJson = False) -> None:
     """Count memories by org and project."""
-    from openbrain_cli.memories import discovery_rendering
+    from openbrain_cli.memories.display import discovery_rendering
 
     filters = narrowed.filters(to.profile)
     found = to.ask(lambda brain: brain.scopes(limit=limit, **filters))

@@ -7,8 +7,8 @@ import typer
 
 from openbrain.domain.errors import Forbidden, Invalid
 from openbrain_cli.lazy_commands import command
+from openbrain_cli.memories.display.short_ids import whole_id
 from openbrain_cli.memories.remember import MemoryId, Reason
-from openbrain_cli.memories.short_ids import whole_id
 from openbrain_cli.options import AsJson, Narrowed, Session, Speaking, Wait, confirmed
 from openbrain_cli.output import as_json, one_line, say
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openbrain_cli.lazy_commands import command
+from openbrain_cli.memories.display.short_ids import whole_id
 from openbrain_cli.memories.remember import MemoryId
-from openbrain_cli.memories.short_ids import whole_id
 from openbrain_cli.options import AsJson, Narrowed, Session, Speaking
 from openbrain_cli.output import as_json, say
 
@@ -65,7 +65,7 @@ def recall(
     else:
         _print(found.memories, NOTHING, scored=True)
         if found.explained:
-            from openbrain_cli.memories import rendering
+            from openbrain_cli.memories.display import rendering
 
             rendering.explained(found.memories, found.explained)
 
@@ -94,7 +94,7 @@ async def _pages(brain: "OpenBrain", limit: int, filters: dict[str, Any]) -> "li
 
 
 def _print(memories: "Sequence[MemoryAnswer]", otherwise: str, *, scored: bool = False) -> None:
-    from openbrain_cli.memories import rendering
+    from openbrain_cli.memories.display import rendering
 
     if memories:
         rendering.listed(memories, scored=scored)
@@ -107,7 +107,7 @@ def show(
     memory_id: MemoryId, to: Speaking, history: History = False, session: Session = "", json: AsJson = False
 ) -> None:
     """Show one memory whole, dead or alive."""
-    from openbrain_cli.memories import rendering
+    from openbrain_cli.memories.display import rendering
 
     async def asked(brain: "OpenBrain") -> "MemoryDetail":
         whole = await whole_id(brain, memory_id, session_id=session)

@@ -8,8 +8,8 @@ import typer
 
 from openbrain.domain.errors import Invalid
 from openbrain_cli.lazy_commands import command
+from openbrain_cli.memories.display.short_ids import whole_id
 from openbrain_cli.memories.remember import Confidence, Hours, MemoryId, Reason, Source, read_text
-from openbrain_cli.memories.short_ids import whole_id
 from openbrain_cli.options import AsJson, Session, Speaking, Wait, given
 from openbrain_cli.output import as_json, say
 
@@ -120,7 +120,7 @@ def restore(
 @command("openbrain history 0198f3a2-5c1e-7b6d-9a55-0d4c3b2a1f00")
 def history(memory_id: MemoryId, to: Speaking, session: Session = "", json: AsJson = False) -> None:
     """Tell what happened to one memory: when, what, who and why."""
-    from openbrain_cli.memories import rendering
+    from openbrain_cli.memories.display import rendering
 
     async def asked(brain: "OpenBrain") -> "MemoryDetail":
         return await brain.memory_whole(await whole_id(brain, memory_id, session_id=session), session_id=session)

@@ -46,7 +46,7 @@ _IMPORTED = (
     *(
         "openbrain.adapters.embedding.mpnet",
         "openbrain.streams.publishing.broadcast_reader",
-        "openbrain_cli.memories.rendering",
+        "openbrain_cli.memories.display.rendering",
         "openbrain_cli.system.diagnosis",
     ),
     *(

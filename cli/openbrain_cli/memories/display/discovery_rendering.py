@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from openbrain_cli.memories.rendering import filed, shortened
+from openbrain_cli.memories.display.rendering import filed, shortened
 from openbrain_cli.output import console, one_line, plain, show, table
 
 if TYPE_CHECKING:

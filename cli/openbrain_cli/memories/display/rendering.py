@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from openbrain_cli.memories.short_ids import shown_id
+from openbrain_cli.memories.display.short_ids import shown_id
 from openbrain_cli.output import console, day, moment, one_line, plain, show, table
 
 if TYPE_CHECKING:

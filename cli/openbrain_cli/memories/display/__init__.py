@@ -1,0 +1,1 @@
+"""Memories, counts and ids as people read them in a terminal."""
