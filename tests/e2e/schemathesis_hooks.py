@@ -16,12 +16,8 @@ from schemathesis.generation.modes import GenerationMode
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from openbrain.domain.limits import WAIT_SECONDS
+from tests.e2e.fuzzing import BORDERS, SEED, TOLD, as_json
 
-BORDERS = "OPENBRAIN_FUZZ_BORDERS"
-"""How many border cases of each kind, valid and not, a route gets; unset: all."""
-SEED = "OPENBRAIN_FUZZ_SEED"
-TOLD = "OPENBRAIN_FUZZ_TOLD"
-"""Where the counts of the calls of each route are written."""
 _DRAWN_FROM = 2
 """So many times as many border cases are looked at as are kept: to make them all takes longer than to send a few."""
 _WAITED = re.compile(r"(wait\s*=\s*\"?)\d+", re.IGNORECASE)
@@ -37,11 +33,6 @@ def records(_context: Any, value: Any) -> bytes:
         return value.encode(errors="replace")
     lines = value if isinstance(value, list) else [value]
     return b"".join(as_json(line) + b"\n" for line in lines)
-
-
-def as_json(value: Any) -> bytes:
-    """Of whatever is drawn, as clients write it that know no limits: long numbers, NaN, halves of surrogate pairs."""
-    return json.dumps(value, default=str).encode()
 
 
 @schemathesis.hook

@@ -20,7 +20,7 @@ import orjson
 import pytest
 
 from openbrain_cli.system.embedded.pipeline import ADMIN_KEY_FILE, KEY_FILE
-from tests.e2e.schemathesis_hooks import BORDERS, SEED, TOLD, as_json
+from tests.e2e.fuzzing import BORDERS, SEED, TOLD, as_json
 from tests.support.cli.terminal import Terminal, up, wait_until
 from tests.support.forms import long_form
 from tests.support.waiting import PATIENCE_S
@@ -32,6 +32,7 @@ FEW = 2
 
 pytestmark = pytest.mark.timeout(6 * 3600 if LONG else 1800)
 PROGRAM = Path(sys.executable).with_name("schemathesis")
+ROOT = Path(__file__).parents[2]
 HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
 OPERATORS = "^/v1/admin/(workspaces|reindex|generations|models|verify|streams|replay|dead|groups)"
 CHECKS = (
@@ -100,6 +101,7 @@ def fuzz(terminal: Terminal, run: Run) -> Mapping[str, Mapping[str, int]]:
             **{name: value for name, value in os.environ.items() if name != BORDERS},
             **({} if run.borders is None else {BORDERS: str(run.borders)}),
             "SCHEMATHESIS_HOOKS": str(HOOKS),
+            "PYTHONPATH": str(ROOT),
             SEED: seed,
             TOLD: str(told),
         },
