@@ -24,7 +24,8 @@ def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
 
 
 def test_the_line_for_agents_works_from_any_folder(terminal: Terminal, tmp_path: Path) -> None:
-    line = (terminal.home / "up.log").read_text().splitlines()[-1].strip()
+    printed = (terminal.home / "up.log").read_text().splitlines()  # what is logged later stands behind it
+    line = next(each.strip() for each in printed if "claude mcp add" in each)
     before, _, command = line.partition(" -- ")
     words = shlex.split(command)
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
