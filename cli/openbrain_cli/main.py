@@ -133,7 +133,7 @@ def _use_config(path: Path | None) -> None:
 
 Config = Annotated[
     Path | None,
-    typer.Option(callback=_use_config, is_eager=True, help="Settings; else openbrain.toml here or in ~/.openbrain."),
+    typer.Option(callback=_use_config, is_eager=True, help="Settings; else ~/.openbrain/openbrain.toml."),
 ]
 
 

@@ -25,7 +25,7 @@ Agent = Annotated[str, typer.Option("--agent", help="Speak for this agent, where
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Config = Annotated[
     Path | None,
-    typer.Option("--config", help="Settings file; else openbrain.toml here, or in ~/.openbrain.", is_eager=True),
+    typer.Option("--config", help="Settings file; else ~/.openbrain/openbrain.toml.", is_eager=True),
 ]
 Workspace = Annotated[str, typer.Option("--workspace", help="Not the key's own workspace; needs an operator's key.")]
 

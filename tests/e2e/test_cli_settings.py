@@ -7,9 +7,15 @@ import pytest
 from tests.support.cli.terminal import Terminal
 
 
+def home_file(home: Path) -> Path:
+    folder = home / ".openbrain"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / "openbrain.toml"
+
+
 @pytest.fixture
 def terminal(tmp_path: Path) -> Terminal:
-    (tmp_path / "openbrain.toml").write_text("[streams]\nbatch = 7\n[truth]\nurl = 'mysql+aiomysql://u:secret@h/d'\n")
+    home_file(tmp_path).write_text("[streams]\nbatch = 7\n[truth]\nurl = 'mysql+aiomysql://u:secret@h/d'\n")
     (tmp_path / "other.toml").write_text("[streams]\nbatch = 8\n")
     return Terminal(tmp_path, tmp_path / "data")
 
@@ -19,7 +25,7 @@ def test_settings_say_what_holds_and_from_where(terminal: Terminal) -> None:
     plain = terminal.run("settings", "--json").json
     shown = terminal.run("settings", "--changed", environment={"COLUMNS": "200"})
 
-    file = str(terminal.home / "openbrain.toml")
+    file = str(home_file(terminal.home))
     assert whole["OPENBRAIN_STREAMS__BATCH"] == {"value": "7", "from": file}
     assert whole["OPENBRAIN_DATA_DIR"]["from"] == "environment"
     assert whole["OPENBRAIN_TEXT__URL"] == {"value": "embedded", "from": "default"}
@@ -38,9 +44,9 @@ def test_another_file_is_named_before_or_behind_the_command_and_the_environment_
 
 @pytest.mark.parametrize("command", [("settings",), ("up", "--port", "0"), ("list",)])
 def test_a_file_that_can_not_be_used_is_one_line_and_a_code(terminal: Terminal, command: tuple[str, ...]) -> None:
-    (terminal.home / "openbrain.toml").write_text("[streams]\nbatch = 'many'\n")
+    home_file(terminal.home).write_text("[streams]\nbatch = 'many'\n")
     wrong = terminal.run(*command)
-    (terminal.home / "openbrain.toml").write_text("[streams\n")
+    home_file(terminal.home).write_text("[streams\n")
     broken = terminal.run(*command)
 
     assert (wrong.code, broken.code) == (6, 6)

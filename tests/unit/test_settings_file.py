@@ -45,7 +45,7 @@ def written(path: Path, text: str = TEXT) -> Path:
 
 
 def test_what_the_file_says_holds_and_the_environment_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written(tmp_path / "openbrain.toml")
+    written(tmp_path / "home" / ".openbrain" / "openbrain.toml")
     monkeypatch.setenv("OPENBRAIN_STREAMS__BATCH", "9")
     monkeypatch.setenv("ELASTICSEARCH_URL", "http://environment:9200")
     found = settings.load()
@@ -58,7 +58,7 @@ def test_what_the_file_says_holds_and_the_environment_wins(tmp_path: Path, monke
 
 
 def test_each_value_tells_where_it_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = str(written(tmp_path / "openbrain.toml"))
+    file = str(written(tmp_path / "home" / ".openbrain" / "openbrain.toml"))
     monkeypatch.setenv("OPENBRAIN_STREAMS__BATCH", "9")
     monkeypatch.setenv("ELASTICSEARCH_URL", "http://environment:9200")
     origins = reference.origins(settings.loaded())
@@ -85,18 +85,20 @@ def test_without_a_file_the_environment_alone_holds(monkeypatch: pytest.MonkeyPa
     assert set(reference.origins(found).values()) == {"default", "environment"}
 
 
-def test_the_named_file_goes_before_that_of_the_folder_and_that_before_the_homes(
+def test_the_named_file_goes_before_that_of_the_home_and_that_of_the_working_folder_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = []
-    for place in ("home/.openbrain/openbrain.toml", "openbrain.toml", "other.toml"):
+    written(tmp_path / "openbrain.toml", "")
+    assert settings.loaded().file is None
+    used = []
+    for place in ("home/.openbrain/openbrain.toml", "other.toml"):
         file = written(tmp_path / place, "")
         if place == "other.toml":
             monkeypatch.setenv("OPENBRAIN_CONFIG", "other.toml")
         settings.loaded.cache_clear()
-        found.append(settings.loaded().file == file)
+        used.append(settings.loaded().file == file)
 
-    assert found == [True, True, True]
+    assert used == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -108,13 +110,13 @@ def test_the_named_file_goes_before_that_of_the_folder_and_that_before_the_homes
     ],
 )
 def test_what_the_file_says_wrong_is_told(tmp_path: Path, text: str, says: str) -> None:
-    written(tmp_path / "openbrain.toml", text)
+    written(tmp_path / "home" / ".openbrain" / "openbrain.toml", text)
     with pytest.raises(SetupError, match=says):
         settings.load()
 
 
 def test_a_name_in_a_table_that_is_no_setting_is_refused(tmp_path: Path) -> None:
-    written(tmp_path / "openbrain.toml", "[streams]\nbatches = 7\n")
+    written(tmp_path / "home" / ".openbrain" / "openbrain.toml", "[streams]\nbatches = 7\n")
     with pytest.raises(ValidationError, match="batches"):
         settings.load()
 

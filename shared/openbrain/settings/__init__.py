@@ -168,7 +168,7 @@ class Settings(BaseSettings):
     )
 
     config: Path | None = Field(
-        None, description="The settings file, as `--config` names it; else `openbrain.toml`, where there is one."
+        None, description="The settings file, as `--config` names it; else `~/.openbrain/openbrain.toml`."
     )
     data_dir: Path = Field(Path.home() / ".openbrain", description="Everything embedded lives here.")
     disk_reserve_mb: int = Field(

@@ -11,14 +11,17 @@ NAME = "openbrain.toml"
 
 
 def settings_file(named: Path | None) -> Path | None:
-    """The file in use: the one that is named, else that of the working folder, else that of the home folder."""
+    """The file in use: the one that is named, else that of the home folder.
+
+    One in the working folder may have come with somebody else's files: it is read only where it is named.
+    """
     if named is not None and named != Path():  # an empty name is none
         path = named.expanduser()
         if not path.is_file():
             raise SetupError(f"there is no settings file {path}: look at --config and OPENBRAIN_CONFIG")
         return path.absolute()
-    places = (Path.cwd() / NAME, Path.home() / ".openbrain" / NAME)
-    return next((place for place in places if place.is_file()), None)
+    place = Path.home() / ".openbrain" / NAME
+    return place if place.is_file() else None
 
 
 def read_settings(path: Path, known: Collection[str]) -> dict[str, Any]:

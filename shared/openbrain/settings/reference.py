@@ -19,8 +19,8 @@ HIDDEN = "(hidden)"
 _INTRODUCTION = (
     "Read from the environment, once, at start. Groups and names are joined by two underscores; lists and tables are "
     "JSON. A file `openbrain.toml` says the same, a table a group: OPENBRAIN_STREAMS__URL is `url` in `[streams]`, "
-    "OPENBRAIN_DATA_DIR is `data_dir` before all tables. It is what `--config` or OPENBRAIN_CONFIG names, else that of "
-    "the folder in which a command is typed, else `~/.openbrain/openbrain.toml`; the environment wins over it. "
+    "OPENBRAIN_DATA_DIR is `data_dir` before all tables. It is what `--config` or OPENBRAIN_CONFIG names, else "
+    "`~/.openbrain/openbrain.toml`, never one that merely lies in the working folder; the environment wins over it. "
     "`openbrain settings` shows what a process would use, and from where. Numbers that need no operator stand in "
     "`shared/openbrain/settings/tuning.py`."
 )
