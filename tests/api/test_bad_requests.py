@@ -189,7 +189,7 @@ async def test_a_method_that_is_not_served_says_which_are(caller: Caller, method
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_nothing_here_is_a_problem_too(caller: Caller) -> None:
-    for path in ("/", "/v1/brain", "/v1/brain/remember/", "/v1/brain/memories/", "/v2/brain/list"):
+    for path in ("/nothing", "/v1/brain", "/v1/brain/remember/", "/v1/brain/memories/", "/v2/brain/list"):
         refused(await caller.send("GET", path), 404)
     for path in ("/v1/brain/memories/not-an-id", f"/v1/brain/memories/{unknown_id()}", "/v1/brain/memories/%ff"):
         assert refused(await caller.send("GET", path), 404)["message"] == "no memory with this id"
