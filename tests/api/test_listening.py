@@ -1,7 +1,7 @@
 """Hearing over HTTP: the stream and the long poll, on a real server."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import httpx
@@ -11,10 +11,12 @@ from openbrain.client import OpenBrain
 from openbrain.contract.amygdala.broadcasts import BroadcastAnswer, Skipped
 from openbrain.domain.errors import Forbidden
 from openbrain.domain.permissions import Permission
+from openbrain.ports.transfer import Kept, Position
 from openbrain.settings.server import Server
 from openbrain.settings.tuning import ServerTuning
 from openbrain.usecases.auth import successor
-from tests.support.api.brain import Brain, http, refused
+from openbrain_api.transfer.exporting import Export
+from tests.support.api.brain import Brain, http, refused, remembered
 from tests.support.api.listening import Ear, ear
 from tests.support.api.served import served
 from tests.support.signals.broadcasting import burn
@@ -135,6 +137,40 @@ async def test_a_key_that_ends_hears_no_more(brain: Brain, key: str, end: str) -
         await burn(brain.store, "a")
         await ada.hears(1)
     assert max(asked.keys) == 2
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+async def test_an_export_of_a_key_that_ends_is_cut(
+    brain: Brain, key: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This one would go on without end."""
+    async with http(brain.app(), key) as client:
+        await remembered(client, "A page of this.")
+    page = Export.page
+
+    async def another(self: Export, limit: int, _: Position | None) -> Sequence[Kept]:
+        return [*await page(self, 1, None)] * limit
+
+    monkeypatch.setattr(Export, "page", another)
+    other, app = await brain.key("w1", agent="bob"), brain.app()
+    app.state.api.listening._every_s = 0.05
+    headers = {"accept-encoding": encoding}
+    async with (
+        served(app) as url,
+        listener(url, other) as client,
+        client.stream("GET", "/v1/brain/export", headers=headers) as answer,
+    ):
+        parts = answer.aiter_raw()
+        assert await anext(parts)
+        bobs = next(each for each in await brain.truth.keys("w1") if each.agent_id == "bob")
+        await brain.truth.revoke_key("w1", bobs.id)
+        with pytest.raises(httpx.RemoteProtocolError):
+            await asyncio.wait_for(_read_on(parts), PATIENCE_S)
+
+
+async def _read_on(parts: AsyncIterator[bytes]) -> None:
+    async for _ in parts:
+        pass
 
 
 async def test_no_more_listen_than_may(quick: Brain, key: str) -> None:

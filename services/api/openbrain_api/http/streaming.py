@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 import structlog
 from starlette.types import Receive, Send
 
+from openbrain.domain.errors import Unauthorised
 from openbrain.observability import logs
 from openbrain_api.http.compression import decompressed, is_compressed
 from openbrain_api.http.parsing import Headers, received
@@ -45,6 +46,8 @@ async def write_stream(
                     return
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
+    except Unauthorised:
+        _log.info("api.key_ended")
     except Exception as error:  # noqa: BLE001 - told without its text, which may hold content
         _log.error("api.answer_cut", error=type(error).__name__, where=logs.where(error))
     finally:

@@ -1,5 +1,8 @@
 """Export and import."""
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
 from openbrain.contract.brain.transfer import ExportQuery, Imported, ImportQuery
 from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
@@ -7,6 +10,7 @@ from openbrain.domain.visibility import everything, visible
 from openbrain.observability import metrics
 from openbrain.ports.writes import Origin
 from openbrain.usecases.transfer_writing import header_line
+from openbrain_api.broadcasts.channel import Listener
 from openbrain_api.http import parsing
 from openbrain_api.http.compression import accepts_gzip, gzipped
 from openbrain_api.http.response import NDJSON, Response, respond
@@ -39,8 +43,21 @@ async def export(call: Call[Nothing, ExportQuery]) -> Response:
     headers = {"content-disposition": 'attachment; filename="openbrain-export.ndjson"', "vary": "accept-encoding"}
     parts = file.parts(header, first)
     if not accepts_gzip(call.headers):
-        return Response(200, b"", NDJSON, headers, parts)
-    return Response(200, b"", NDJSON, {**headers, "content-encoding": "gzip"}, gzipped(parts))
+        return Response(200, b"", NDJSON, headers, _while_the_key_opens(call, parts))
+    packed = _while_the_key_opens(call, gzipped(parts))
+    return Response(200, b"", NDJSON, {**headers, "content-encoding": "gzip"}, packed)
+
+
+async def _while_the_key_opens(
+    call: Call[Nothing, ExportQuery], parts: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """The parts; `Unauthorised` soon after the key was revoked or expired."""
+    keys, listener = call.api.listening, Listener()
+    with keys.listens(call.actor.key_id, listener):
+        async with aclosing(parts):
+            async for part in parts:
+                keys.require(listener)
+                yield part
 
 
 @Route(
