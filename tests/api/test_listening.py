@@ -11,7 +11,7 @@ from openbrain.client import OpenBrain
 from openbrain.contract.amygdala.broadcasts import BroadcastAnswer, Skipped
 from openbrain.domain.errors import Forbidden
 from openbrain.domain.permissions import Permission
-from openbrain.ports.transfer import Kept, Position
+from openbrain.ports.transfer import StoredMemory, Position
 from openbrain.settings.server import Server
 from openbrain.settings.tuning import ServerTuning
 from openbrain.usecases.auth import successor
@@ -162,8 +162,8 @@ async def test_an_export_of_a_key_that_ends_is_cut(
     ):
         parts = answer.aiter_raw()
         assert await anext(parts)
-        bobs = next(each for each in await brain.truth.keys("w1") if each.agent_id == "bob")
-        await brain.truth.revoke_key("w1", bobs.id)
+        bobs = next(each for each in await brain.store.api_keys.keys("w1") if each.agent_id == "bob")
+        await brain.store.api_keys.revoke_key("w1", bobs.id)
         with pytest.raises(httpx.RemoteProtocolError):
             await asyncio.wait_for(_read_on(parts), PATIENCE_S)
 
