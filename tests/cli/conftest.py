@@ -1,5 +1,11 @@
 """Fixtures of the command line: the API that commands talk to."""
 
+import sys
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
 from tests.support.api.brain import brain, brain_database_url
 from tests.support.store.fixtures import clock, database, database_url, mariadb_tables, mariadb_tables_url, store
 from tests.support.vault.ticking import pages
@@ -15,3 +21,12 @@ __all__ = [
     "pages",
     "store",
 ]
+
+
+@pytest.fixture(autouse=True)
+def logs_apart() -> Iterator[None]:
+    """Keep log lines of the API, which runs in the process of the commands here, out of what commands print."""
+    before = structlog.get_config()
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
+    yield
+    structlog.configure(**before)
