@@ -148,7 +148,7 @@ async def test_an_export_of_a_key_that_ends_is_cut(
         await remembered(client, "A page of this.")
     page = Export.page
 
-    async def another(self: Export, limit: int, _: Position | None) -> Sequence[Kept]:
+    async def another(self: Export, limit: int, _: Position | None) -> Sequence[StoredMemory]:
         return [*await page(self, 1, None)] * limit
 
     monkeypatch.setattr(Export, "page", another)
