@@ -50,7 +50,6 @@ class _Counting:
     lineage: int = field(default=0, init=False)
 
     def counts(self) -> Mapping[str, object]:
-        """As in `Importer`."""
         names = ("created", "present", "skipped", "history", "lineage")
         exact = isinstance(self, VerbatimImport)
         return {"exact": exact, "dry_run": self.dry_run, **{name: getattr(self, name) for name in names}}
@@ -65,7 +64,6 @@ class VerbatimImport(_Counting):
     """When it was last written down how far it is (microseconds)."""
 
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
-        """As in `Importer`."""
         refused: list[Refused] = []
         items: list[tuple[int, Item]] = []
         for number, line in chunk:
@@ -137,7 +135,6 @@ class VerbatimImport(_Counting):
             self.present += 1
 
     async def done(self) -> None:
-        """As in `Importer`."""
         if not self.dry_run:
             self._noted = -NOTED_EVERY
             await self._note()
@@ -155,7 +152,6 @@ class SubmissionImport(_Counting):
     origin: Origin
 
     async def land(self, chunk: Sequence[Numbered]) -> Sequence[Refused]:
-        """As in `Importer`."""
         refused: list[Refused] = []
         writes: list[tuple[int, str, Write]] = []
         for number, line in chunk:

@@ -38,7 +38,6 @@ class LocalRates:
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
     async def take(self, holder: str, rate: Rate, cost: int) -> Allowance:
-        """As in the port."""
         return self.take_now(holder, rate, cost)
 
     def take_now(self, holder: str, rate: Rate, cost: int) -> Allowance:

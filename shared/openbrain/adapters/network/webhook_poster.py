@@ -47,7 +47,6 @@ class HttpPoster:
         self._client: httpx.AsyncClient | None = None
 
     async def post(self, webhook: Webhook, seq: int, body: bytes) -> None:
-        """As in the port."""
         parts = checked_url(webhook.url, self._settings.hosts, self._settings.private_hosts)
         try:
             async with asyncio.timeout(self._settings.timeout_s):

@@ -64,7 +64,6 @@ class RedisRates:
         metrics.API_RATES_SHARED.set(1)
 
     async def take(self, holder: str, rate: Rate, cost: int) -> Allowance:
-        """As in the port."""
         cost = min(cost, rate.burst)
         now = self._clock.now()
         held = self._held(holder, rate, now)

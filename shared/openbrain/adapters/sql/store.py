@@ -88,7 +88,6 @@ class SqlStore:
         return await self._database.read(_time)
 
     async def scrub(self) -> Mapping[str, object]:
-        """As in the port."""
         return await self._database.scrub()
 
     async def check(self) -> tuple[str, str, tuple[str, ...]]:

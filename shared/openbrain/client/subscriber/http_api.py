@@ -32,7 +32,6 @@ class HttpApi:
             self._place["project"] = project
 
     async def present(self, cursor: int | None) -> Present:
-        """As in the port."""
         state = await self._brain.amygdala(cursor=cursor or 0, via=self._via, **self._place)
         # The state tells the strongest; who knows nothing yet is to know all.
         rest = await self._others(state) if state.more and cursor is None else []
@@ -50,7 +49,6 @@ class HttpApi:
             page = await self._brain.signals(state=sorted(OPEN_STATES), cursor=page.next_cursor)
 
     async def missed(self, after: int) -> Missed:
-        """As in the port."""
         page = await self._brain.broadcasts(after, **self._place)
         through = page.through
         if through == after < page.last:
@@ -60,7 +58,6 @@ class HttpApi:
         return Missed(broadcasts=tuple(_broadcasts(each.event for each in page.broadcasts)), through=through)
 
     async def stream(self, after: int) -> AsyncIterator[News]:
-        """As in the port."""
         async with aclosing(self._brain.hear(after, **self._place)) as heard:
             async for news in heard:
                 match news:
@@ -74,11 +71,9 @@ class HttpApi:
                         yield None
 
     async def acknowledge(self, halt_id: str) -> None:
-        """As in the port."""
         await self._brain.acknowledge_halt(halt_id)
 
     async def close(self) -> None:
-        """As in the port."""
         await self._brain.close()
 
 

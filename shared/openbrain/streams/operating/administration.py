@@ -27,24 +27,20 @@ class RedisStreams(Connecting):
     """What operators ask."""
 
     async def look(self, stream: str = "", outside: Sequence[tuple[str, str]] = ()) -> Sequence[StreamState]:
-        """As in the port."""
         known = every_stream(self._settings.bound_workspaces)
         wanted = {name: spec.groups for name, spec in known.items() if stream in ("", name)}
         with answering("a look at the streams"):
             return await inspection.look(self._client, self._settings, wanted, outside)
 
     async def span(self, stream: str, from_id: str, to_id: str) -> Span:
-        """As in the port."""
         with answering("counting"):
             return await inspection.span(self._client, self._settings.prefix + stream, from_id, to_id)
 
     async def dead(self, wanted: DeadFilter, limit: int, after: str = "") -> tuple[Sequence[DeadLetter], str | None]:
-        """As in the port."""
         with answering("the list of dead letters"):
             return await listing.listed(self._client, self._boxes(wanted), wanted, limit, after)
 
     async def dead_letter(self, letter: str) -> DeadLetter | None:
-        """As in the port."""
         found = listing.box_of(letter, self._boxes())
         if found is None:
             return None
@@ -52,12 +48,10 @@ class RedisStreams(Connecting):
             return await listing.one(self._client, *found)
 
     async def count_dead(self, wanted: DeadFilter) -> int:
-        """As in the port."""
         with answering("counting dead letters"):
             return await listing.count(self._client, self._boxes(wanted), wanted)
 
     async def make_group(self, stream: str, group: str, *, at_end: bool) -> bool:
-        """As in the port."""
         full = self._settings.prefix + stream
         with answering("the group"):
             if not await self._client.exists(full):
@@ -77,7 +71,6 @@ class RedisStreams(Connecting):
         return about["last-generated-id"].decode(), "ENTRIESREAD", about["entries-added"]
 
     async def drop_group(self, stream: str, group: str) -> int:
-        """As in the port."""
         full = self._settings.prefix + stream
         with answering("the group"):
             found = (await groups_of(self._client, full)).get(group)

@@ -30,7 +30,6 @@ class RedisBroadcastStream(Connecting):
         """Of the workspaces whose last read had no answer."""
 
     async def hear(self, workspace_id: str, after: int, wait_s: float) -> Sequence[StreamedBroadcast]:
-        """As in the port."""
         stream = self._settings.prefix + stream_of(workspace_id)
         wait_ms = max(1, round(min(wait_s, self._settings.tuning.poll_s) * 1000))  # longer would look like silence
         with answering("hearing broadcasts"), self._reported(workspace_id):

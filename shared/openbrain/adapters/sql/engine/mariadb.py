@@ -45,11 +45,9 @@ class MariaDatabase(Database):
         self._reading = _engine(address, pool, lock_wait_s, "AUTOCOMMIT")
 
     async def read(self, fn: Callable[[Connection], T]) -> T:
-        """As in `Database`."""
         return await self._repeated(lambda: greenlet_spawn(_statements, self._reading.sync_engine, self._timed(fn)))
 
     async def write(self, fn: Callable[[Connection], T]) -> T:
-        """As in `Database`."""
         return await self._repeated(lambda: greenlet_spawn(_transaction, self._writing.sync_engine, self._timed(fn)))
 
     def _timed(self, fn: Callable[[Connection], T]) -> Callable[[Connection], T]:
@@ -67,7 +65,6 @@ class MariaDatabase(Database):
         return timed
 
     def explain(self, error: DBAPIError) -> OpenBrainError | None:
-        """As in `Database`."""
         return translated(error)
 
     async def scrub(self) -> dict[str, object]:
@@ -75,7 +72,6 @@ class MariaDatabase(Database):
         return await self.read(kept)
 
     async def close(self) -> None:
-        """As in `Database`."""
         await self._reading.dispose()
         await self._writing.dispose()
 

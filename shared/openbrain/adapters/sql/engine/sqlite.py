@@ -46,7 +46,6 @@ class SqliteDatabase(Database):
         return await self._writing.run(fn)
 
     def explain(self, error: DBAPIError) -> OpenBrainError | None:
-        """As in `Database`."""
         return translated(error)
 
     async def scrub(self) -> dict[str, object]:
@@ -55,7 +54,6 @@ class SqliteDatabase(Database):
         return {"product": "SQLite", "log": await asyncio.to_thread(cut_log, self._file, self._lock_wait_s)}
 
     async def close(self) -> None:
-        """As in `Database`."""
         # Readers first: the last connection to close folds the write-ahead log back into the file.
         await self._reading.close()
         await self._writing.close()

@@ -53,45 +53,37 @@ class SqlGenerations:
         return await self._database.write(made)
 
     async def generations(self, kind: IndexKind | None = None) -> Sequence[Generation]:
-        """As in the port."""
         query = select(*_COLUMNS).order_by(*_ORDER)
         return await self._database.read(
             lambda connection: _all(connection, query if kind is None else query.where(table.c.kind == kind.value))
         )
 
     async def written(self, kind: IndexKind) -> Sequence[Generation]:
-        """As in the port."""
         return await self._database.read(lambda connection: _all(connection, written_of(kind)))
 
     async def begin(self, generation: Generation) -> Generation:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: _begin(connection, generation, now))
 
     async def swap(self, kind: IndexKind, name: str, *, keep: bool = True) -> Generation:
-        """As in the port."""
         now, before = self._clock.now(), KEPT if keep else RETIRED
         return await self._database.write(lambda connection: _swap(connection, kind, name, before, now))
 
     async def retire(self, kind: IndexKind, name: str) -> Generation:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: _retire(connection, kind, name, now))
 
     async def lost(self, generation: Generation) -> None:
-        """As in the port."""
         this = _this(generation.kind, generation.name), table.c.lost_at == 0
         noted = update(table).where(*this).values(lost_at=self._clock.now())
         await self._database.write(lambda connection: connection.execute(noted).rowcount)
 
     async def whole(self, generation: Generation, epoch: int) -> bool:
-        """As in the port."""
         this = _this(generation.kind, generation.name), table.c.lost_at == generation.lost_at
         noted = update(table).where(*this).values(lost_at=0, epoch=epoch)
         return bool(await self._database.write(lambda connection: connection.execute(noted).rowcount))
 
     async def drop(self, kind: IndexKind, name: str) -> None:
-        """As in the port."""
         gone = delete(table).where(_this(kind, name), table.c.status == RETIRED)
         await self._database.write(lambda connection: connection.execute(gone).rowcount)
 

@@ -53,19 +53,16 @@ class SqlIndexMarks:
         await self._database.write(lambda connection: _record_failure(connection, kind, memory_id, told))
 
     async def clear_failures(self, kind: IndexKind, memory_ids: Sequence[str]) -> int:
-        """As in the port."""
         error, revision = memories.c[f"{kind}_error"], memories.c[f"{kind}_error_revision"]
         noted = update(memories).where(memories.c.id.in_(memory_ids), revision > 0).values({error: "", revision: 0})
         return await self._database.write(lambda connection: connection.execute(noted).rowcount) if memory_ids else 0
 
     async def count_failed(self, extent: Extent) -> int:
-        """As in the port."""
         those = and_(within(extent), failed(extent.kind))
         query = select(func.count()).select_from(memories).where(those)
         return await self._database.read(lambda connection: connection.scalar(query) or 0)
 
     async def failed_of(self, kind: IndexKind, ids: Sequence[str]) -> frozenset[str]:
-        """As in the port."""
 
         def read(connection: Connection) -> frozenset[str]:
             return frozenset(
@@ -77,7 +74,6 @@ class SqlIndexMarks:
         return await self._database.read(read)
 
     async def any_marked(self, kind: IndexKind) -> bool:
-        """As in the port."""
         found = select(memories.c.id).where(*_LIVING, memories.c[f"{kind}_revision"] > 0).limit(1)
         return await self._database.read(lambda connection: connection.scalar(found)) is not None
 
@@ -100,7 +96,6 @@ class SqlIndexMarks:
         return await self._database.write(lambda connection: connection.execute(lifted).rowcount)
 
     async def tombstoned(self, ids: Sequence[str]) -> bool:
-        """As in the port."""
         behind = or_(memories.c.text_revision != memories.c.revision, memories.c.vector_revision != memories.c.revision)
 
         def none(connection: Connection) -> bool:

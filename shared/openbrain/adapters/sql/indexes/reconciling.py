@@ -28,7 +28,6 @@ class SqlExpectedEntries:
         return await self._database.read(lambda connection: expected_entries.sums(connection, generation, after, until))
 
     async def marks(self, generation: Generation, after: str, until: str) -> Sequence[int]:
-        """As in the port."""
         return await self._database.read(
             lambda connection: expected_entries.marks(connection, generation, after, until)
         )
@@ -36,13 +35,11 @@ class SqlExpectedEntries:
     async def rows_in(
         self, generation: Generation, after: str, until: str, buckets: Collection[int]
     ) -> Sequence[ExpectedRow]:
-        """As in the port."""
         return await self._database.read(
             lambda connection: expected_entries.in_buckets(connection, generation, after, until, buckets)
         )
 
     async def unmarked(self, generation: Generation, after: str, until: str, limit: int) -> Sequence[ExpectedRow]:
-        """As in the port."""
         if not expected_entries.serves(generation):
             return ()
         return await self._database.read(
@@ -50,13 +47,11 @@ class SqlExpectedEntries:
         )
 
     async def by_id(self, generation: Generation, ids: Collection[str]) -> Mapping[str, ExpectedRow]:
-        """As in the port."""
         if not ids:
             return {}
         return await self._database.read(lambda connection: expected_entries.by_id(connection, generation, ids))
 
     async def count_extent(self, extent: Extent) -> int:
-        """As in the port."""
         query = select(func.count()).select_from(memories).where(within(extent))
         return await self._database.read(lambda connection: connection.scalar(query) or 0)
 
@@ -71,5 +66,4 @@ class SqlExpectedEntries:
         return await self._database.read(measured)
 
     async def list_extent(self, extent: Extent, after: str, limit: int) -> Sequence[Listed]:
-        """As in the port."""
         return await self._database.read(lambda connection: listed(connection, extent, after, limit))

@@ -79,7 +79,6 @@ class SqlVectors:
             )
 
     async def count_inputs(self, model: str) -> int:
-        """As in the port."""
         inputs = select(func.count(memory_passages.c.input_hash.distinct())).where(memory_passages.c.model == model)
         return await self._database.read(lambda connection: connection.scalar(inputs) or 0)
 

@@ -30,17 +30,14 @@ class SqlIndexWriters:
         self._database = database
 
     async def confirm(self, consumer: str, kind: IndexKind, builder: str, seconds: float) -> Sequence[Generation]:
-        """As in the port."""
         row = {"consumer": consumer, "kind": kind.value, "builder": builder, "span": round(seconds * MICROSECONDS)}
         return await self._database.write(lambda connection: _confirm(connection, kind, row))
 
     async def withdraw(self, consumer: str, kind: IndexKind) -> None:
-        """As in the port."""
         mine = delete(table).where(table.c.consumer == consumer, table.c.kind == kind.value)
         await self._database.write(lambda connection: connection.execute(mine).rowcount)
 
     async def writers(self, kind: IndexKind) -> Sequence[IndexWriter]:
-        """As in the port."""
         return await self._database.read(lambda connection: _writers(connection, kind))
 
 

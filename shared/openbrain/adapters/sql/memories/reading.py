@@ -98,7 +98,6 @@ class SqlMemories:
             await self._database.write(lambda connection: record(connection, recalls))
 
     async def purge_recalls(self, before: int, limit: int) -> int:
-        """As in the port."""
         return await self._database.write(lambda connection: purge(connection, before, limit))
 
 

@@ -53,7 +53,6 @@ class SqlOutbox:
         return [*live, *behind, *waiting][:limit]
 
     async def waiting(self, limit: int) -> int:
-        """As in the port."""
         return await self._database.read(lambda connection: _waiting(connection, limit))
 
     async def delete(self, ids: Sequence[int]) -> None:
@@ -76,7 +75,6 @@ class SqlOutbox:
         return told
 
     async def announce(self, entries: Sequence[tuple[str, bytes]]) -> None:
-        """As in the port."""
         await self._database.write(lambda connection: append(connection, entries))
 
 

@@ -31,18 +31,15 @@ class SqlBroadcasts:
         self._times = times
 
     async def last_seqs(self, after: str, limit: int) -> Sequence[tuple[str, int]]:
-        """As in the port."""
         columns = workspaces.c.id, workspaces.c.signal_seq
         told = workspaces.c.id > after, workspaces.c.signal_seq > 0, workspaces.c.deleted_at.is_(None)
         query = select(*columns).where(*told).order_by(workspaces.c.id).limit(limit)
         return await self._database.read(lambda connection: [(row[0], row[1]) for row in connection.execute(query)])
 
     async def last_seq(self, workspace_id: str) -> int:
-        """As in the port."""
         return await self._database.read(lambda connection: last_seq(connection, workspace_id))
 
     async def broadcasts_after(self, workspace_id: str, seq: int, limit: int) -> Sequence[BroadcastRow]:
-        """As in the port."""
         following = broadcasts.c.workspace_id == workspace_id, broadcasts.c.seq > seq
         query = select(broadcasts).where(*following).order_by(broadcasts.c.seq).limit(limit)
         return await self._database.read(
@@ -53,25 +50,21 @@ class SqlBroadcasts:
         )
 
     async def broadcast_floor(self, workspace_id: str, before: int) -> int:
-        """As in the port."""
         return await self._database.read(lambda connection: _floor(connection, workspace_id, before))
 
     async def renumber(self, workspace_id: str, since: int, above: int) -> int:
-        """As in the port."""
         now, times = self._clock.now(), self._times
         return await self._database.write(
             lambda connection: sweeping.renumber(connection, workspace_id, since, above, now, times)
         )
 
     async def seen(self, subscribers: Sequence[Subscriber]) -> None:
-        """As in the port."""
         if subscribers:
             await self._database.write(lambda connection: _seen(connection, subscribers))
 
     async def subscribers(
         self, workspace_id: str, seen_since: int, limit: int, after: str = "", *, viewer: Viewer | None = None
     ) -> Sequence[Subscriber]:
-        """As in the port."""
         these = table.c.workspace_id == workspace_id, table.c.agent_id > after, table.c.seen_at >= seen_since
         query = (
             select(*_ROW)
@@ -84,7 +77,6 @@ class SqlBroadcasts:
         )
 
     async def forget_subscribers(self, seen_before: int, limit: int) -> int:
-        """As in the port."""
         return await self._database.write(lambda connection: _forget(connection, seen_before, limit))
 
 

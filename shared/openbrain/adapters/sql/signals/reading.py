@@ -58,26 +58,22 @@ class SqlSignals:
         self._times = times
 
     async def raise_signals(self, raises: Sequence[Raise]) -> Sequence[RaiseOutcome]:
-        """As in the port."""
         now, times = self._clock.now(), self._times
         return await self._database.write(lambda connection: raising.raise_all(connection, raises, now, times))
 
     async def change_signal(self, change: SignalChange) -> Signal:
-        """As in the port."""
         if change.step not in (Step.ACKNOWLEDGED, Step.RESOLVED):
             raise Invalid("step", "nobody but time and raises does this to a signal")
         now, times = self._clock.now(), self._times
         return await self._database.write(lambda connection: changing.change(connection, change, now, times))
 
     async def signal(self, viewer: Viewer, signal_id: str) -> Signal | None:
-        """As in the port."""
         this = and_(signals.c.id == signal_id, of_viewer(viewer))
         return await self._database.read(lambda connection: one_signal(connection, this))
 
     async def signals(
         self, viewer: Viewer, asked: SignalFilter, limit: int, before: tuple[int, str] | None = None
     ) -> Sequence[Signal]:
-        """As in the port."""
         newest = signals.c.first_raised_at.desc(), signals.c.id.desc()
         query = select(*SIGNAL).where(of_viewer(viewer), *_asked(asked)).order_by(*newest).limit(limit)
         return await self._database.read(
@@ -85,19 +81,15 @@ class SqlSignals:
         )
 
     async def signal_history(self, viewer: Viewer, signal_id: str, limit: int) -> Sequence[SignalEntry]:
-        """As in the port."""
         return await self._database.read(lambda connection: _history(connection, viewer, signal_id, limit))
 
     async def signal_acks(self, viewer: Viewer, signal_id: str, limit: int) -> Sequence[Acknowledgement]:
-        """As in the port."""
         return await self._database.read(lambda connection: _signal_acks(connection, viewer, signal_id, limit))
 
     async def present(self, viewer: Viewer, limit: int = 1000) -> Present:
-        """As in the port."""
         return await self._database.read(lambda connection: _present(connection, viewer, limit))
 
     async def sweep_due(self, limit: int, now: int) -> Swept:
-        """As in the port."""
         times = self._times
         due = await self._database.read(lambda connection: sweeping.due_rows(connection, limit, now))
         if not any(due):
@@ -105,7 +97,6 @@ class SqlSignals:
         return await self._database.write(lambda connection: sweeping.sweep(connection, *due, now, times))
 
     async def purge_signals(self, limit: int, *, broadcasts_before: int, ended_before: int, now: int) -> int:
-        """As in the port."""
         return await self._database.write(
             lambda connection: (
                 sweeping.purge_keys(connection, limit, now)
@@ -124,7 +115,6 @@ class SqlHalts:
         self._times = times
 
     async def halt(self, viewer: Viewer, halt_id: str) -> Halt | None:
-        """As in the port."""
         this = and_(halts.c.id == halt_id, halts_of(viewer))
         found = await self._database.read(lambda connection: one_halt(connection, this))
         return None if found is None else veil(found, viewer)
@@ -137,7 +127,6 @@ class SqlHalts:
         states: Collection[HaltState] = (),
         before: tuple[int, str] | None = None,
     ) -> Sequence[Halt]:
-        """As in the port."""
         asked = [halts.c.state.in_(sorted(state.value for state in states))] if states else []
         newest = halts.c.raised_at.desc(), halts.c.id.desc()
         query = select(*HALT).where(halts_of(viewer), *asked).order_by(*newest).limit(limit)
@@ -146,14 +135,12 @@ class SqlHalts:
         )
 
     async def ack_halt(self, viewer: Viewer, halt_id: str, agent_ids: Sequence[str]) -> Halt:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(
             lambda connection: changing.ack_halt(connection, viewer, halt_id, agent_ids, now)
         )
 
     async def halt_acks(self, viewer: Viewer, halt_id: str, limit: int) -> Sequence[Acknowledgement]:
-        """As in the port."""
 
         def read(connection: Connection) -> list[Acknowledgement]:
             visible_halt(connection, viewer, halt_id)
@@ -162,7 +149,6 @@ class SqlHalts:
         return await self._database.read(read)
 
     async def resume_halt(self, viewer: Viewer, halt_id: str, actor: str, note: str = "") -> Halt:
-        """As in the port."""
         now, times = self._clock.now(), self._times
         return await self._database.write(
             lambda connection: changing.resume(connection, viewer, halt_id, actor, note, now, times)

@@ -25,15 +25,12 @@ class SqlWebhooks:
         self._clock = clock
 
     async def add_webhook(self, webhook: Webhook, most: int) -> Webhook:
-        """As in the port."""
         return await self._database.write(lambda connection: _add(connection, webhook, most))
 
     async def webhook(self, workspace_id: str, webhook_id: str) -> Webhook | None:
-        """As in the port."""
         return await self._database.read(lambda connection: _one(connection, workspace_id, webhook_id))
 
     async def webhooks(self, workspace_id: str, limit: int, after: tuple[int, str] | None = None) -> Sequence[Webhook]:
-        """As in the port."""
         place = (webhooks.c.created_at, webhooks.c.id)
         query = select(webhooks).where(webhooks.c.workspace_id == workspace_id).order_by(*place).limit(limit)
         if after is not None:
@@ -43,7 +40,6 @@ class SqlWebhooks:
         )
 
     async def enable_webhook(self, workspace_id: str, webhook_id: str, *, enabled: bool) -> Webhook:
-        """As in the port."""
         disabled_at = None if enabled else self._clock.now()
         change = (
             update(webhooks)
@@ -62,11 +58,9 @@ class SqlWebhooks:
         return await self._database.write(enable)
 
     async def remove_webhook(self, workspace_id: str, webhook_id: str) -> bool:
-        """As in the port."""
         return await self._database.write(lambda connection: _remove(connection, workspace_id, webhook_id))
 
     async def due_webhooks(self, now: int, limit: int) -> Sequence[Webhook]:
-        """As in the port."""
         query = (
             select(webhooks)
             .join(workspaces, workspaces.c.id == webhooks.c.workspace_id)
@@ -80,22 +74,18 @@ class SqlWebhooks:
         )
 
     async def webhook_delivered(self, webhook_id: str, seq: int, at: int) -> None:
-        """As in the port."""
         done = {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0, "delivered_at": at, "error": ""}
         await self._advance(webhook_id, seq, done)
 
     async def webhook_passed(self, webhook_id: str, seq: int) -> None:
-        """As in the port."""
         await self._advance(webhook_id, seq, {"cursor_seq": seq, "attempts": 0, "next_attempt_at": 0})
 
     async def webhook_failed(self, webhook_id: str, attempts: int, next_attempt_at: int, error: str) -> None:
-        """As in the port."""
         failed = {"attempts": attempts, "next_attempt_at": next_attempt_at, "error": error[:1000]}
         change = update(webhooks).where(webhooks.c.id == webhook_id).values(**failed)
         await self._database.write(lambda connection: connection.execute(change).rowcount)
 
     async def webhook_given_up(self, letter: WebhookDeadLetter) -> None:
-        """As in the port."""
         row = {**asdict(letter), "error": letter.error[:1000]}
         done = {"cursor_seq": letter.seq, "attempts": 0, "next_attempt_at": 0, "error": letter.error[:1000]}
 
@@ -119,7 +109,6 @@ class SqlWebhookLetters:
     async def webhook_dead_letters(
         self, workspace_id: str, webhook_id: str, limit: int, after: int = 0
     ) -> Sequence[WebhookDeadLetter]:
-        """As in the port."""
         table = webhook_dead_letters
         query = (
             select(table)
@@ -132,12 +121,10 @@ class SqlWebhookLetters:
         )
 
     async def count_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
-        """As in the port."""
         query = select(func.count()).select_from(webhook_dead_letters).where(*_letters(workspace_id, webhook_id, seqs))
         return await self._database.read(lambda connection: connection.scalar(query) or 0)
 
     async def replay_webhook_dead_letters(self, workspace_id: str, webhook_id: str, seqs: Sequence[int] = ()) -> int:
-        """As in the port."""
         chosen = _letters(workspace_id, webhook_id, seqs)
         count = select(func.count()).select_from(webhook_dead_letters).where(*chosen)
 
@@ -148,7 +135,6 @@ class SqlWebhookLetters:
         return await self._database.write(mark)
 
     async def replayed_webhook_letters(self, limit: int) -> Sequence[tuple[Webhook, WebhookDeadLetter]]:
-        """As in the port."""
         letters = webhook_dead_letters
         place = (letters.c.webhook_id, letters.c.seq)
         waiting = select(letters).where(letters.c.at == 0).order_by(*place).limit(limit)
@@ -170,20 +156,17 @@ class SqlWebhookLetters:
         return await self._database.read(read)
 
     async def webhook_letter_posted(self, webhook_id: str, seq: int) -> None:
-        """As in the port."""
         table = webhook_dead_letters
         gone = delete(table).where(table.c.webhook_id == webhook_id, table.c.seq == seq)
         await self._database.write(lambda connection: connection.execute(gone).rowcount)
 
     async def webhook_letter_refused(self, webhook_id: str, seq: int, error: str, at: int) -> None:
-        """As in the port."""
         table = webhook_dead_letters
         again = {"attempts": table.c.attempts + 1, "error": error[:1000], "at": at}
         change = update(table).where(table.c.webhook_id == webhook_id, table.c.seq == seq).values(**again)
         await self._database.write(lambda connection: connection.execute(change).rowcount)
 
     async def purge_webhook_dead_letters(self, before: int, limit: int) -> int:
-        """As in the port."""
         table = webhook_dead_letters
         place = (table.c.webhook_id, table.c.seq)
 

@@ -40,7 +40,6 @@ class SqlApiKeys:
         return None if row is None else _key(row)
 
     async def open_keys(self, ids: Sequence[str], now: int) -> frozenset[str]:
-        """As in the port."""
         statement = select(api_keys.c.id).where(_lasting(now), ~_CLOSED)
 
         def found(connection: Connection) -> frozenset[str]:
@@ -56,14 +55,12 @@ class SqlApiKeys:
         return await self._database.read(lambda connection: _one_key(connection, workspace_id, key_id))
 
     async def replace_key(self, key: ApiKey, secret_hash: str, ends_at: int) -> ApiKey:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: _replace(connection, key, secret_hash, ends_at, now))
 
     async def keys(
         self, workspace_id: str, limit: int | None = None, before: tuple[int, str] | None = None
     ) -> Sequence[ApiKey]:
-        """As in the port."""
         newest = (api_keys.c.created_at.desc(), api_keys.c.id.desc())
         statement = select(*_KEY).where(api_keys.c.workspace_id == workspace_id).order_by(*newest).limit(limit)
         if before is not None:

@@ -74,7 +74,6 @@ class SqlTransfer:
         return may
 
     async def restoring_at(self, workspace_id: str, export_id: str, stored: Mapping[str, int]) -> None:
-        """As in the port."""
         now, this = self._clock.now(), operations.c.id == transfer_id(workspace_id, export_id)
         told = {"done": sum(stored.values()), "result": json_text(stored), "updated_at": now}
 
@@ -93,7 +92,6 @@ class SqlTransfer:
         await self._database.write(lambda connection: connection.execute(update(operations).where(this).values(done)))
 
     async def give_up_imports(self, silent_since: int, limit: int) -> int:
-        """As in the port."""
         now = self._clock.now()
         silent = and_(operations.c.kind == IMPORT, _RUNNING, operations.c.updated_at < silent_since)
         return await self._database.write(lambda connection: _give_up(connection, silent, limit, now))

@@ -37,7 +37,6 @@ class SqlWorkspaces:
         return created
 
     async def workspaces(self, limit: int | None = None, after: str = "") -> Sequence[Workspace]:
-        """As in the port."""
         following = (OPEN, workspaces.c.id > after)
         statement = select(*_WORKSPACE).where(*following).order_by(workspaces.c.id).limit(limit)
         return await self._database.read(
@@ -56,16 +55,13 @@ class SqlWorkspaces:
         return await self._database.read(lambda connection: quotas.usages(connection, ids))
 
     async def workspace_counts(self, workspace_id: str) -> Mapping[str, int]:
-        """As in the port."""
         return await self._database.read(lambda connection: closing.counts(connection, workspace_id))
 
     async def close_workspace(self, workspace_id: str, operation: Operation) -> Operation:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: closing.close(connection, workspace_id, operation, now))
 
     async def erase_all(self, workspace_id: str, limit: int, since: int | None = None) -> Ended:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(
             lambda connection: closing.erase_all(connection, workspace_id, limit, since, now)

@@ -25,7 +25,6 @@ class SqlVault:
         self._clock = clock
 
     async def vault_memories(self, workspace_id: str) -> Sequence[VaultMemory]:
-        """As in the port."""
         columns = (table.c.arc, table.c.marker, table.c.memory_id, table.c.content_hash)
         query = select(*columns).where(table.c.workspace_id == workspace_id, _MARKERS)
         ordered = query.order_by(table.c.arc, table.c.marker)
@@ -36,7 +35,6 @@ class SqlVault:
     async def record_vault_memories(
         self, workspace_id: str, put: Sequence[VaultMemory], drop: Collection[tuple[str, str]]
     ) -> None:
-        """As in the port."""
         rows = {(each.arc, each.marker): each for each in put}
         now = self._clock.now()
         gone = sorted({*drop, *rows})
@@ -54,27 +52,22 @@ class SqlVault:
         await self._database.write(lambda connection: _replace(connection, workspace_id, gone, new))
 
     async def vault_digest(self, workspace_id: str) -> str:
-        """As in the port."""
         query = select(table.c.content_hash).where(table.c.workspace_id == workspace_id, table.c.arc == _NO_ARC)
         return await self._database.read(lambda connection: str(connection.scalar(query) or ""))
 
     async def note_vault_digest(self, workspace_id: str, digest: str) -> None:
-        """As in the port."""
         row = VaultMemory(arc=_NO_ARC, marker="", memory_id="", content_hash=digest)
         await self.record_vault_memories(workspace_id, [row], ())
 
     async def memories_of_arcs(self, workspace_id: str, arcs: Collection[str]) -> Mapping[str, tuple[str, ...]]:
-        """As in the port."""
         names = sorted({arc for arc in arcs if arc != _NO_ARC})
         return await self._database.read(lambda connection: _of_arcs(connection, workspace_id, names))
 
     async def claim_vault_write(self, write: VaultWrite) -> VaultWrite:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: writes.claim(connection, write, now))
 
     async def finish_vault_write(self, write: VaultWrite) -> None:
-        """As in the port."""
         done = update(vault_writes).where(writes.row_of(write)).values(done=True)
         await self._database.write(lambda connection: connection.execute(done).rowcount)
 

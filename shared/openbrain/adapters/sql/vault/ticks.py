@@ -37,17 +37,14 @@ class SqlTicks:
         self._clock = clock
 
     async def request_tick(self, job: TickJob, *, announce: bool = True) -> Tick:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: _request(connection, job, now, announce=announce))
 
     async def tick(self, workspace_id: str, tick_id: str) -> Tick | None:
-        """As in the port."""
         query = select(*_WHOLE).where(table.c.id == tick_id, table.c.workspace_id == workspace_id)
         return await self._database.read(lambda connection: _one(connection, query))
 
     async def ticks(self, workspace_id: str, limit: int) -> Sequence[Tick]:
-        """As in the port."""
         newest = (table.c.requested_at.desc(), table.c.id.desc())
         query = select(*_PLAIN).where(table.c.workspace_id == workspace_id).order_by(*newest).limit(limit)
         return await self._database.read(
@@ -55,37 +52,31 @@ class SqlTicks:
         )
 
     async def hold_tick(self, tick_id: str, holder: str, seconds: float) -> Tick | None:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(
             lambda connection: _hold(connection, tick_id, holder, now, now + round(seconds * MICROSECONDS))
         )
 
     async def keep_tick(self, tick_id: str, holder: str, seconds: float) -> bool:
-        """As in the port."""
         until = self._clock.now() + round(seconds * MICROSECONDS)
         statement = update(table).where(_held(tick_id, holder)).values(held_until=until)
         return await self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
 
     async def finish_tick(self, tick_id: str, holder: str, report: Mapping[str, Any], error: str = "") -> bool:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: _finish(connection, tick_id, holder, report, error, now))
 
     async def put_off_tick(self, tick_id: str, holder: str, seconds: float, why: str) -> bool:
-        """As in the port."""
         until = self._clock.now() + round(seconds * MICROSECONDS)
         values = {"state": TickState.PENDING.value, "holder": "", "held_until": until, "error": why[:ERROR_CHARS]}
         statement = update(table).where(_held(tick_id, holder)).values(values)
         return await self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
 
     async def announce_ticks(self, idle_since: int, limit: int) -> int:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: _announce(connection, idle_since, limit, now))
 
     async def purge_ticks(self, ended_before: int, limit: int) -> int:
-        """As in the port."""
         past = select(table.c.id).where(~_OPEN, table.c.finished_at < ended_before).limit(limit)
 
         def remove(connection: Connection) -> int:

@@ -20,35 +20,29 @@ class SqlGroups:
         self._clock = clock
 
     async def pause_group(self, name: str, actor: str, reason: str) -> Pause:
-        """As in the port."""
         row = {"name": name, "actor": actor, "reason": reason, "paused_at": self._clock.now()}
         return Pause(**await self._database.write(lambda connection: _standing(connection, group_pauses, row)))
 
     async def resume_group(self, name: str) -> bool:
-        """As in the port."""
         gone = delete(group_pauses).where(group_pauses.c.name == name)
         return await self._database.write(lambda connection: connection.execute(gone).rowcount > 0)
 
     async def pauses(self) -> Sequence[Pause]:
-        """As in the port."""
         query = select(group_pauses).order_by(group_pauses.c.name)
         return await self._database.read(
             lambda connection: [Pause(**row) for row in connection.execute(query).mappings()]
         )
 
     async def register_group(self, stream: str, name: str, actor: str, reason: str) -> OutsideGroup:
-        """As in the port."""
         row = {"stream": stream, "name": name, "actor": actor, "reason": reason, "created_at": self._clock.now()}
         return OutsideGroup(**await self._database.write(lambda connection: _standing(connection, outside_groups, row)))
 
     async def unregister_group(self, stream: str, name: str) -> bool:
-        """As in the port."""
         this = and_(outside_groups.c.stream == stream, outside_groups.c.name == name)
         gone = delete(outside_groups).where(this)
         return await self._database.write(lambda connection: connection.execute(gone).rowcount > 0)
 
     async def outside_groups(self) -> Sequence[OutsideGroup]:
-        """As in the port."""
         query = select(outside_groups).order_by(outside_groups.c.stream, outside_groups.c.name)
         return await self._database.read(
             lambda connection: [OutsideGroup(**row) for row in connection.execute(query).mappings()]

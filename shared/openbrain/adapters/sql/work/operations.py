@@ -37,11 +37,9 @@ class SqlOperations:
         self._clock = clock
 
     async def start_operation(self, operation: Operation) -> Operation:
-        """As in the port."""
         return await self._database.write(lambda connection: start(connection, operation, self._clock.now()))
 
     async def operation(self, workspace_id: str, operation_id: str) -> Operation | None:
-        """As in the port."""
         return await self._database.read(lambda connection: one(connection, workspace_id, operation_id))
 
     async def operations(
@@ -53,7 +51,6 @@ class SqlOperations:
         statuses: Collection[OperationStatus] = (),
         before: tuple[int, str] | None = None,
     ) -> Sequence[Operation]:
-        """As in the port."""
         asked = [table.c.workspace_id == workspace_id, _following(before)]
         asked += [table.c.kind.in_(sorted(kinds))] if kinds else []
         asked += [table.c.status.in_(sorted(status.value for status in statuses))] if statuses else []
@@ -63,22 +60,18 @@ class SqlOperations:
         )
 
     async def cancel_operation(self, workspace_id: str, operation_id: str) -> Operation | None:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: _cancel(connection, workspace_id, operation_id, now))
 
     async def hold_operation(self, holder: str, seconds: float, kinds: Collection[str]) -> Operation | None:
-        """As in the port."""
         now, wanted, span = self._clock.now(), sorted(kinds), round(seconds * MICROSECONDS)
         return await self._database.write(lambda connection: _hold(connection, holder, wanted, now, span))
 
     async def keep_operation(self, operation_id: str, holder: str, seconds: float) -> bool:
-        """As in the port."""
         span = round(seconds * MICROSECONDS)
         return await self._database.write(lambda connection: _keep(connection, operation_id, holder, span))
 
     async def advance_operation(self, operation_id: str, holder: str, progress: Progress) -> Operation | None:
-        """As in the port."""
         now = self._clock.now()
         values: dict[str, Any] = {"done": progress.done, "total": progress.total, "result": json_text(progress.result)}
         status = OperationStatus.DONE if progress.finished else OperationStatus.RUNNING
@@ -90,20 +83,17 @@ class SqlOperations:
     async def end_operation(
         self, operation_id: str, holder: str, status: OperationStatus, error: str = ""
     ) -> Operation | None:
-        """As in the port."""
         now, values = self._clock.now(), {"error": error[:ERROR_CHARS]}
         return await self._database.write(
             lambda connection: _let_go(connection, operation_id, holder, status, now, values)
         )
 
     async def followed(self, operation: Operation) -> bool:
-        """As in the port."""
         queued = table.c.status == OperationStatus.QUEUED.value
         other = select(table.c.id).where(queued, table.c.kind == operation.kind, table.c.id != operation.id).limit(1)
         return await self._database.read(lambda connection: connection.scalar(other) is not None)
 
     async def purge_operations(self, ended_before: int, limit: int) -> int:
-        """As in the port."""
         past = select(table.c.id).where(~OPEN, table.c.finished_at < ended_before).limit(limit)
 
         def remove(connection: Connection) -> int:

@@ -51,7 +51,6 @@ class SqlMemoryWrites:
         return outcomes
 
     async def update(self, edit: Edit) -> Memory:
-        """As in the port."""
         now = self._clock.now()
         return await self._claiming(lambda connection: edit_memory(connection, edit, now))
 
@@ -75,7 +74,6 @@ class SqlMemoryWrites:
     async def restore(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Memory:
-        """As in the port."""
         now = self._clock.now()
         return await self._claiming(
             lambda connection: restore_memory(
@@ -92,14 +90,12 @@ class SqlMemoryWrites:
     async def erase(
         self, memory_id: str, viewer: Viewer, origin: Origin, note: str, expected_versions: ExpectedVersions = None
     ) -> Erasure:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(
             lambda connection: erase_memory(connection, memory_id, viewer, origin, note, expected_versions, now)
         )
 
     async def last_erasure(self) -> str:
-        """As in the port."""
         return await self._database.read(operations.last_purge)
 
     async def measure_living(self, condition: Condition) -> Living:
@@ -107,11 +103,9 @@ class SqlMemoryWrites:
         return await self._database.read(lambda connection: measure_living(connection, condition))
 
     async def sample_living(self, bulk: Bulk, limit: int) -> Sequence[str]:
-        """As in the port."""
         return await self._database.read(lambda connection: newest(connection, bulk, limit))
 
     async def end_living(self, bulk: Bulk, limit: int, origin: Origin, note: str, *, erase: bool) -> Ended:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(
             lambda connection: end_living(connection, bulk, limit, origin, note, now, erase=erase)
@@ -122,7 +116,6 @@ class SqlMemoryWrites:
         return await self._database.write(lambda connection: expire_due(connection, limit, now))
 
     async def purge_idempotency_keys(self, limit: int) -> int:
-        """As in the port."""
         now = self._clock.now()
         return await self._database.write(lambda connection: purge_idempotency_keys(connection, limit, now))
 
