@@ -109,7 +109,7 @@ async def test_nothing_is_found_of_what_was_erased(told: Brain, capsys: pytest.C
     await told.indexed(memory_id)
     before = await everywhere(told, MARK)
     assert {"memories", "memory_history", SUBMITTED.name, dead_letters(SUBMITTED.name, "ingest")} <= set(before)
-    assert any(name.startswith("store.sqlite3") for name in before)
+    assert any(name.startswith("truth.sqlite3") for name in before)
     assert any(name.startswith("streams/") for name in before)
 
     err = io.StringIO()
