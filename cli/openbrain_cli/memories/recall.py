@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openbrain_cli.lazy_commands import command
+from openbrain_cli.memories.display import NOTHING
 from openbrain_cli.memories.display.short_ids import whole_id
 from openbrain_cli.memories.remember import MemoryId
 from openbrain_cli.options import AsJson, Narrowed, Session, Speaking
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from openbrain.client import OpenBrain
     from openbrain.contract.brain.memories import MemoryAnswer, MemoryDetail
 
-NOTHING = "nothing found: ask in other words, or see what is there: openbrain list"
 _PAGE = 100
 
 Top = Annotated[int, typer.Option("--top-k", "-k", min=1, max=100, help="How many at most.")]
