@@ -94,8 +94,8 @@ async def test_what_is_down_is_named_and_the_rest_answers(
 
 async def test_one_that_hangs_is_told_its_time_and_left_alone(brain: Brain, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not every recall waits for it; nor does one that only is down count as hanging."""
-    monkeypatch.setattr("openbrain_api.recall.breaker.FIRST_S", 1000)
-    monkeypatch.setattr("openbrain_api.recall.breaker.LONGEST_S", 1000)
+    monkeypatch.setattr("openbrain_api.recall.indexes.breaker.FIRST_S", 1000)
+    monkeypatch.setattr("openbrain_api.recall.indexes.breaker.LONGEST_S", 1000)
     async with http(brain.app(), await brain.key()) as client:
         await remembered(client, "Deploys need a review")
     await brain.settle()

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 
 from openbrain.domain.memory import MICROSECONDS
-from openbrain_api.recall.query_vectors import QueryVectors
+from openbrain_api.recall.indexes.query_vectors import QueryVectors
 from tests.support.api.brain import Brain, http, remembered
 from tests.support.waiting import until
 

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from openbrain.domain.ids import uuid7
 from openbrain.usecases.transfer_lines import parse_header
 from openbrain.usecases.transfer_writing import header_line
+from openbrain_api.memories.bulk import GROUP
 from openbrain_api.transfer.importing import Import
 from openbrain_api.transfer.landing import Numbered, Refused
-from openbrain_api.writing.bulk import GROUP
 
 LINES = 50 * GROUP
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from openbrain.domain.times import to_iso
 from openbrain.vault.front_matter.document import read
-from openbrain_api.briefing.arcs import seen
+from openbrain_api.vaults.arcs import seen
 from openbrain_tick.ports import Ports
 from openbrain_tick.tick import tick
 from tests.support.store.fixtures import START, FakeClock

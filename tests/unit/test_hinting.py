@@ -3,7 +3,7 @@
 import asyncio
 import time
 
-from openbrain_api.writing.hinting import PAUSE_S, Hints
+from openbrain_api.memories.hinting import PAUSE_S, Hints
 
 
 class Counting:

@@ -3,7 +3,7 @@
 import pytest
 
 from openbrain.streams.handling.backoff import Backoff
-from openbrain_api.recall.breaker import HUNG, LONGEST_S, Breaker
+from openbrain_api.recall.indexes.breaker import HUNG, LONGEST_S, Breaker
 
 
 class Clock:

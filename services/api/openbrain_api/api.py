@@ -20,16 +20,16 @@ from openbrain_api.broadcasts.coalescer import Coalescer
 from openbrain_api.broadcasts.hub import Hub
 from openbrain_api.broadcasts.listening_keys import ListeningKeys
 from openbrain_api.broadcasts.presence import Presence
-from openbrain_api.chains import Chains
 from openbrain_api.checks import Checks
 from openbrain_api.discovery.engine import Discovery
 from openbrain_api.http.authentication import Authenticator
 from openbrain_api.http.compression import CachedBody
 from openbrain_api.http.rate_limit import RateLimiter
-from openbrain_api.recall.active_model import ActiveModel
+from openbrain_api.memories.chains import Chains
+from openbrain_api.memories.committing import Committer
 from openbrain_api.recall.engine import Recaller
+from openbrain_api.recall.indexes.active_model import ActiveModel
 from openbrain_api.recall.recording import Recorder
-from openbrain_api.writing.committing import Committer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,6 @@ from openbrain_api.broadcasts.coalescer import Coalescer
 from openbrain_api.broadcasts.hub import Hub
 from openbrain_api.broadcasts.listening_keys import ListeningKeys
 from openbrain_api.broadcasts.presence import Presence
-from openbrain_api.chains import Chains
 from openbrain_api.checks import Check, Checks
 from openbrain_api.discovery.engine import Discovery
 from openbrain_api.handlers import ROUTES
@@ -32,15 +31,16 @@ from openbrain_api.http.compression import CachedBody
 from openbrain_api.http.endpoint import Endpoint, not_found
 from openbrain_api.http.rate_limit import RateLimiter
 from openbrain_api.http.route import Route
+from openbrain_api.memories.chains import Chains
+from openbrain_api.memories.committing import Committer
 from openbrain_api.openapi.document import document
 from openbrain_api.pages import PAGES
-from openbrain_api.recall.active_model import ActiveModel
 from openbrain_api.recall.engine import Recaller
-from openbrain_api.recall.erasure_watch import ErasureWatch
-from openbrain_api.recall.index_search import Indexes
+from openbrain_api.recall.indexes.active_model import ActiveModel
+from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
+from openbrain_api.recall.indexes.index_search import Indexes
+from openbrain_api.recall.indexes.serving import Serving, examined
 from openbrain_api.recall.recording import Recorder
-from openbrain_api.recall.serving import Serving, examined
-from openbrain_api.writing.committing import Committer
 
 COMMIT_LANES = {"mysql": 2, "mariadb": 2}
 """Transactions at once: InnoDB groups two by itself under load, SQLite has one writer."""

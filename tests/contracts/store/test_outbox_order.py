@@ -7,8 +7,8 @@ from openbrain.adapters.sql.engine.database import Database
 from openbrain.adapters.sql.store import SqlStore
 from openbrain.ports.transfer import Landed, StoredMemory
 from openbrain.ports.writes import Outcome, Write
-from openbrain_api.writing.bulk import LIVE_FIRST
-from openbrain_api.writing.committing import Committer
+from openbrain_api.memories.bulk import LIVE_FIRST
+from openbrain_api.memories.committing import Committer
 from tests.support.store.fixtures import memory, origin, rows, stored, write
 
 

@@ -16,7 +16,7 @@ from openbrain_api.discovery import by_words
 from openbrain_api.discovery.cursors import Cursor
 from openbrain_api.discovery.fragments import fragments, shares
 from openbrain_api.discovery.question import FACET_VALUES, Page, Search, Shown
-from openbrain_api.recall.serving import Serving
+from openbrain_api.recall.indexes.serving import Serving
 
 MARKED_CHARS = 100_000
 """Of the contents of a page, together, in which words are looked for to be shown."""

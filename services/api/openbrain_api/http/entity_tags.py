@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from openbrain.domain.memory import Memory
 from openbrain_api.http.response import to_json
-from openbrain_api.rendering import Json
+from openbrain_api.memories.rendering import Json
 
 
 def entity_tag(memory: Memory, shown: Json) -> str:

@@ -11,7 +11,7 @@ from openbrain.ports.memories import Memories
 from openbrain.settings import Recall
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
-from openbrain_api.recall.index_search import BOTH, Indexes, IndexHits, IndexQuery
+from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
 from openbrain_api.recall.order import RankedMemory, ordered
 from openbrain_api.recall.question import Json, Question, RecallResult
 from openbrain_api.recall.verify import Candidates, verify

@@ -8,7 +8,7 @@ from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import Condition
 from openbrain.ports.transfer import Position, StoredMemory, Transfer
 from openbrain.usecases import transfer_writing
-from openbrain_api.chains import Behind
+from openbrain_api.memories.chains import Behind
 
 FIRST_PAGE = 50
 PAGE = 250

@@ -18,9 +18,9 @@ from openbrain.usecases.transfer_lines import (
     parse_line,
 )
 from openbrain_api.http.response import problem_fields
+from openbrain_api.memories.bulk import GROUP
 from openbrain_api.transfer.landing import Importer, Numbered
 from openbrain_api.transfer.lines import lines
-from openbrain_api.writing.bulk import GROUP
 
 REFUSALS = 1000
 CHUNK_BYTES = 2 * limits.LINE_BYTES

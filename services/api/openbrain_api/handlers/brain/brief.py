@@ -14,9 +14,9 @@ from openbrain.domain.visibility import Criteria, visible
 from openbrain.ports.signals import SignalFilter
 from openbrain.vault.folder import Folder
 from openbrain.vault.pages.bodies import clipped, first_line
-from openbrain_api.briefing.arcs import Seen, seen
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.vaults.arcs import Seen, seen
 from openbrain_api.vaults.writes import vault_of
 
 TITLE_CHARS = 200

@@ -10,14 +10,14 @@ from openbrain.contract.brain.filters import BrowseQuery
 from openbrain.domain.permissions import Permission
 from openbrain.domain.visibility import AllOf, visible
 from openbrain.ports.index import Count
-from openbrain_api.chains import NOTHING
 from openbrain_api.discovery import cursors
 from openbrain_api.discovery.fragments import Fragment
 from openbrain_api.discovery.question import Page, Search
 from openbrain_api.discovery.words import parsed
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json, memory_json
+from openbrain_api.memories.chains import NOTHING
+from openbrain_api.memories.rendering import Json, memory_json
 
 
 @Route("GET", "/v1/brain/search", permission=Permission.BRAIN_READ, response=Searched, cost=2)

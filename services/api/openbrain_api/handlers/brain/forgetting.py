@@ -6,14 +6,14 @@ from openbrain.domain.permissions import Permission
 from openbrain.ports.operations import TRACES, Operation
 from openbrain.ports.writes import FORGET, Bulk
 from openbrain.usecases import stored_criteria
-from openbrain_api.chains import NOTHING
 from openbrain_api.handlers.admin.operations import accepted, awaited
 from openbrain_api.handlers.brain.memories import changed, origin_of
 from openbrain_api.http import parsing
 from openbrain_api.http.entity_tags import tagged
 from openbrain_api.http.response import Response, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import memory_json
+from openbrain_api.memories.chains import NOTHING
+from openbrain_api.memories.rendering import memory_json
 
 
 @Route(

@@ -32,13 +32,13 @@ from openbrain.observability import metrics
 from openbrain.ports.writes import Origin, Outcome, Status, Write
 from openbrain.usecases.auth import Actor
 from openbrain.usecases.remember import HOUR, Change, Offer, prepare, prepare_edit
-from openbrain_api.chains import NOTHING, may_see
 from openbrain_api.http import parsing
 from openbrain_api.http.entity_tags import tagged
 from openbrain_api.http.response import Response, not_modified, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
-from openbrain_api.rendering import Json, history_line, memory_json, named_memories
-from openbrain_api.writing.waiting import settled
+from openbrain_api.memories.chains import NOTHING, may_see
+from openbrain_api.memories.rendering import Json, history_line, memory_json, named_memories
+from openbrain_api.memories.waiting import settled
 
 
 @Route(

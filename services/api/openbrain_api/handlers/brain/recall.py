@@ -14,13 +14,13 @@ from openbrain.domain.ids import uuid7
 from openbrain.domain.permissions import Permission
 from openbrain.domain.visibility import Viewer
 from openbrain.ports.memories import RecallRecord
-from openbrain_api.chains import NOTHING
 from openbrain_api.http import parsing
 from openbrain_api.http.response import Response, problem_fields, respond
 from openbrain_api.http.route import Call, Nothing, Route
+from openbrain_api.memories.chains import NOTHING
+from openbrain_api.memories.rendering import Json, memory_json
 from openbrain_api.recall.order import RankedMemory
 from openbrain_api.recall.question import KEYWORD_BOOST, Question, RecallResult
-from openbrain_api.rendering import Json, memory_json
 
 Item = tuple[RecallBody, Question]
 

@@ -8,7 +8,7 @@ from openbrain.contract.brain.memories import HistoryLine
 from openbrain.domain import times
 from openbrain.domain.memory import Memory
 from openbrain.ports.memories import HistoryEntry
-from openbrain_api.chains import NOTHING, Behind
+from openbrain_api.memories.chains import NOTHING, Behind
 
 Json = dict[str, object]
 to_iso = lru_cache(4096)(times.to_iso)

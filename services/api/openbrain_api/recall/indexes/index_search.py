@@ -10,11 +10,11 @@ from openbrain.domain.errors import SetupError, TryLater
 from openbrain.domain.visibility import AllOf
 from openbrain.ports.generations import IndexKind
 from openbrain.ports.index import Hit, TextIndex, TextSearch, VectorIndex, VectorSearch
-from openbrain_api.recall.active_model import ActiveModel
-from openbrain_api.recall.breaker import Breaker
-from openbrain_api.recall.erasure_watch import ErasureWatch
-from openbrain_api.recall.query_vectors import QueryVectors
-from openbrain_api.recall.serving import Serving
+from openbrain_api.recall.indexes.active_model import ActiveModel
+from openbrain_api.recall.indexes.breaker import Breaker
+from openbrain_api.recall.indexes.erasure_watch import ErasureWatch
+from openbrain_api.recall.indexes.query_vectors import QueryVectors
+from openbrain_api.recall.indexes.serving import Serving
 
 _log = structlog.get_logger(__name__)
 BOTH = ("vectors", "text")

@@ -10,8 +10,8 @@ from openbrain.domain.errors import TryLater
 from openbrain.ports.outbox import Wake
 from openbrain.ports.writes import MemoryWrites, Outcome, Write
 from openbrain.usecases.backpressure import Pressure
-from openbrain_api.writing.bulk import GROUP, BulkLane
-from openbrain_api.writing.hinting import Hints
+from openbrain_api.memories.bulk import GROUP, BulkLane
+from openbrain_api.memories.hinting import Hints
 
 T = TypeVar("T")
 

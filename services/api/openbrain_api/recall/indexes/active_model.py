@@ -10,7 +10,7 @@ from openbrain.ports.generations import Generation, IndexKind
 from openbrain.ports.index import Checked
 from openbrain.ports.models import Embedder
 from openbrain.usecases.embedders import Embedders
-from openbrain_api.recall.serving import Serving
+from openbrain_api.recall.indexes.serving import Serving
 
 _WARM = "a question that loads the model"
 _log = structlog.get_logger(__name__)

@@ -1,1 +1,0 @@
-"""A brief: what was decided, what is stuck, what changed."""

@@ -1,0 +1,1 @@
+"""Memories: commits of all requests together, waiting for the indexes, chains, and their JSON."""

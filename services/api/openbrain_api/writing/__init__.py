@@ -1,1 +1,0 @@
-"""Commits of all requests together, and waiting for the indexes behind them."""
