@@ -52,7 +52,7 @@ async def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
         acknowledged += [writer.stdout.readline().split() for _ in range(enough)]
         writer.send_signal(signal.SIGKILL)
         rest, _ = writer.communicate()
-        acknowledged += [line.split() for line in rest.splitlines() if line.count(" ") == 2]
+        acknowledged += [line.split() for line in rest.splitlines(keepends=True) if line.endswith("\n")]
     index = QdrantEdgeVectors(tmp_path)
     await index.prepare("first", 4)
     kept = await index.read("first", [one for one, _, _ in acknowledged])

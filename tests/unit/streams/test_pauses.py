@@ -121,6 +121,18 @@ def test_a_loop_that_is_not_heard_of_is_stuck() -> None:
     assert runtime.stuck() == []
 
 
+def test_a_link_that_leaves_keeps_no_absence_open() -> None:
+    outage = Outage()
+    leaving, staying = Link("rate limits", outage), Link("read s", outage)
+    with capture_logs() as logs:
+        leaving.failed(NoConnection())
+        staying.failed(NoConnection())
+        leaving.leave()
+        staying.answered()
+        leaving.answered()
+    assert [line["event"] for line in logs] == ["streams.redis_trouble", "streams.redis_answers"]
+
+
 async def test_a_sleep_ends_when_the_room_closes() -> None:
     runtime = _runtime([0.0])
     await runtime.sleep(0.001)

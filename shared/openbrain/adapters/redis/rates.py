@@ -158,6 +158,7 @@ class RedisRates:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._link.leave()
         if self._owned:
             await disconnect(self._client)
 

@@ -207,7 +207,7 @@ class RememberedBatch(Answer):
     """One result per item, in order."""
 
     results: tuple[BatchItem, ...]
-    count: int = Field(description="How many of them stand in the store now.")
+    count: int = Field(description="How many of them stand in the database now.")
 
 
 class Listed(Answer):

@@ -47,6 +47,10 @@ class Outage:
         if not self._failing:
             _log.info("streams.redis_answers", loop=link.loop)
 
+    def left(self, link: "Link") -> None:
+        """It asks no more: it neither keeps the absence open nor tells its end."""
+        self._failing.pop(link, None)
+
     def _forget(self) -> None:
         oldest = self._clock() - FORGOTTEN_S
         for link in [link for link, at in self._failing.items() if at < oldest]:
@@ -71,6 +75,10 @@ class Link:
     def answered(self) -> None:
         """It serves this one."""
         self._outage.answered(self)
+
+    def leave(self) -> None:
+        """This one ends."""
+        self._outage.left(self)
 
 
 def absence(error: Exception) -> Exception | None:

@@ -186,7 +186,7 @@ def shown_generation(row: Generation) -> GenerationAnswer:
 
 @Route("POST", "/v1/admin/verify", permission=Permission.ADMIN, response=OperationAnswer, statuses=(202,))
 async def verify(call: Call[VerifyBody, Nothing]) -> Response:
-    """Hold every index against the store, and make them equal if so asked."""
+    """Hold every index against the database, and make them equal if so asked."""
     operators_only(call, "indexes are shared by all workspaces: this needs")
     body = call.body
     operation = Operation(
