@@ -78,8 +78,9 @@ def translated() -> Iterator[None]:
 
 
 def passing(status: int, kind: str) -> bool:
-    """Whether the same request may succeed later. A block is an operator's, or the disk's that is nearly full."""
-    return status in _BUSY or kind == "cluster_block_exception"
+    """Whether the same request may succeed later. A block is an operator's, or the disk's that is nearly full; a closed
+    index is one that is being put back."""
+    return status in _BUSY or kind in {"cluster_block_exception", "index_closed_exception"}
 
 
 def refusal(error: ApiError) -> OpenBrainError:

@@ -150,8 +150,8 @@ class Generations(Generic[Entry]):
             if error.meta.status not in {400, 413}:
                 raise
             reason = refusal(error)
-            if isinstance(reason, SetupError):
-                raise
+            if isinstance(reason, SetupError | TryLater):
+                raise reason from None
             if len(lines) == 1:
                 return dict.fromkeys(lines, reason)
             items = list(lines.items())
