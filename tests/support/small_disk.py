@@ -1,6 +1,7 @@
 """A disk of a few megabytes, which only root can mount."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +23,11 @@ def small_disk(folder: Path, size_mb: int) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-def fill(file: Path) -> None:
-    """To the last block."""
+def fill(file: Path, leave_mb: int = 0) -> None:
+    """Until so much is left; 0: to the last block."""
     with file.open("wb", buffering=0) as out:
         try:
-            while out.write(b"x" * 65_536):
-                pass
+            while shutil.disk_usage(file.parent).free > leave_mb << 20:
+                out.write(b"x" * 65_536)
         except OSError:
             return
