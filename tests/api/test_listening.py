@@ -181,7 +181,7 @@ async def test_no_more_listen_than_may(quick: Brain, key: str) -> None:
             for each in (first, second, third):
                 await each.hears_the_state()
             async with listener(url, key) as client:
-                for path in (STREAM, "/v1/amygdala/broadcasts?wait=5"):
+                for path in (f"{STREAM}?seconds=5", "/v1/amygdala/broadcasts?wait=5"):
                     told = await client.get(path)
                     refused(told, 503)
                     assert told.headers["retry-after"] == "1"

@@ -25,10 +25,11 @@ from openbrain.usecases.auth import hash_secret, issue
 from openbrain_cli.system.embedded.pipeline import Running, running
 from tests.support.embedder.shared_session import shared_model_session
 from tests.support.processes.short_pauses import shorten
+from tests.support.streams.absence import one_outage
 from tests.support.streams.stillness import Stillness
 from tests.support.waiting import until
 
-__all__ = ["shared_model_session"]
+__all__ = ["one_outage", "shared_model_session"]
 
 PATIENT = Recall(index_timeout_s=60)
 """A busy machine is slow: that an answer then lacks an index is right, and not what is looked for here."""
