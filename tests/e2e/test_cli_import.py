@@ -59,6 +59,8 @@ def test_the_old_name_with_its_options(terminal: Terminal) -> None:
     assert "--workspace is not read" in dry.err
     assert terminal.run("seed-memory", "--path", projects, "--agent", "virgil").code == 0
     assert terminal.run("seed-memory", "--path", projects, "--json").json["counts"]["created"] == 0
+    stored = terminal.run("list", "--json", "--limit", "100").json["memories"]
+    assert 0.8 in {each["confidence"] for each in stored}
 
 
 def test_a_place_with_nothing_to_import_says_why_and_fails(terminal: Terminal, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """What a reindex waits for: for all that was announced until then, and for nothing that comes steadily behind it."""
 
+import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 from openbrain.adapters.sql.engine.database import Database
@@ -272,3 +274,15 @@ async def to_swapping(scene: Scene, database: Database) -> None:
     await scene.write()
     await scene.step()
     assert scene.phase == "swap"
+
+
+async def test_its_end_names_what_it_was_for(scene: Scene) -> None:
+    request = {"index": "text", "org": "acme", "project": "shop"}
+    began = {"phase": "complete", "began_at": scene.clock.now()}
+    scene.operation = replace(scene.operation, id=str(uuid.UUID(int=1)), request=request, result=began)
+
+    await scene.step()
+
+    (event,) = [each for each in await scene.store.outbox.take(100) if each.stream == "reindex.completed"]
+    told = orjson.loads(event.body)["data"]
+    assert (told["org"], told["project"], told["failures"]) == ("acme", "shop", 0)

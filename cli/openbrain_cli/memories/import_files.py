@@ -1,7 +1,7 @@
 """import, and its old name seed-memory."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,12 +114,14 @@ def seed_memory(
     dry_run: DryRun = False,
     json: AsJson = False,
 ) -> None:
-    """Import Claude Code's memory folders: the original's name for `openbrain import --from claude`."""
+    """Import Claude Code's memory folders, the original's way: words in `backticks` become tags."""
     if workspace:
         say("note: the workspace is the key's: --workspace is not read; choose with --key-file")
     homes = to.profile.homes()
     places = look_for_memories(path or homes.claude / "projects", homes)
-    _run(places, Client.AUTO, Target(to.profile.org, None), to, dry_run=dry_run, json=json)
+    from openbrain_cli.importers.seeded import seeded
+
+    _run(places, Client.AUTO, Target(to.profile.org, None), to, change=seeded, dry_run=dry_run, json=json)
 
 
 def _columns(given: Sequence[str]) -> dict[str, str]:
@@ -156,6 +158,7 @@ def _run(
     to: Speaking,
     *,
     named: Sequence[Path] = (),
+    change: "Callable[[FoundMemory], FoundMemory] | None" = None,
     dry_run: bool,
     json: bool,
 ) -> None:
@@ -165,7 +168,7 @@ def _run(
 
     done = _Done()
     with _telling(done), SpillFile() as spill_file:
-        scan, seen = _gathered(places, client, spill_file, quiet=json)
+        scan, seen = _gathered(places, client, spill_file, change, quiet=json)
         empty = without_memories(named, [each.path for each in seen])
         scan = replace(scan, notes=(*scan.notes, *reasons(empty, client, scan.notes)))
 
@@ -180,7 +183,12 @@ def _run(
 
 
 def _gathered(
-    places: Iterable[Source], client: Client, spill_file: SpillFile, *, quiet: bool
+    places: Iterable[Source],
+    client: Client,
+    spill_file: SpillFile,
+    change: "Callable[[FoundMemory], FoundMemory] | None" = None,
+    *,
+    quiet: bool,
 ) -> "tuple[Scan, list[Seen]]":
     """Read, with the number of sections read so far for people to see."""
     from rich.progress import Progress, SpinnerColumn, TextColumn
@@ -192,7 +200,7 @@ def _gathered(
 
         def read(found: "FoundMemory") -> "FoundMemory":
             progress.update(task, advance=1)
-            return spill_file.put(found)
+            return spill_file.put(change(found) if change else found)
 
         return gather(places, client, read, seen.append), seen
 

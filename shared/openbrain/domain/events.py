@@ -196,6 +196,8 @@ class ReindexCompleted(EventData):
     """A reindex ended."""
 
     workspace_id: WorkspaceId | None = None
+    org: str | None = None
+    project: str | None = None
     total: int
     successes: int
     failures: int

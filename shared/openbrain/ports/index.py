@@ -33,6 +33,8 @@ class Fields:
     occurred_at: int
     expires_at: int
     """Microseconds; `visibility.NEVER` where it does not expire."""
+    created_at: int
+    """Microseconds. For who reads a server's index: no filter asks for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

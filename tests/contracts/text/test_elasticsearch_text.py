@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import pytest
 from elasticsearch import AsyncElasticsearch
 
-from openbrain.adapters.elasticsearch.text import ElasticsearchText
+from openbrain.adapters.elasticsearch.connection import COMMON_MAPPING
+from openbrain.adapters.elasticsearch.text import BUILDER, ElasticsearchText, plain_names
 from openbrain.domain.errors import NeverRetry, SetupError, TryLater
 from tests.servers.process import Server, ServerProcess
 from tests.support.indexes.entries import EVERYTHING, memory, new_id, text_entry, tombstone
@@ -68,6 +69,7 @@ async def test_every_field_is_mapped_and_no_other_is_taken(place: Place, text: E
     assert kinds.pop("tombstone") == "boolean"
     assert {kinds.pop(name) for name in ("occurred_at", "expires_at", "removed_at", "revision", "digest")} == {"long"}
     assert kinds.pop("bucket") == "integer"
+    assert kinds.pop("created_at") == "date"
     assert {"source", "session_id", "workspace_id", "tags", "audience"} < kinds.keys()
     assert set(kinds.values()) == {"keyword"}
 
@@ -87,6 +89,39 @@ async def test_the_alias_stands_from_the_first_day_and_stays(place: Place, text:
     alias = await place.raw.indices.get_alias(name=f"{place.prefix}-text")
 
     assert list(alias.body) == [place.index]
+
+
+async def test_a_plain_name_stands_for_it_too_unless_another_has_it(place: Place) -> None:
+    taken = f"{place.prefix}x"
+    await place.raw.indices.create(index=taken)
+    for prefix in (place.prefix, taken):
+        text = ElasticsearchText(place.url, prefix, 20, verify_tls=True, timeout_s=60)
+        await text.prepare(NAME)
+        await text.expose(NAME)
+        await text.close()
+
+    assert list((await place.raw.indices.get_alias(name=place.prefix)).body) == [place.index]
+    assert list((await place.raw.indices.get(index=taken)).body) == [taken]
+
+
+def test_the_names_that_others_read() -> None:
+    assert plain_names("openbrain") == ("openbrain", "brain_memories")
+    assert plain_names("ours") == ("ours",)
+
+
+async def test_an_index_of_the_version_before_learns_when_a_memory_was_made(place: Place) -> None:
+    older = {**COMMON_MAPPING, "text": {"type": "text", "analyzer": "english"}, "metadata": {"type": "flattened"}}
+    del older["created_at"]
+    mappings = {"dynamic": "strict", "_meta": {"builder": BUILDER}, "properties": older}
+    await place.raw.indices.create(index=place.index, mappings=mappings)
+    text = place.open()
+    await text.prepare(NAME)
+    row = memory(created_at=1_700_000_000_123_456)
+    assert await text.write(NAME, [text_entry(row, "ferry")]) == {}
+    await text.close()
+
+    document = (await place.raw.get(index=place.index, id=row.id)).body["_source"]
+    assert document["created_at"] == "2023-11-14T22:13:20.123456Z"
 
 
 async def test_several_may_prepare_at_once(place: Place) -> None:

@@ -70,6 +70,7 @@ async def test_the_alias_for_outsiders_follows(elasticsearch_server: Server) -> 
     client = text._generations._client
     for alias in (f"{base}-text", f"{base}-vectors"):
         assert list((await client.indices.get_alias(name=alias)).body) == [f"{alias}-2"]
+    assert list((await client.indices.get_alias(name=base)).body) == [f"{base}-text-2"]
     assert (await client.count(index=f"{base}-text"))["count"] == 1
     await text.close()
     await vectors.close()

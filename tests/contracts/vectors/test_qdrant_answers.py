@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import structlog
+from structlog.testing import capture_logs
 
 from openbrain.adapters.qdrant.vectors import QdrantVectors
 from openbrain.domain.errors import NeverRetry, OpenBrainError, SetupError, TryLater
@@ -73,8 +74,47 @@ async def test_a_new_collection_has_its_tenant_its_indexes_and_its_alias(
         "confidence": "float",
         **dict.fromkeys(("occurred_at", "expires_at", "removed_at", "revision", "bucket"), "integer"),
     }
-    alias = {"create_alias": {"collection_name": "ob-first", "alias_name": "ob-vectors"}}
-    assert server.bodies("POST /collections/aliases") == [{"actions": [alias]}]
+    assert server.bodies("POST /collections/aliases") == [
+        {"actions": [{"create_alias": {"collection_name": "ob-first", "alias_name": name}}]}
+        for name in ("ob-vectors", "ob")
+    ]
+
+
+async def test_a_plain_name_that_a_collection_has_is_left_to_it(server: Server, vectors: QdrantVectors) -> None:
+    server.answers["PUT /collections/ob-first/index"] = DONE
+    server.answers["GET /aliases"] = aliases()
+
+    def no_collection(body: Any) -> Answer:
+        (action,) = body["actions"]
+        taken = action["create_alias"]["alias_name"] == "ob"
+        return (409, {"status": {"error": "Collection `ob` already exists!"}, "time": 0.0}) if taken else ok(True)
+
+    server.answers["POST /collections/aliases"] = no_collection
+    with capture_logs() as logs:
+        await vectors.prepare("first", 3)
+
+    assert [each["name"] for each in logs if each["event"] == "qdrant.name_taken"] == ["ob"]
+
+
+async def test_alias_and_plain_name_follow_what_serves(server: Server, vectors: QdrantVectors) -> None:
+    """But a plain name that stands for somebody else's collection stays."""
+    server.answers["POST /collections/aliases"] = ok(True)
+    await vectors.expose("next")
+    server.answers["GET /aliases"] = ok(
+        {
+            "aliases": [
+                {"alias_name": "ob-vectors", "collection_name": "ob-first"},
+                {"alias_name": "ob", "collection_name": "theirs"},
+            ]
+        }
+    )
+    await vectors.expose("next")
+
+    def moved(name: str) -> Any:
+        made = {"create_alias": {"collection_name": "ob-next", "alias_name": name}}
+        return {"actions": [{"delete_alias": {"alias_name": name}}, made]}
+
+    assert server.bodies("POST /collections/aliases") == [moved("ob-vectors"), moved("ob"), moved("ob-vectors")]
 
 
 async def test_an_alias_that_stands_is_left_alone(server: Server, vectors: QdrantVectors) -> None:

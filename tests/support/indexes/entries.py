@@ -51,6 +51,7 @@ def fields_of(row: Memory) -> Fields:
         confidence=row.confidence,
         occurred_at=row.occurred_at,
         expires_at=NEVER if row.expires_at is None else row.expires_at,
+        created_at=row.created_at,
     )
 
 

@@ -40,7 +40,10 @@ def version(number: str) -> Answer:
 
 
 def aliases(**standing: str) -> Answer:
-    return ok({"aliases": [{"alias_name": f"ob-{name}", "collection_name": each} for name, each in standing.items()]})
+    """By what stands behind `ob-`; the plain name stands for the vectors."""
+    named = {f"ob-{name}": each for name, each in standing.items()}
+    named |= {"ob": standing["vectors"]} if "vectors" in standing else {}
+    return ok({"aliases": [{"alias_name": name, "collection_name": each} for name, each in named.items()]})
 
 
 DONE = ok({"operation_id": 1, "status": "completed"})

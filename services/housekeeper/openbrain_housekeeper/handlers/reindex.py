@@ -273,6 +273,8 @@ class Reindexing:
         total = max(operation.done, operation.total or 0)
         data = ReindexCompleted(
             workspace_id=operation.request.get("workspace_id") or None,
+            org=operation.request.get("org") or None,
+            project=operation.request.get("project") or None,
             total=total,
             successes=total - failures,
             failures=failures,

@@ -27,6 +27,7 @@ def fields(memory: Memory) -> Fields:
         confidence=memory.confidence,
         occurred_at=memory.occurred_at,
         expires_at=NEVER if memory.expires_at is None else memory.expires_at,
+        created_at=memory.created_at,
     )
 
 

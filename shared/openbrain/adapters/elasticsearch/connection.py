@@ -13,6 +13,7 @@ from elastic_transport import TlsError, TransportError
 from elasticsearch import ApiError, AsyncElasticsearch, UnsupportedProductError
 
 from openbrain.domain.errors import IndexMissing, NeverRetry, OpenBrainError, SetupError, TryLater
+from openbrain.domain.times import to_iso
 from openbrain.domain.visibility import AllOf, AnyOf, AtLeast, Condition, Equals, LessThan, OneOf
 from openbrain.ports.index import Fields, TextEntry, Tombstone, VectorEntry
 
@@ -29,6 +30,7 @@ COMMON_MAPPING: Mapping[str, Mapping[str, Any]] = {
     "confidence": {"type": "double"},
     "occurred_at": {"type": "long"},
     "expires_at": {"type": "long"},
+    "created_at": {"type": "date"},
     "revision": {"type": "long"},
     "bucket": {"type": "integer"},
     "digest": {"type": "long"},
@@ -142,6 +144,7 @@ def common_document(entry: TextEntry | VectorEntry) -> dict[str, Any]:
         "digest": entry.digest,
         "tombstone": False,
         **{name: getattr(fields, name) for name in FIELD_NAMES},
+        "created_at": to_iso(fields.created_at),
     }
 
 

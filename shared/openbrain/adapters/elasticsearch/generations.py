@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from typing import Any, Generic
 
 import orjson
+import structlog
 from elasticsearch import ApiError, AsyncElasticsearch, BadRequestError
 
 from openbrain.adapters.elasticsearch.connection import (
@@ -36,16 +37,20 @@ AT_ONCE = 2
 BULK_BYTES = 1_000_000
 """Of one request: what aiohttp sends without holding up the event loop, and every proxy lets through."""
 
+_log = structlog.get_logger(__name__)
+
 
 class Generations(Generic[Entry]):
     """The indexes `<alias>-…` of one kind. A generation `name` is the index of that name (the alias and a hyphen are
-    put before a name that doesn't begin with them); the alias stands for the first one made."""
+    put before a name that doesn't begin with them); the alias stands for the first one made, and so do the plain
+    names that others read."""
 
     def __init__(
         self,
         client: AsyncElasticsearch,
         *,
         alias: str,
+        plain: Sequence[str] = (),
         builder: str,
         refresh_ms: int,
         properties: Mapping[str, Any],
@@ -55,6 +60,7 @@ class Generations(Generic[Entry]):
         self._client = client
         self._accounts = Accounts(client)
         self._alias = alias
+        self._plain = plain
         self._builder = builder
         self._refresh = f"{refresh_ms}ms"
         self._properties = properties
@@ -70,7 +76,7 @@ class Generations(Generic[Entry]):
         mappings = {
             "dynamic": "strict",
             "_meta": {"builder": self._builder},
-            "properties": {**COMMON_MAPPING, **self._properties, **(properties or {})},
+            "properties": (ours := {**COMMON_MAPPING, **self._properties, **(properties or {})}),
         }
         settings = {"number_of_shards": 1, "auto_expand_replicas": "0-1", "refresh_interval": self._refresh}
         index = self.index(name)
@@ -81,13 +87,21 @@ class Generations(Generic[Entry]):
             await self._client.cluster.health(index=index, wait_for_status="yellow", timeout="5s")
             standing = (await self._client.indices.get(index=index)).body[index]
             await self._keep_refresh(index, standing)
-            await self._keep_alias(index)
+            await self._keep_aliases(index)
         made_by = standing["mappings"].get("_meta", {}).get("builder")
         if made_by != self._builder:
             raise SetupError(
                 f"index {index} was made by builder {made_by}, this is {self._builder}: rebuild it under another name"
             )
+        await self._add_properties(index, ours, standing["mappings"]["properties"])
         return dict(standing["mappings"]["properties"])
+
+    async def _add_properties(self, index: str, ours: Mapping[str, Any], standing: Mapping[str, Any]) -> None:
+        """What an index of an earlier version lacks and no search needs."""
+        missing = {name: ours[name] for name in ours if name not in standing}
+        if missing:
+            with translated():
+                await self._client.indices.put_mapping(index=index, properties=missing)
 
     async def _save_template(self) -> None:
         """So that nothing but `prepare` makes an index of ours: a write to one that was deleted fails."""
@@ -110,9 +124,33 @@ class Generations(Generic[Entry]):
         if standing["settings"]["index"].get("refresh_interval") != self._refresh:
             await self._client.indices.put_settings(index=index, settings={"refresh_interval": self._refresh})
 
-    async def _keep_alias(self, index: str) -> None:
-        if not await self._client.indices.exists_alias(name=self._alias):
-            await self._client.indices.put_alias(index=index, name=self._alias)
+    async def _keep_aliases(self, index: str) -> None:
+        """Those that are missing; a plain name stands for what the alias stands for."""
+        standing = await self._aliases()
+        serving = next(iter(standing.get(self._alias, ())), index)
+        missing = [name for name in (self._alias, *await self._own_names(standing)) if name not in standing]
+        if missing:
+            actions = [{"add": {"index": serving, "alias": name}} for name in missing]
+            await self._client.indices.update_aliases(actions=actions)
+
+    async def _aliases(self) -> Mapping[str, Sequence[str]]:
+        """The indexes behind each of our names that is an alias."""
+        # By patterns, so that an alias which nobody has is no error.
+        names = (self._alias, *self._plain)
+        found = await self._client.indices.get_alias(name=[f"{name}*" for name in names])
+        behind = {name: [index for index, of in found.items() if name in of["aliases"]] for name in names}
+        return {name: indexes for name, indexes in behind.items() if indexes}
+
+    async def _own_names(self, standing: Mapping[str, Sequence[str]]) -> Sequence[str]:
+        """The plain names but for those that somebody else's index or alias has."""
+        own = []
+        for name in self._plain:
+            others = [index for index in standing.get(name, ()) if not index.startswith(f"{self._alias}-")]
+            if others or (name not in standing and await self._client.indices.exists(index=name)):
+                _log.warning("elasticsearch.name_taken", name=name, message="another index has it: it stays as it is")
+            else:
+                own.append(name)
+        return own
 
     async def write(
         self, name: str, entries: Sequence[Entry | Tombstone], *, visible: bool = True
@@ -211,17 +249,19 @@ class Generations(Generic[Entry]):
             return await scrub(self._client, self.index(name), parts)
 
     async def expose(self, name: str) -> None:
-        """The alias stands for this one alone; in one step, so that whoever reads it always finds one."""
+        """Alias and plain names stand for this one alone; in one step, so that whoever reads one always finds it."""
         index = self.index(name)
         with translated():
-            # By a pattern, so that an alias which nobody has is no error.
-            standing = await self._client.indices.get_alias(name=f"{self._alias}*")
+            standing = await self._aliases()
+            aliases = (self._alias, *await self._own_names(standing))
             away = [
-                {"remove": {"index": each, "alias": self._alias}}
-                for each, told in standing.items()
-                if self._alias in told["aliases"] and each != index
+                {"remove": {"index": each, "alias": alias}}
+                for alias in aliases
+                for each in standing.get(alias, ())
+                if each != index
             ]
-            await self._client.indices.update_aliases(actions=[{"add": {"index": index, "alias": self._alias}}, *away])
+            added = [{"add": {"index": index, "alias": alias}} for alias in aliases]
+            await self._client.indices.update_aliases(actions=[*added, *away])
 
     async def drop(self, name: str) -> None:
         """Delete the index, if it is there."""

@@ -33,8 +33,13 @@ _PROPERTIES = {
 }
 
 
+def plain_names(index: str) -> tuple[str, ...]:
+    """What others find the text index by; by default also the name that other implementations gave it."""
+    return (index, "brain_memories") if index == "openbrain" else (index,)
+
+
 class ElasticsearchText(ElasticsearchIndex[TextEntry]):
-    """The text index behind the alias `<index>-text`."""
+    """The text index behind the alias `<index>-text` and its plain names."""
 
     builder = BUILDER
     at_once = AT_ONCE
@@ -46,6 +51,7 @@ class ElasticsearchText(ElasticsearchIndex[TextEntry]):
             Generations(
                 self._client,
                 alias=f"{index}-text",
+                plain=plain_names(index),
                 builder=BUILDER,
                 refresh_ms=refresh_ms,
                 properties=_PROPERTIES,

@@ -1,6 +1,7 @@
 """The collections of a Qdrant server: how they are made, that they stand, and the alias that others read."""
 
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 import structlog
@@ -49,7 +50,7 @@ class Collections:
         """`settings`: an operator's own, for every collection that is made here; `SetupError` for what Qdrant does
         not know."""
         self._client, self._first_part = client, first_part
-        self._alias = f"{first_part}-vectors"
+        self._alias, self._plain = f"{first_part}-vectors", first_part
         self._on_disk, self._settings = _checked(settings)
         self._dimensions: dict[str, int] = {}
         self._used: set[str] = set()
@@ -74,7 +75,7 @@ class Collections:
                     await self._client.create_payload_index(collection, field, field_schema=schema, wait=True)
             if FORMER_INDEX in indexed:
                 await self._upgrade(collection)
-            await self._keep_alias(collection)
+            await self._keep_aliases(collection)
         self._written = True
 
     async def _upgrade(self, collection: str) -> None:
@@ -94,14 +95,38 @@ class Collections:
             if not await self._client.collection_exists(collection):
                 raise
 
-    async def _keep_alias(self, collection: str) -> None:
-        if await self._aliased() is None:
-            create = models.CreateAlias(collection_name=collection, alias_name=self._alias)
-            await self._client.update_collection_aliases([models.CreateAliasOperation(create_alias=create)])
+    async def _keep_aliases(self, collection: str) -> None:
+        standing = await self._aliases()
+        serving = standing.get(self._alias, collection)
+        if self._alias not in standing:
+            await self._point(self._alias, serving, standing)
+        if self._plain not in standing:
+            await self._point_plain(serving, standing)
 
-    async def _aliased(self) -> str | None:
-        aliases = (await self._client.get_aliases()).aliases
-        return next((each.collection_name for each in aliases if each.alias_name == self._alias), None)
+    async def _point(self, alias: str, collection: str, standing: Mapping[str, str]) -> None:
+        """In one step."""
+        made = models.CreateAliasOperation(
+            create_alias=models.CreateAlias(collection_name=collection, alias_name=alias)
+        )
+        gone = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias))
+        await self._client.update_collection_aliases([gone, made] if alias in standing else [made])
+
+    async def _point_plain(self, collection: str, standing: Mapping[str, str]) -> None:
+        """The name that others read; where another collection has it, as its name or behind it, it stays so."""
+        others = not standing.get(self._plain, collection).startswith(f"{self._first_part}-")
+        try:
+            if not others:
+                await self._point(self._plain, collection, standing)
+        except UnexpectedResponse as error:
+            if error.status_code is None or error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise
+            others = True
+        if others:
+            _log.warning("qdrant.name_taken", name=self._plain, message="another collection has it: it stays as it is")
+
+    async def _aliases(self) -> Mapping[str, str]:
+        """The collection behind each."""
+        return {each.alias_name: each.collection_name for each in (await self._client.get_aliases()).aliases}
 
     async def exists(self, generation: str) -> bool:
         """Whether its collection stands, asked of the server; what was known of one that does not is forgotten."""
@@ -128,13 +153,11 @@ class Collections:
         return self._dimensions[generation]
 
     async def expose(self, generation: str) -> None:
-        """The alias stands for this one; in one step."""
+        """Alias and plain name stand for this one."""
         with translated():
-            made = models.CreateAliasOperation(
-                create_alias=models.CreateAlias(collection_name=self.name(generation), alias_name=self._alias)
-            )
-            gone = models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=self._alias))
-            await self._client.update_collection_aliases([made] if await self._aliased() is None else [gone, made])
+            standing = await self._aliases()
+            await self._point(self._alias, self.name(generation), standing)
+            await self._point_plain(self.name(generation), standing)
 
     async def drop(self, generation: str) -> None:
         """Delete the collection, if it is there."""
@@ -148,7 +171,7 @@ class Collections:
         nothing where this process writes."""
         version = await self._version()
         with translated():
-            standing = await self._aliased()
+            standing = (await self._aliases()).get(self._alias)
             # By its own name: a key may be for collections, which the alias is not.
             if standing is not None and self._written and standing in map(self.name, self._dimensions):
                 nobody = models.Filter(must=[models.HasIdCondition(has_id=[_NOBODY])])

@@ -6,6 +6,7 @@ from typing import Any
 from qdrant_client import models
 
 from openbrain.adapters.indexes.vector_entries import plain_bound
+from openbrain.domain.times import to_iso
 from openbrain.domain.visibility import (
     KEYWORD_FIELDS,
     NUMBER_FIELDS,
@@ -73,4 +74,5 @@ def point(entry: VectorEntry | Tombstone) -> models.PointStruct:
     payload["digest"] = entry.digest
     payload |= {field: getattr(entry.fields, field) for field in (*KEYWORD_FIELDS, *NUMBER_FIELDS)}
     payload["tags"] = list(entry.fields.tags)
+    payload["created_at"] = to_iso(entry.fields.created_at)
     return models.PointStruct(id=entry.id, vector={VECTOR: entry.vector.tolist()}, payload=payload)

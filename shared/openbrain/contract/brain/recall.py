@@ -44,7 +44,10 @@ class RecallBody(Filters):
     top_k: Count | None = None
     limit: Annotated[Count | None, Field(description="The same as top_k; wins over it.")] = None
     project: Annotated[
-        Project | None, Field(description="This project, and what is shared across projects or belongs to none.")
+        Project | None,
+        Field(
+            description="This project, what is shared across projects, and what an agent or a session keeps in none."
+        ),
     ] = None
     agent_id: Agent | None = None
     keywords: Annotated[Keywords, Field(description="Words that lift a memory that holds them.")] = ()
