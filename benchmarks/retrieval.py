@@ -19,7 +19,7 @@ from openbrain.settings import load
 
 NAME = "retrieval"
 SIDES: Mapping[str, dict[str, float]] = {"text": {"text_weight": 1.0}, "vectors": {"text_weight": 0.0}, "fused": {}}
-MEASURES = ("turn any@5", "turn any@10", "session any@5")
+MEASURES = ("turn any@1", "turn any@5", "turn any@10", "session any@5")
 ALLOWED_LOSS = -0.02
 BATCH = 100
 
@@ -104,6 +104,7 @@ def _ask(
     sessions = list(dict.fromkeys(turn.session for turn in found))
     wanted = {turn.session for turn in turns.values() if turn.id in question.evidence}
     return {
+        "turn any@1": any(turn.id in question.evidence for turn in found[:1]),
         "turn any@5": any(turn.id in question.evidence for turn in found[:5]),
         "turn any@10": any(turn.id in question.evidence for turn in found[:10]),
         "session any@5": any(session in wanted for session in sessions[:5]),

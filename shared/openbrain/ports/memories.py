@@ -1,8 +1,8 @@
 """Memories as they are read, and what was asked of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import Condition
@@ -49,6 +49,14 @@ class RecallRecord:
     at: int
 
 
+class Turn(NamedTuple):
+    """Where a memory stands in its session, and how long it is."""
+
+    session_id: str
+    number: int
+    chars: int
+
+
 class Memories(Protocol):
     """Rows as they stand, and which of them recalls found."""
 
@@ -67,6 +75,10 @@ class Memories(Protocol):
     async def keyword_hits(self, words: Sequence[str], condition: Condition, limit: int) -> Sequence[Hit]:
         """Living memories holding any of the words (lower case), scored by the share of words present: the slow way
         for when both indexes are down. `TryLater` where too many look at once."""
+
+    async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
+        """Of those of these memories that live, are within the condition and have a turn in a session, which; and of
+        what stands so many turns behind them (before them: negative) in the same session. By memory id."""
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """As `TextIndex.counts`, of the newest memories alone: the slow way for when the text index is down.

@@ -98,7 +98,8 @@ class Embedding(Group):
 class Recall(Group):
     """How answers are put together."""
 
-    text_weight: float = Field(0.5, ge=0, le=1, description="Of the keyword score in the fusion; the rest is vectors.")
+    text_weight: float = Field(0.6, ge=0, le=1, description="Of the keyword score in the fusion; the rest is vectors.")
+    neighbours: bool = Field(True, description="Whether turns beside a turn in its session add to its score.")
     half_life_days: dict[MemoryType, float | None] = Field(
         default_factory=lambda: dict(HALF_LIFE_DAYS),
         description="Days after which confidence counts half, by type; null never fades.",

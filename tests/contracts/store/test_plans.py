@@ -11,10 +11,10 @@ from openbrain.adapters.sql.engine import raw_cursor
 from openbrain.adapters.sql.engine.database import SQLITE, Database
 from openbrain.adapters.sql.engine.opening import open_database
 from openbrain.adapters.sql.indexes import expected_entries, index_marks, reindexing, unused_vectors, vectors
-from openbrain.adapters.sql.memories import reading, recalls, whole_rows
+from openbrain.adapters.sql.memories import reading, recalls, session_turns, whole_rows
 from openbrain.adapters.sql.memories.conditions import LIVING, compiled
 from openbrain.adapters.sql.schema.memory_rows import row_from_memory
-from openbrain.adapters.sql.schema.tables import memories
+from openbrain.adapters.sql.schema.tables import SESSION_TURN, memories
 from openbrain.adapters.sql.tenants import closing
 from openbrain.adapters.sql.work import operations
 from openbrain.adapters.sql.writes import erasing, idempotency
@@ -234,3 +234,17 @@ async def test_the_rest_of_what_is_new_finds_its_rows_by_an_index(many: Database
     for table, work in looked:
         for plan in await plans(many, work, table):
             assert "SEARCH " in plan or "'key': '" in plan, (table, plan)
+
+
+async def test_turns_beside_others_are_found_by_their_places(many: Database) -> None:
+    within = compiled(visible(Viewer("w1", "ada", ("o",)), Criteria(project="p"), START))
+
+    for sessions in (1, session_turns.SESSIONS_AT_ONCE):
+        part = [(f"s{number}", [number, number + 1]) for number in range(sessions)]
+
+        def read(connection: Connection, part: Sequence[tuple[str, Sequence[int]]] = tuple(part)) -> object:
+            return session_turns.read_places(connection, and_(within, session_turns.beside(part)))
+
+        (plan,) = await plans(many, read)
+        assert SESSION_TURN in plan
+        assert "session_id=? AND turn" in plan or "'type': 'range'" in plan

@@ -101,4 +101,6 @@ async def _refile(brain: OpenBrain, step: Step) -> None:
     found, old = step.found, step.existing
     metadata: dict[str, Any] = {**old.metadata, **found.metadata}
     tags: Sequence[str] = list(dict.fromkeys([*old.tags, *found.tags]))[: limits.TAGS]
-    await brain.update(old.id, type=found.type, tags=tags, metadata=metadata, source=found.source)
+    await brain.update(
+        old.id, type=found.type, tags=tags, metadata=metadata, confidence=found.confidence, source=found.source
+    )

@@ -1,4 +1,5 @@
-"""Recall: ask both indexes, fuse, hold against the truth, refill, order. One question is a batch of one."""
+"""Recall: ask both indexes, fuse, let neighbours add, hold against the truth, refill, order. One question is a batch of
+one."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from openbrain.settings import Recall
 from openbrain_api.recall.explanation import explained
 from openbrain_api.recall.fuse import Scores, fuse
 from openbrain_api.recall.indexes.index_search import BOTH, Indexes, IndexHits, IndexQuery
+from openbrain_api.recall.neighbours import neighbouring, summed
 from openbrain_api.recall.order import RankedMemory, ordered
 from openbrain_api.recall.question import Json, Question, RecallResult
 from openbrain_api.recall.verify import Candidates, verify
@@ -27,7 +29,8 @@ class _Judged:
     """What came of one question in one round."""
 
     hits: IndexHits
-    scores: Scores
+    fused: Scores
+    neighbours: Scores
     candidates: Candidates
 
     def short(self, top_k: int, limit: int) -> bool:
@@ -72,23 +75,35 @@ class Recaller:
     ) -> dict[int, _Judged]:
         """One round for all of them."""
         hits = dict(zip(queries, await self._indexes.search(list(queries.values())), strict=True))
-        scores = {
+        fused = {
             number: await self._scores(queries[number], hits[number], self._weight(questions[number]))
             for number in queries
         }
+        neighbours = {number: await self._neighbours(fused[number], queries[number].condition) for number in queries}
         sees = {condition: matcher(condition) for condition in {query.condition for query in queries.values()}}
         width = self._settings.tuning.bucket_width
         candidates = {
-            number: Candidates(scores[number], question, sees=sees[queries[number].condition], now=now, width=width)
+            number: Candidates(
+                summed(fused[number], neighbours[number]),
+                question,
+                sees=sees[queries[number].condition],
+                now=now,
+                width=width,
+            )
             for number, question in questions.items()
         }
         await verify(list(candidates.values()), self._memories)
-        return {number: _Judged(hits[number], scores[number], candidates[number]) for number in queries}
+        return {
+            number: _Judged(hits[number], fused[number], neighbours[number], candidates[number]) for number in queries
+        }
 
     async def _scores(self, query: IndexQuery, hits: IndexHits, weight: float) -> Scores:
         if not hits.whole:
             return await self._by_words(query.text, query.condition, query.limit)
         return fuse(hits.text, hits.vectors, weight)
+
+    async def _neighbours(self, fused: Scores, condition: AllOf) -> Scores:
+        return await neighbouring(fused, condition, self._memories) if self._settings.neighbours else {}
 
     def _answer(self, question: Question, judged: _Judged, now: int) -> RecallResult:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days
@@ -111,7 +126,8 @@ class Recaller:
             best,
             text=hits.text,
             vectors=hits.vectors,
-            fused=judged.scores,
+            fused=judged.fused,
+            neighbours=judged.neighbours,
             text_weight=1.0 if hits.vectors is None else 0.0 if hits.text is None else weight,
             now=now,
             width=self._settings.tuning.bucket_width,

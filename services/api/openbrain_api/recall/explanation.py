@@ -15,6 +15,7 @@ def explained(
     text: Sequence[Hit] | None,
     vectors: Sequence[Hit] | None,
     fused: Scores,
+    neighbours: Scores,
     text_weight: float,
     now: int,
     width: float,
@@ -29,7 +30,8 @@ def explained(
     return {
         ranked.memory.id: {
             **{name: _part(ranked.memory.id, *part) for name, part in parts.items()},
-            "fused": fused[ranked.memory.id],
+            "fused": fused.get(ranked.memory.id, 0.0),
+            "neighbours": neighbours.get(ranked.memory.id, 0.0),
             "boosted": ranked.score,
             "bucket": bucket(top, ranked.score, width),
             "scope": ranked.memory.memory_scope,

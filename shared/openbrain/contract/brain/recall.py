@@ -112,6 +112,9 @@ class Explanation(Answer):
     text: IndexShare | None = Field(description="null: the keywords did not find it.")
     vectors: IndexShare | None
     fused: float = Field(description="Both shares, weighed and added.")
+    neighbours: float = Field(
+        description="What the turns beside it in its session add. All are then scaled, so that the best stays as high."
+    )
     boosted: float = Field(description="With the keywords of the request: the score of the answer.")
     bucket: int = Field(description="How many bucket widths below the best; within one, the rest decides.")
     scope: Scope

@@ -1,6 +1,6 @@
 """Rows as they stand, and what led to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -13,13 +13,14 @@ from openbrain.adapters.sql.memories.counting import counted
 from openbrain.adapters.sql.memories.keyword_search import keyword_hits
 from openbrain.adapters.sql.memories.recalls import purge, record
 from openbrain.adapters.sql.memories.recent_rows import RecentRows, indexable
+from openbrain.adapters.sql.memories.session_turns import read_turns
 from openbrain.adapters.sql.memories.whole_rows import memory_columns, read_rows, to_memories
 from openbrain.adapters.sql.schema.tables import memories, memory_history, memory_lineage
 from openbrain.domain.ids import is_uuid
 from openbrain.domain.memory import Memory
 from openbrain.domain.visibility import Condition
 from openbrain.ports.index import Count, Hit
-from openbrain.ports.memories import Ancestry, HistoryEntry, RecallRecord
+from openbrain.ports.memories import Ancestry, HistoryEntry, RecallRecord, Turn
 
 _NEWEST = (memories.c.created_at.desc(), memories.c.id.desc())
 
@@ -72,6 +73,13 @@ class SqlMemories:
         statement = keyword_hits(words, compiled(condition), self._degraded_scan, limit)
         async with self._scans.place():
             return await self._database.read(lambda connection: [Hit(*row) for row in connection.execute(statement)])
+
+    async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
+        """Two statements, where there are sessions."""
+        known, within = sorted({each for each in ids if is_uuid(each)}), compiled(condition)
+        if not known:
+            return {}
+        return await self._database.read(lambda connection: read_turns(connection, known, within, around))
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """Of the newest that may be seen, at most `degraded_scan`."""

@@ -58,6 +58,8 @@ api_keys = Table(
     Column("replaces_id", ascii_name(36)),
 )
 
+SESSION_TURN = "ix_memories_session_id_turn"
+
 memories = Table(
     "memories",
     metadata,
@@ -103,6 +105,8 @@ memories = Table(
     Index("ix_memories_supersedes_id", "supersedes_id"),
     # Due memories are those without a reason: the expired ones are not walked through again.
     Index("ix_memories_reason_expires_at", "reason", "expires_at"),
+    # Most memories have no turn: where the database can, they are left out.
+    Index(SESSION_TURN, "workspace_id", "session_id", "turn", sqlite_where=text("turn IS NOT NULL")),
 )
 
 memory_lineage = Table(
