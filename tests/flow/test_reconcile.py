@@ -111,6 +111,7 @@ async def buried(brain: Brain, memory_id: str) -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_equal_indexes_are_told_equal(quiet: Brain) -> None:
+    await quiet.settled()
     before = await verified(quiet, full=True)
     ids = await filled(quiet)
     await forget(quiet, ids[0])

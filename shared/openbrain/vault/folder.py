@@ -47,6 +47,23 @@ class Folder:
     def __init__(self, root: Path, *, max_bytes: int = limits.FILE_BYTES) -> None:
         self.root = Path(os.path.realpath(root))
         self.max_bytes = max_bytes
+        self._held: dict[str, int] | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While the block runs each folder on a way is opened once, for many files; a folder that is moved or removed
+        meanwhile is then still the one that was opened. Blocks may stand in each other."""
+        if self._held is not None:
+            yield
+            return
+        held: dict[str, int] = {}
+        self._held = held
+        try:
+            yield
+        finally:
+            self._held = None
+            for descriptor in held.values():
+                os.close(descriptor)
 
     def read(self, relative: str) -> str:
         """A file's text, line breaks as they are. Invalid where it is too large or not UTF-8."""
@@ -106,16 +123,33 @@ class Folder:
     @contextmanager
     def parent(self, relative: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
         """The folder of a path, opened step by step, and the path's last name. For writers in this package."""
-        parts = checked(relative).split("/")
+        way, _, name = checked(relative).rpartition("/")
+        held = self._held
+        if held is None:
+            descriptor = self._walked(way, relative, create=create)
+            try:
+                yield descriptor, name
+            finally:
+                os.close(descriptor)
+            return
+        if way not in held:
+            descriptor = self._walked(way, relative, create=create)
+            if held.setdefault(way, descriptor) != descriptor:
+                os.close(descriptor)  # another thread was faster
+        yield held[way], name
+
+    def _walked(self, way: str, relative: str, *, create: bool) -> int:
+        """The descriptor of a folder. Each step is opened from the one before, so that no link is followed."""
         descriptor = self._open_root()
         try:
-            for part in parts[:-1]:
+            for part in way.split("/") if way else ():
                 inner = _step(descriptor, part, relative, create=create)
                 os.close(descriptor)
                 descriptor = inner
-            yield descriptor, parts[-1]
-        finally:
+        except BaseException:
             os.close(descriptor)
+            raise
+        return descriptor
 
     def _open_root(self) -> int:
         try:

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openbrain.domain.errors import Conflict, Invalid
+from openbrain.domain.errors import Conflict, Invalid, TryLater
 from openbrain.vault.changes import Change, sha256
+from openbrain.vault.markers import atomic_writes
 from openbrain.vault.pages import journal
 from openbrain.vault.pages.journal import Applied, apply, recover
 from tests.support.forms import examples
@@ -266,3 +267,42 @@ def test_whatever_is_planned_a_kill_leaves_one_of_two_states(
     except Killed:
         recover(folder)
     assert tree(root) == (before if at == 0 else wanted)
+
+
+def many() -> Files:
+    return {f"left/{number}.md": b"page" for number in range(journal.MANY + 5)}
+
+
+@pytest.mark.parametrize("can", [True, False])
+def test_many_files_are_flushed_at_once_where_the_system_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can: bool
+) -> None:
+    together: list[int] = []
+    alone: list[int] = []
+
+    def syncfs(descriptor: int) -> int:
+        together.append(descriptor)
+        return 0
+
+    monkeypatch.setattr(atomic_writes, "_SYNCFS", syncfs if can else None)
+    monkeypatch.setattr(os, "fsync", alone.append)
+    assert apply(lay(tmp_path, {}), plan({}, many())).written == len(many())
+
+    assert len(together) == can
+    assert (len(alone) > len(many())) is not can
+    assert tree(tmp_path) == many()
+
+
+def test_a_disk_that_fails_to_flush_is_told_and_the_rest_is_done_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = lay(tmp_path, {})
+    monkeypatch.setattr(atomic_writes, "_SYNCFS", lambda _: -1)
+    with pytest.raises(TryLater, match="disk answers"):
+        apply(folder, plan({}, many()))
+    assert not [path for path in tree(tmp_path) if path.endswith(".md") and not path.startswith(".")]
+    monkeypatch.undo()
+
+    recover(folder)
+
+    assert tree(tmp_path) == many()

@@ -11,7 +11,7 @@ from openbrain.vault.draft import Draft
 from openbrain.vault.front_matter import document
 from openbrain.vault.front_matter.document import Front
 from openbrain.vault.front_matter.rendering import Value
-from openbrain.vault.pages.arc_parsing import parse_arc
+from openbrain.vault.pages.arc_parsing import REFERENCES, is_ranked, parse_arc
 from openbrain.vault.pages.arcs import Arc
 from openbrain.vault.pages.index import Scan, counting, in_order
 from openbrain.vault.thresholds import Thresholds
@@ -72,7 +72,7 @@ class Plan:
         if path != arc.path:
             self.draft.remove(arc.path)
             del self.pages[arc.path]
-        kept = _only_heat(arc, values, page.front, front) if body is None and not to else None
+        kept = _as_before(arc, values, page.front, front, path) if body is None else None
         self.pages[path] = kept or parse_arc(path, new, arc.created_us * 1000)
         return self.pages[path]
 
@@ -139,9 +139,13 @@ def begin(scan: Scan, read: Callable[[str], str], now_us: int, thresholds: Thres
     return Plan(scan, Draft(read), now_us, thresholds, pages, scan.shadowed, references, problems=list(scan.problems))
 
 
-def _only_heat(arc: Arc, values: Mapping[str, Value], was: Front, now: Front) -> Arc | None:
-    """The arc where its heat is all that changed, and no line moved: it need not be read again."""
-    heat = values.get("heat")
-    if tuple(values) != ("heat",) or not isinstance(heat, int) or len(was.lines) != len(now.lines):
+def _as_before(arc: Arc, values: Mapping[str, Value], was: Front, now: Front, path: str) -> Arc | None:
+    """The arc where its heat, status and folder are all that changed, and no line moved: it need not be read again."""
+    heat, status = values.get("heat", arc.heat), values.get("status", arc.status)
+    if not values.keys() <= {"heat", "status"} or len(was.lines) != len(now.lines):
         return None
-    return arc._replace(heat=heat)
+    if not (isinstance(heat, int | None) and isinstance(status, str) and arc.dated and path.endswith(f"/{arc.id}.md")):
+        return None
+    if arc.reference or path.startswith(REFERENCES):
+        return None
+    return arc._replace(path=path, heat=heat, status=status.lower(), ranked=is_ranked(now, path, arc.id))

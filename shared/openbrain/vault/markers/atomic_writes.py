@@ -1,16 +1,27 @@
 """Files of a vault, each put in place whole: a reader sees the old one or the new one."""
 
+import ctypes
 import errno
 import hashlib
 import os
+import re
 import stat
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from openbrain.domain.errors import NotFound, TryLater
 from openbrain.vault.folder import Folder, inherited
 
+
+def _syncfs() -> Callable[[int], int] | None:
+    if sys.platform != "linux" or tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (5, 8):
+        return None
+    return getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+
+
+_SYNCFS = _syncfs()
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -46,10 +57,16 @@ def seen(folder: Folder, relative: str) -> Seen | None:
 
 
 def lay_beside(
-    folder: Folder, relative: str, parts: Sequence[bytes], before: Seen | None, mtime_ns: int | None = None
+    folder: Folder,
+    relative: str,
+    parts: Sequence[bytes],
+    before: Seen | None,
+    mtime_ns: int | None = None,
+    *,
+    flush: bool = True,
 ) -> None:
-    """The new content, flushed to the disk, in a temporary file beside, with the rights of the one there was, or
-    of the folder, and of this time where one is given."""
+    """The new content, flushed to the disk unless `sync_all` follows, in a temporary file beside, with the rights of
+    the one there was, or of the folder, and of this time where one is given."""
     with folder.parent(relative, create=True) as (parent, name):
         beside = beside_name(name)
         try:
@@ -60,7 +77,8 @@ def lay_beside(
                 file.flush()
                 if mtime_ns is not None:
                     _age(descriptor, mtime_ns)
-                os.fsync(descriptor)
+                if flush:
+                    os.fsync(descriptor)
         except OSError as error:
             with suppress(OSError):
                 os.unlink(beside, dir_fd=parent)
@@ -86,6 +104,17 @@ def sync(folder: Folder, relative: str) -> None:
     """The names in a file's folder, as they are, last from here on."""
     with suppress(NotFound), _named(folder, relative) as (parent, _):
         os.fsync(parent)
+
+
+def sync_all(folder: Folder) -> bool:
+    """All that was written to the folder's file system lasts from here on, for less than file by file; False where
+    the system can't, or does not tell of failures (Linux before 5.8)."""
+    if _SYNCFS is None:
+        return False
+    with folder.parent("_") as (root, _):
+        if _SYNCFS(root) != 0:
+            raise TryLater(f"the vault's disk answers {os.strerror(ctypes.get_errno())}")
+    return True
 
 
 def clear(folder: Folder, relative: str) -> None:

@@ -19,6 +19,8 @@ SEVERITIES = tuple(str(each) for each in Severity)
 """By rank."""
 RESOLVED = "resolved"
 NO_SOURCE = "unknown"
+REFERENCES = "frontal-lobe/"
+"""Pages below it may point at arcs."""
 DAY_US = 86_400_000_000
 
 _DATE = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)", re.ASCII)
@@ -59,7 +61,7 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         heat=front.number("heat"),
         created_us=created_us,
         dated=dated,
-        ranked=bool(front.text("cluster_id")) or (path.startswith("clusters/") and _DATE.search(arc_id) is not None),
+        ranked=is_ranked(front, path, arc_id),
         merged=stem != arc_id,
         last_activity_us=from_iso(front.text("last_activity")) or 0,
         writable=not front.broken,
@@ -70,13 +72,18 @@ def parse_arc(path: str, text: str, mtime_ns: int) -> Arc:
         errors=_count(counted.get("errors")),
         lessons=sum(1 for marker in found.markers if marker.type == "lesson" and marker.block),
         problem_count=len(problems),
-        reference=front.text("reference") if path.startswith("frontal-lobe/") else "",
+        reference=front.text("reference") if path.startswith(REFERENCES) else "",
         replayed_from=front.strings("replayed_from"),
         mitigates=front.strings("mitigates"),
         links=tuple(target for _, target in edges),
         alarms=_json(alarms) if any(alarms) else "",
         detail=_json({name: part for name, part in detail.items() if part}),
     )
+
+
+def is_ranked(front: Front, path: str, arc_id: str) -> bool:
+    """Whether the page is an arc: it says so, or lies among them with a day in its name."""
+    return bool(front.text("cluster_id")) or (path.startswith("clusters/") and _DATE.search(arc_id) is not None)
 
 
 def _created(front: Front, arc_id: str, path: str, mtime_ns: int, problems: list[Problem]) -> tuple[int, bool]:

@@ -74,6 +74,10 @@ class Index:
 
     def scan(self, folder: Folder) -> Scan:
         """The vault as it is now. Blocking."""
+        with folder.held():
+            return self._scan(folder)
+
+    def _scan(self, folder: Folder) -> Scan:
         before = self._load() if self._known is None else self._known
         known: dict[str, Known] = {}
         new: dict[str, Known] = {}
@@ -104,12 +108,13 @@ class Index:
         if self._known is None:
             return
         new: dict[str, Known] = {}
-        for arc, data in arcs:
-            with suppress(NeverRetry):
-                at = folder.stat(arc.path)
-                if folder.read_bytes(arc.path) == data:
-                    settled = _is_settled(at.mtime_ns, self._clock_ns())
-                    new[arc.path] = Known(at.mtime_ns, at.size, settled, sha256(data), arc)
+        with folder.held():
+            for arc, data in arcs:
+                with suppress(NeverRetry):
+                    at = folder.stat(arc.path)
+                    if folder.read_bytes(arc.path) == data:
+                        settled = _is_settled(at.mtime_ns, self._clock_ns())
+                        new[arc.path] = Known(at.mtime_ns, at.size, settled, sha256(data), arc)
         self._known.update(new)
         self._save(new)
 

@@ -19,6 +19,8 @@ from openbrain.vault.markers import atomic_writes
 JOURNAL = ".openbrain/journal"
 TOGETHER, SYNCS_AT_ONCE = 256, 8
 """Files that are laid out before the first takes its name; so many of them wait for the disk at once."""
+MANY = 32
+"""From so many on they are flushed together."""
 _VERSION = 1
 _ANY_SIZE = 1 << 40
 # What says nothing new keeps its time but for this much: the coarsest disk counts so, and whoever looks for changes by
@@ -46,15 +48,16 @@ def apply(folder: Folder, changes: Iterable[Change], *, at_step: Callable[[str],
     wanted = effective(changes)
     if not wanted:
         return Applied()
-    if folder.digest(JOURNAL) is not None:
-        raise Conflict("an earlier writer was killed: recover what it left first")
-    for change in wanted:
-        if folder.digest(change.path) != change.before:
-            raise Conflict(f"{change.path}: changed meanwhile, plan again")
-    at_step("journal")
-    times = _times(folder, wanted)
-    atomic_writes.write(folder, JOURNAL, *_packed(wanted, times))
-    return _finish(folder, wanted, times, at_step)
+    with folder.held():
+        if folder.digest(JOURNAL) is not None:
+            raise Conflict("an earlier writer was killed: recover what it left first")
+        for change in wanted:
+            if folder.digest(change.path) != change.before:
+                raise Conflict(f"{change.path}: changed meanwhile, plan again")
+        at_step("journal")
+        times = _times(folder, wanted)
+        atomic_writes.write(folder, JOURNAL, *_packed(wanted, times))
+        return _finish(folder, wanted, times, at_step)
 
 
 def recover(folder: Folder, *, at_step: Callable[[str], None] = lambda _: None) -> Applied:
@@ -88,8 +91,7 @@ def _finish(folder: Folder, changes: Sequence[Change], times: Times, at_step: Ca
             for change in some:
                 at_step(change.path)
             # All are on the disk before the first takes its name, and all names before the journal goes.
-            ready = pool.map(lambda change: _prepared(folder, change, times.get(change.path)), some)
-            for change, found in zip(some, list(ready), strict=True):
+            for change, found in zip(some, _all_prepared(folder, some, times, pool), strict=True):
                 at_step(f"{change.path} in place")
                 if not _placed(folder, change, found):
                     edited.append(change.path)
@@ -103,6 +105,17 @@ def _finish(folder: Folder, changes: Sequence[Change], times: Times, at_step: Ca
     return Applied(written, removed, tuple(edited))
 
 
+def _all_prepared(
+    folder: Folder, changes: Sequence[Change], times: Times, pool: ThreadPoolExecutor
+) -> "Sequence[atomic_writes.Seen | _Now | None]":
+    """Few are flushed one beside the other; of many the file system is, which may hold what others write."""
+    if len(changes) >= MANY:
+        ready = [_prepared(folder, change, times.get(change.path), flush=False) for change in changes]
+        if atomic_writes.sync_all(folder):
+            return ready
+    return list(pool.map(lambda change: _prepared(folder, change, times.get(change.path)), changes))
+
+
 class _Now(Enum):
     """What stands where a change is to be made."""
 
@@ -110,7 +123,9 @@ class _Now(Enum):
     OTHER = "somebody else's"
 
 
-def _prepared(folder: Folder, change: Change, mtime_ns: int | None) -> atomic_writes.Seen | _Now | None:
+def _prepared(
+    folder: Folder, change: Change, mtime_ns: int | None, *, flush: bool = True
+) -> atomic_writes.Seen | _Now | None:
     """What is there before the change, whose content lies beside it from now on."""
     try:
         before = atomic_writes.seen(folder, change.path)
@@ -122,7 +137,7 @@ def _prepared(folder: Folder, change: Change, mtime_ns: int | None) -> atomic_wr
     if digest != change.before:
         return _Now.OTHER
     if change.after is not None:
-        atomic_writes.lay_beside(folder, change.path, (change.after,), before, mtime_ns)
+        atomic_writes.lay_beside(folder, change.path, (change.after,), before, mtime_ns, flush=flush)
     return before
 
 
