@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,6 +18,7 @@ from openbrain.settings import Vaults
 from openbrain.settings.webhooks import Webhooks
 from openbrain.streams.operating.administration import RedisStreams
 from openbrain.streams.redis.connection import connect
+from openbrain.usecases.transfer_lines import LINES
 from openbrain_api.handlers import ROUTES
 from openbrain_api.openapi.document import document
 from tests.servers.process import Server
@@ -25,6 +26,7 @@ from tests.support.api.brain import Brain, http, offer, unknown_id
 from tests.support.streams.consumers import scaled
 
 DOCUMENT: dict[str, Any] = json.loads(document(ROUTES))
+BY_NAME: dict[str, Any] = DOCUMENT["components"]["schemas"]
 LETTER = f"{STORED.name}.embedder.1-1"
 OPERATIONS = [
     (method.upper(), path, operation)
@@ -69,6 +71,61 @@ def test_names_of_operations_are_unique() -> None:
     names = [operation["operationId"] for _, _, operation in OPERATIONS]
 
     assert len(set(names)) == len(names)
+
+
+def test_every_operation_has_one_tag_that_is_described() -> None:
+    described = {tag["name"] for tag in DOCUMENT["tags"] if tag["description"]}
+
+    assert all(len(operation["tags"]) == 1 for _, _, operation in OPERATIONS)
+    assert {operation["tags"][0] for _, _, operation in OPERATIONS} == described
+
+
+def test_nothing_that_may_be_left_out_has_a_default() -> None:
+    """Generators take it for required, and can't write down that of a union; a description says it in words."""
+    assert [schema for schema in _schemas() if "default" in schema] == []
+    assert BY_NAME["RememberBody"]["required"] == ["content", "type"]
+    assert BY_NAME["RememberBody"]["properties"]["confidence"]["description"] == "Default: 1.0."
+    assert BY_NAME["BulkBody"]["properties"]["dry_run"]["description"] == "Only tell what would end. Default: true."
+
+
+def test_schemas_have_words_of_json_schema_alone() -> None:
+    known = {*Draft202012Validator.VALIDATORS, "title", "description", "contentMediaType", "x-line-schema"}
+
+    assert {word for schema in _schemas() for word in schema} - known == set()
+
+
+def _schemas() -> Iterator[dict[str, Any]]:
+    """Each that stands anywhere in the document."""
+    ahead = [*BY_NAME.values()]
+    for _, _, operation in OPERATIONS:
+        ahead += [parameter["schema"] for parameter in operation["parameters"]]
+        bodies = (operation.get("requestBody", {}), *operation["responses"].values())
+        ahead += [media["schema"] for body in bodies for media in body.get("content", {}).values() if media]
+    while ahead:
+        schema = ahead.pop()
+        yield schema
+        ahead += [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *schema.get("oneOf", ())]
+        ahead += [schema[name] for name in ("items", "additionalProperties") if isinstance(schema.get(name), dict)]
+
+
+def test_no_object_is_both_taken_and_given() -> None:
+    """What may be left out of a request stands in an answer, or is written another way."""
+    taken = [part for _, _, each in OPERATIONS for part in (each.get("requestBody"), each["parameters"])]
+    both = _reached(taken) & _reached([each["responses"] for _, _, each in OPERATIONS])
+
+    assert {name for name in both if "enum" not in BY_NAME[name]} == set()
+
+
+def _reached(part: Any) -> set[str]:
+    """Names of the schemas that it refers to, directly or by another one. An import takes what an export gave."""
+    lines = {line.__name__ for line in LINES}
+    reached: set[str] = set()
+    ahead = [part]
+    while ahead:
+        names = {reference.rpartition("/")[2] for reference in _references(ahead.pop())} - reached - lines
+        reached |= names
+        ahead += [BY_NAME[name] for name in names]
+    return reached
 
 
 def test_every_schema_is_one_and_every_reference_leads_somewhere() -> None:

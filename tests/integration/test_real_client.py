@@ -33,7 +33,7 @@ DRIVER, MAKER = COMPAT / "feed_client.py", COMPAT / "gen_vault.py"
 
 async def driven(*arguments: str) -> str:
     """What the driver prints; every check of it has passed."""
-    python, out = str(AGENTIHOOKS / "bin" / "python"), asyncio.subprocess.PIPE
+    python, out = str(AGENTIHOOKS.folder / "bin" / "python"), asyncio.subprocess.PIPE
     running = await asyncio.create_subprocess_exec(
         python, str(DRIVER), *arguments, stdout=out, stderr=asyncio.subprocess.STDOUT
     )

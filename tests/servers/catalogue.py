@@ -40,10 +40,12 @@ TOOL_STATES: dict[str, Callable[[], State]] = {
     "compose": go_tools.compose_state,
     "kustomize": go_tools.kustomize_state,
     "mpnet": mpnet_model.state,
-    "agentihooks": python_clients.agentihooks_state,
+    "agentihooks": python_clients.AGENTIHOOKS.state,
+    "openapi-python-client": python_clients.OPENAPI_PYTHON_CLIENT.state,
     "elasticsearch-8": python_clients.elasticsearch_8_state,
     "claude-code": npm_clients.CLAUDE_CODE.state,
     "codex": npm_clients.CODEX.state,
+    "openapi-typescript": npm_clients.OPENAPI_TYPESCRIPT.state,
     "faketime": faketime.state,
 }
 

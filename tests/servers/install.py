@@ -27,7 +27,15 @@ from tests.servers.steps import CantInstall, Step
 
 _DEBIAN = ("redis", "mariadb", "image", "faketime")
 _GO = ("compose", "kustomize")
-_NPM = {"claude-code": npm_clients.CLAUDE_CODE, "codex": npm_clients.CODEX}
+_NPM = {
+    "claude-code": npm_clients.CLAUDE_CODE,
+    "codex": npm_clients.CODEX,
+    "openapi-typescript": npm_clients.OPENAPI_TYPESCRIPT,
+}
+_PYTHON = {
+    "agentihooks": python_clients.AGENTIHOOKS,
+    "openapi-python-client": python_clients.OPENAPI_PYTHON_CLIENT,
+}
 
 
 def install(names: list[str]) -> dict[str, State]:
@@ -50,13 +58,14 @@ def _jobs(missing: list[str]) -> Iterator[Callable[[], dict[str, str]]]:
         yield lambda: _attempt("ollama", install_ollama.install)
     if "mpnet" in missing:
         yield lambda: _attempt("mpnet", mpnet_model.install)
-    if "agentihooks" in missing:
-        yield lambda: _attempt("agentihooks", python_clients.install_agentihooks)
     if "elasticsearch-8" in missing:
         yield lambda: _attempt("elasticsearch-8", python_clients.install_elasticsearch_8)
     for name, client in _NPM.items():
         if name in missing:
             yield partial(_attempt, name, partial(npm_clients.install, client))
+    for name, package in _PYTHON.items():
+        if name in missing:
+            yield partial(_attempt, name, partial(python_clients.install, package))
     for name in _GO:
         if name in missing:
             yield partial(_attempt, name, partial(install_go.install, name))

@@ -1,4 +1,4 @@
-"""Coding agents that our tools are held against: npm packages, each installed once into a folder of its own.
+"""Coding agents and a generator that ours is held against: npm packages, each installed once into a folder of its own.
 
 They are run by tests and are no part of what we ship; Claude Code is under its maker's own terms.
 """
@@ -20,6 +20,8 @@ class NpmClient:
     package: str
     version: str
     inside: str
+    beside: tuple[str, ...] = ()
+    """Packages that it works with."""
 
     @property
     def folder(self) -> Path:
@@ -39,6 +41,13 @@ class NpmClient:
 CLAUDE_CODE = NpmClient("@anthropic-ai/claude-code", "2.1.330", "@anthropic-ai/claude-code-*/claude")
 CODEX = NpmClient("@openai/codex", "0.169.0", "@openai/codex-*/vendor/*/bin/codex")
 
+OPENAPI_TYPESCRIPT = NpmClient(
+    "openapi-typescript",
+    "7.13.0",
+    "openapi-typescript/bin/cli.js",
+    beside=("openapi-fetch@0.17.0", "typescript@5.9.3"),
+)
+
 
 def install(client: NpmClient, step: Step) -> None:
     npm = tool("npm", "install Node.js 20 or later")
@@ -48,7 +57,7 @@ def install(client: NpmClient, step: Step) -> None:
     beside.mkdir()
     # Without its scripts: the program is a file of the package, and nothing of it runs at the installation.
     options = ["--prefix", str(beside), "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
-    step.run([npm, "install", *options, f"{client.package}@{client.version}"])
+    step.run([npm, "install", *options, f"{client.package}@{client.version}", *client.beside])
     shutil.rmtree(client.folder, ignore_errors=True)
     beside.rename(client.folder)
     if not client.program:

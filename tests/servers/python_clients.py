@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.servers.availability import Available, Missing, State
@@ -14,17 +15,30 @@ from tests.servers.steps import Step
 ELASTICSEARCH_8 = HOME / "elasticsearch-client-8"
 """A folder that stands before the environment's packages: the only client that servers of version 8 take."""
 _ELASTICSEARCH_8 = ("elasticsearch>=8.19,<9", "elastic-transport>=8.17,<9")
-_AGENTIHOOKS = "agentihooks==2.17.0"
-AGENTIHOOKS = HOME / _AGENTIHOOKS.replace("==", "-")
-"""An environment with the agents' own client, as it is published."""
+
+
+@dataclass(frozen=True)
+class PythonClient:
+    """A package in an environment of its own."""
+
+    package: str
+    version: str
+
+    @property
+    def folder(self) -> Path:
+        return HOME / f"{self.package}-{self.version}"
+
+    def state(self) -> State:
+        return _state(self.folder, self.version)
+
+
+AGENTIHOOKS = PythonClient("agentihooks", "2.17.0")
+"""The agents' own client, as it is published."""
+OPENAPI_PYTHON_CLIENT = PythonClient("openapi-python-client", "0.29.1")
 
 
 def elasticsearch_8_state() -> State:
     return _state(ELASTICSEARCH_8, "8.19")
-
-
-def agentihooks_state() -> State:
-    return _state(AGENTIHOOKS, _AGENTIHOOKS.partition("==")[2])
 
 
 def install_elasticsearch_8(step: Step) -> None:
@@ -34,15 +48,15 @@ def install_elasticsearch_8(step: Step) -> None:
     beside.rename(ELASTICSEARCH_8)
 
 
-def install_agentihooks(step: Step) -> None:
-    step.say(f"installing {_AGENTIHOOKS}")
-    beside = _beside(AGENTIHOOKS)
+def install(client: PythonClient, step: Step) -> None:
+    step.say(f"installing {client.package} {client.version}")
+    beside = _beside(client.folder)
     uv = _uv()
     step.run(
         [uv, "venv", "-q", "-p", sys.executable, str(beside)] if uv else [sys.executable, "-m", "venv", str(beside)]
     )
-    step.run([*_pip(str(beside / "bin" / "python")), _AGENTIHOOKS])
-    beside.rename(AGENTIHOOKS)
+    step.run([*_pip(str(beside / "bin" / "python")), f"{client.package}=={client.version}"])
+    beside.rename(client.folder)
 
 
 def _state(folder: Path, version: str) -> State:

@@ -107,7 +107,7 @@ Tag = Annotated[
 ]
 Tags = Annotated[tuple[Tag, ...], Field(max_length=limits.TAGS), AfterValidator(_unique)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_small_json)]
-Confidence = Annotated[float, BeforeValidator(_real), Field(ge=0, le=1)]
+Confidence = Annotated[float, Field(ge=0, le=1), BeforeValidator(_real)]
 Moment = Annotated[datetime, BeforeValidator(_written_time), AfterValidator(_zoned)]
 Turn = Annotated[int, Field(strict=True, ge=0, le=limits.TURN)]
 Hours = Annotated[int, Field(strict=True, ge=1, le=limits.EXPIRES_HOURS)]

@@ -1,17 +1,13 @@
 """The OpenAPI 3.1 document, made from the route table."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
 
 import orjson
 from pydantic import BaseModel
-from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 import openbrain
-from openbrain.contract.base import Problem
-from openbrain.contract.brain.memories import BatchItemBody
 from openbrain.domain import limits
 from openbrain.ports.generations import IndexKind
 from openbrain.usecases.transfer_lines import LINES
@@ -19,17 +15,15 @@ from openbrain_api.http.forms import MULTIPART, URLENCODED
 from openbrain_api.http.response import JSON, NDJSON, PROBLEM
 from openbrain_api.http.route import Nothing, Route
 from openbrain_api.openapi import examples
-
-Json = dict[str, Any]
-
+from openbrain_api.openapi.schemas import REF, Json, Named, schemas_of
+from openbrain_api.openapi.tags import TAGS, tag_of
 
 _IN_PATH = re.compile(r"{(\w+)}")
-_REF = "#/components/schemas/{model}"
 
 
 def document(routes: Sequence[Route]) -> bytes:
     """The whole document as JSON."""
-    named, schemas = _schemas(routes)
+    named, schemas = schemas_of(routes)
     paths: dict[str, Json] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, named, schemas)
@@ -43,6 +37,7 @@ def document(routes: Sequence[Route]) -> bytes:
                 "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
             },
             "servers": [{"url": "/"}],
+            "tags": [{"name": name, "description": description} for name, description in TAGS.items()],
             "paths": paths,
             "components": {
                 "schemas": schemas,
@@ -55,26 +50,10 @@ def document(routes: Sequence[Route]) -> bytes:
     )
 
 
-Named = dict[tuple[type[BaseModel], JsonSchemaMode], Json]
-
-
-def _schemas(routes: Iterable[Route]) -> tuple[Named, dict[str, Json]]:
-    takes: set[type[BaseModel]] = {BatchItemBody, *LINES}
-    gives: set[type[BaseModel]] = {Problem}
-    for route in routes:
-        takes |= {route.body, route.query} - {Nothing}
-        gives |= {route.response} - {None} if route.response is not None else set()
-    wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        *((model, "validation") for model in sorted(takes, key=lambda model: model.__name__)),
-        *((model, "serialization") for model in sorted(gives, key=lambda model: model.__name__)),
-    ]
-    named, definitions = models_json_schema(wanted, ref_template=_REF)
-    return {(model, mode): named[model, mode] for model, mode in wanted}, definitions["$defs"]
-
-
 def _operation(route: Route, named: Named, schemas: dict[str, Json]) -> Json:
     operation: Json = {
         "summary": route.summary,
+        "tags": [tag_of(route)],
         "operationId": f"{route.handler.__name__}_{route.method.lower()}",
         "parameters": [*_path_parameters(route), *_query_parameters(route, schemas), *_header_parameters(route)],
         "responses": {**_successes(route, named), **_problems(route)},
@@ -117,7 +96,7 @@ def _media(body: type[BaseModel], schema: Json) -> Json:
 
 def _ndjson() -> Json:
     """What a line may be; OpenAPI 3.1 has no word for it."""
-    lines = {"oneOf": [{"$ref": _REF.format(model=line.__name__)} for line in LINES]}
+    lines = {"oneOf": [{"$ref": REF.format(model=line.__name__)} for line in LINES]}
     return {"schema": {"type": "string", "description": "One JSON object a line.", "x-line-schema": lines}}
 
 
@@ -143,7 +122,7 @@ def _path_schema(route: Route, name: str) -> Json:
 def _query_parameters(route: Route, schemas: dict[str, Json]) -> list[Json]:
     if route.query is Nothing:
         return []
-    schema = schemas.pop(route.query.__name__, None) or route.query.model_json_schema(ref_template=_REF)
+    schema = schemas.pop(route.query.__name__, None) or route.query.model_json_schema(ref_template=REF)
     required = schema.get("required", ())
     return [
         {
@@ -231,7 +210,7 @@ def _problems(route: Route) -> Json:
         statuses.add(412)
     if route.body is not Nothing or route.form:
         statuses |= {400, 413, 415}
-    content = {PROBLEM: {"schema": {"$ref": _REF.format(model="Problem")}}}
+    content = {PROBLEM: {"schema": {"$ref": REF.format(model="Problem")}}}
     return {
         str(status): {
             "description": HTTPStatus(status).phrase,
