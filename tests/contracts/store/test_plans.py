@@ -236,15 +236,13 @@ async def test_the_rest_of_what_is_new_finds_its_rows_by_an_index(many: Database
             assert "SEARCH " in plan or "'key': '" in plan, (table, plan)
 
 
-async def test_turns_beside_others_are_found_by_their_places(many: Database) -> None:
-    within = compiled(visible(Viewer("w1", "ada", ("o",)), Criteria(project="p"), START))
+async def test_turns_are_found_by_their_ids_and_by_their_places(many: Database) -> None:
+    condition = visible(Viewer("w1", "ada", ("o",)), Criteria(project="p"), START)
+    (plan,) = await plans(many, partial(session_turns.read_turns, ids=IDS[:30], condition=condition, around=(-1, 1)))
+    assert "sqlite_autoindex_memories_1" in plan or "'key': 'PRIMARY'" in plan
 
     for sessions in (1, session_turns.SESSIONS_AT_ONCE):
-        part = [(f"s{number}", [number, number + 1]) for number in range(sessions)]
-
-        def read(connection: Connection, part: Sequence[tuple[str, Sequence[int]]] = tuple(part)) -> object:
-            return session_turns.read_places(connection, and_(within, session_turns.beside(part)))
-
-        (plan,) = await plans(many, read)
+        places = {f"s{number}": (number, number + 1) for number in range(sessions)}
+        (plan,) = await plans(many, partial(session_turns.read_places, places=places, within=compiled(condition)))
         assert SESSION_TURN in plan
         assert "session_id=? AND turn" in plan or "'type': 'range'" in plan

@@ -79,7 +79,10 @@ class Recaller:
             number: await self._scores(queries[number], hits[number], self._weight(questions[number]))
             for number in queries
         }
-        neighbours = {number: await self._neighbours(fused[number], queries[number].condition) for number in queries}
+        neighbours = {
+            number: await self._neighbours(fused[number], question, queries[number].condition)
+            for number, question in questions.items()
+        }
         sees = {condition: matcher(condition) for condition in {query.condition for query in queries.values()}}
         width = self._settings.tuning.bucket_width
         candidates = {
@@ -102,8 +105,10 @@ class Recaller:
             return await self._by_words(query.text, query.condition, query.limit)
         return fuse(hits.text, hits.vectors, weight)
 
-    async def _neighbours(self, fused: Scores, condition: AllOf) -> Scores:
-        return await neighbouring(fused, condition, self._memories) if self._settings.neighbours else {}
+    async def _neighbours(self, fused: Scores, question: Question, condition: AllOf) -> Scores:
+        if not self._settings.neighbours:
+            return {}
+        return await neighbouring(fused, question.top_k, condition, self._memories)
 
     def _answer(self, question: Question, judged: _Judged, now: int) -> RecallResult:
         width, half_life_days = self._settings.tuning.bucket_width, self._half_life_days

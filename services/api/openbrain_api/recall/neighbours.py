@@ -16,14 +16,15 @@ WEIGHTS: Mapping[int, float] = {-2: 0.3, -1: 0.6, 1: 0.3, 2: 0.15}
 """Of the score of the turn at that distance: what was said before explains more than what follows."""
 FULL_CHARS = 300
 """A longer text says by itself what it is about: its neighbours count less, in proportion."""
-OWNERS = 100
-"""The best candidates: theirs are the neighbours that are read."""
+OWNERS = 30
+"""At least so many of the best candidates have their neighbours read, or twice as many as are wanted."""
 
 
-async def neighbouring(scores: Scores, condition: Condition, memories: Memories) -> Scores:
+async def neighbouring(scores: Scores, wanted: int, condition: Condition, memories: Memories) -> Scores:
     """What neighbours add to each, where anything; also to some that no index found, which are in reach of the
     condition. By memory."""
-    best = heapq.nlargest(OWNERS, scores, key=lambda memory_id: (scores[memory_id], memory_id))
+    owners = max(OWNERS, 2 * wanted)
+    best = heapq.nlargest(owners, scores, key=lambda memory_id: (scores[memory_id], memory_id))
     return added(scores, await memories.turns(best, condition, tuple(WEIGHTS))) if best else {}
 
 

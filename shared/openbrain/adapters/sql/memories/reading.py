@@ -76,10 +76,10 @@ class SqlMemories:
 
     async def turns(self, ids: Sequence[str], condition: Condition, around: Collection[int] = ()) -> Mapping[str, Turn]:
         """Two statements, where there are sessions."""
-        known, within = sorted({each for each in ids if is_uuid(each)}), compiled(condition)
+        known = sorted({each for each in ids if is_uuid(each)})
         if not known:
             return {}
-        return await self._database.read(lambda connection: read_turns(connection, known, within, around))
+        return await self._database.read(lambda connection: read_turns(connection, known, condition, around))
 
     async def counts(self, fields: Sequence[str], condition: Condition, limit: int) -> Sequence[Count]:
         """Of the newest that may be seen, at most `degraded_scan`."""
