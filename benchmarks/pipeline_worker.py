@@ -15,7 +15,7 @@ from benchmarks.memory import peak_mb
 from openbrain.runtime.container import Container
 from openbrain.settings import Settings, Streams
 from openbrain_cli.system.embedded.pipeline import running
-from openbrain_cli.system.http.server import loop_factory
+from openbrain_cli.system.event_loop import loop_factory
 
 TICK_S = 0.005
 

@@ -30,7 +30,7 @@ from openbrain.runtime.container import Container
 from openbrain.settings import Settings
 from openbrain_api.app import api
 from openbrain_cli.system.embedded.pipeline import running
-from openbrain_cli.system.http.server import loop_factory
+from openbrain_cli.system.event_loop import loop_factory
 
 T = TypeVar("T")
 ROWS = 20

@@ -30,7 +30,7 @@ from openbrain.streams.redis.connection import connect, disconnect
 from openbrain.usecases.auth import OPERATORS
 from openbrain.usecases.index_writers import drop_generation
 from openbrain_cli.system.embedded.pipeline import running
-from openbrain_cli.system.http.server import loop_factory
+from openbrain_cli.system.event_loop import loop_factory
 
 LOOK_S = 0.2
 """Between two looks whether it is done."""

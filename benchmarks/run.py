@@ -26,6 +26,7 @@ MODULES = (
     "signals",
     "retrieval",
     "tick",
+    "tools_start",
 )
 
 

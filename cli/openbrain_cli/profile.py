@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from openbrain.domain.credentials import ORIGINAL_KEY_FILE, TRUE, read_key
+from openbrain.domain.credentials import LOOPBACK, ORIGINAL_KEY_FILE, TRUE, checked_address, read_key
 from openbrain.domain.errors import SetupError, Unauthorised
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 KEY_FILE = "key"
 ADMIN_KEY_FILE = "admin-key"
 URL_FILE = "url"
-
-_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +39,7 @@ class Profile:
                 "or OPENBRAIN_URL"
             )
         if "://" not in found:
-            scheme = "http" if found.partition(":")[0] in _LOOPBACK else "https"
+            scheme = "http" if found.partition(":")[0] in LOOPBACK else "https"
             raise SetupError(f"{found!r} is not a URL: write it with its scheme, as {scheme}://{found}")
         return found
 
@@ -93,6 +91,11 @@ class Profile:
         local = self._local_url()
         return bool(local) and self.url == local
 
+    def check(self) -> None:
+        """`SetupError` or `Unauthorised` where the server's name or the key can't be used."""
+        checked_address(self.url, allow_http=self._allows_http)
+        self.key()
+
     def client(self, *, agent: str = "", admin: bool = False) -> "OpenBrain":
         """The API, ready to be asked."""
         from openbrain.client import OpenBrain
@@ -101,7 +104,7 @@ class Profile:
             self.url,
             self.key(admin=admin),
             agent=agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID"),
-            allow_http=self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE,
+            allow_http=self._allows_http,
         )
 
     def client_of_tools(self, *, agent: str = "") -> "OpenBrain":
@@ -114,7 +117,7 @@ class Profile:
             self.url,
             self.key(),
             agent=agent or self._env("OPENBRAIN_AGENT_ID", "CORE_BRAIN_AGENT_ID"),
-            allow_http=self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE,
+            allow_http=self._allows_http,
             response_bytes=int(self._env("OPENBRAIN_RESPONSE_BYTES") or RESPONSE_BYTES),
             org=self.org or "",
         )
@@ -141,8 +144,12 @@ class Profile:
         """The settings of the system, with this data folder."""
         return settings_in_use().model_copy(update={"data_dir": self.data_dir})
 
+    @property
+    def _allows_http(self) -> bool:
+        return self._env("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE
+
     def _is_local(self) -> bool:
-        return self.url == self._local_url() or urlsplit(self.url).hostname in _LOOPBACK
+        return self.url == self._local_url() or urlsplit(self.url).hostname in LOOPBACK
 
     def _local_url(self) -> str:
         try:

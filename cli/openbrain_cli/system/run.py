@@ -44,7 +44,8 @@ def run(
             "or run everything with `openbrain up`"
         )
     from openbrain.runtime.adapters import close_to_others
-    from openbrain_cli.system.http.server import bounds, http_server, loop_factory
+    from openbrain_cli.system.event_loop import loop_factory
+    from openbrain_cli.system.http.server import bounds, http_server
 
     close_to_others(settings)
     server = http_server(

@@ -5,7 +5,7 @@ import random
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 import orjson
@@ -14,10 +14,10 @@ from pydantic import ValidationError
 from openbrain.client.breaker import Breaker
 from openbrain.client.refusals import nothing_stored, refusal, unreachable
 from openbrain.contract.base import Answer
+from openbrain.domain.credentials import LOOPBACK, checked_address
 from openbrain.domain.errors import Backlogged, SetupError, TryLater
 
 A = TypeVar("A", bound=Answer)
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 RETRY_AFTER_MAX_S = 30.0
 
 
@@ -38,14 +38,8 @@ class Wire:
         breaker: Breaker | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        address = urlsplit(url)
-        if address.scheme not in ("http", "https") or not address.hostname:
-            raise SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
+        address = checked_address(url, allow_http=allow_http or transport is not None)
         loopback = address.hostname in LOOPBACK
-        if address.scheme == "http" and not (loopback or allow_http or transport is not None):
-            raise SetupError(
-                f"{url} would send the key in the clear: use https, or allow http where the network is safe"
-            )
         self.url = url.rstrip("/")
         self._loopback = loopback
         self._attempts = max(1, attempts)

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from openbrain.domain.errors import SetupError, Unauthorised
 
 ORIGINAL_KEY_FILE = ".claude/brain.key"
 RESPONSE_BYTES = 1024 * 1024
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 TRUE = frozenset({"1", "true", "yes", "on"})
 
 
@@ -49,6 +51,16 @@ def from_environment(environment: Mapping[str, str], home: Path) -> Credentials:
         allow_http=named("OPENBRAIN_ALLOW_HTTP", "CORE_BRAIN_INSECURE").lower() in TRUE,
         response_bytes=int(most or RESPONSE_BYTES),
     )
+
+
+def checked_address(url: str, *, allow_http: bool) -> SplitResult:
+    """The parts of a server's URL to which a key may be sent; else `SetupError`."""
+    address = urlsplit(url)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise SetupError(f"{url!r} is not a URL: write it as http://127.0.0.1:8788 or https://brain.example.org")
+    if address.scheme == "http" and not (address.hostname in LOOPBACK or allow_http):
+        raise SetupError(f"{url} would send the key in the clear: use https, or allow http where the network is safe")
+    return address
 
 
 def read_key(path: Path) -> str:

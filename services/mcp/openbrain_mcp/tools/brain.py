@@ -1,15 +1,17 @@
 """The four tools of the original: each is one call of the typed client."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, ToolAnnotations
 
-from openbrain.client import OpenBrain
 from openbrain_mcp.tools import answers, arguments
 
-Clients = Callable[[Any], Awaitable[OpenBrain]]
+if TYPE_CHECKING:  # an agent has the list of tools before the client is imported
+    from openbrain.client import OpenBrain
+
+Clients = Callable[[Any], Awaitable["OpenBrain"]]
 """The client to ask for a caller; its argument is the HTTP request, None on stdio."""
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -100,7 +102,7 @@ class Tools:
         ended = await (await self._client(ctx)).forget(id, reason=reason or "", session_id=session_id or "")
         return answers.forgotten(ended)
 
-    async def _client(self, ctx: Context) -> OpenBrain:
+    async def _client(self, ctx: Context) -> "OpenBrain":
         return await self._clients(ctx.request_context.request)
 
     def table(self) -> list[tuple[Callable[..., Awaitable[CallToolResult]], str, ToolAnnotations]]:
